@@ -155,7 +155,7 @@ def test_consistent_answers_agree_and_are_the_least_squares() -> None:
 
 
 def test_consistent_intervals_hold_and_counts_are_not_negative() -> None:
-    """Coverage over 120 releases of 36 numbers, of which about 20 are independent.
+    """Coverage over 80 releases of 36 numbers, of which about 20 are independent.
 
     At level 0.9 the share of those that hold has a deviation below 0.01; at 0.6, the twin, far fewer do.
     """
@@ -165,7 +165,7 @@ def test_consistent_intervals_hold_and_counts_are_not_negative() -> None:
     truth = exact(db, family, plans)
     bits = DeterministicBits(3)
     covered: dict[float, list[float]] = {0.9: [], 0.6: []}
-    for _ in range(120):
+    for _ in range(80):
         noisy = [
             [part.release(value, bits=bits) for part, value in zip(plan.parts, values, strict=True)]
             for plan, values in zip(plans, truth, strict=True)

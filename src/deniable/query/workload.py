@@ -113,17 +113,15 @@ class Workloads(Written):
         columns_of = [None] * len(plans) if family is None else family.reconciled(plans, noisy, nonnegative=nonnegative)
         releases = []
         for plan, values, found in zip(plans, noisy, columns_of, strict=True):
-            table = plan.query.question.table if finest is None else finest.query.question.table
-            notes = self._notes(grouped=bool((finest or plan).query.question.keys), table=table)
-            notes = (f"One of {len(plans)} questions that were paid together.", *notes)
+            asked = (finest or plan).query.question
+            notes: list[str] = [f"One of {len(plans)} questions that were paid together."]
+            notes += self._notes(grouped=bool(asked.keys), table=asked.table)
             how: dict[str, Any] = {"left": self.ledger.left(), "safe": self._bits.safe, "stored": stored}
-            if found is None:
-                releases.append(build_release(plan, values, notes=notes, **how))
-            else:
-                reals = [each.values for each in found]
-                releases.append(
-                    build_release(plan, reals, notes=(*notes, NOTE), measured=partial(_measured, found), **how)
-                )
+            if found is not None:
+                notes.append(NOTE)
+                how["measured"] = partial(_measured, found)
+            reals = values if found is None else [each.values for each in found]
+            releases.append(build_release(plan, reals, notes=tuple(notes), **how))
         return releases
 
 
