@@ -38,6 +38,11 @@ def test_in_expectation_a_mechanism_attains_the_bound(epsilon: str) -> None:
     assert bound < math.expm1(float(epsilon)) / 4
 
 
+def test_in_expectation_a_loss_with_delta_has_its_total_variation() -> None:
+    for loss in (ApproximateLoss("0.2", "1e-6"), GaussianLoss(noise_multiplier=1)):
+        assert expected_gap(loss) == uniform_stability(loss)
+
+
 def test_stability_is_attained_and_the_bound_of_the_notes_is_above() -> None:
     """The erratum E78: at (0.2, 1e-6) e^epsilon - 1 + delta = 0.221404; the distance is half of that."""
     assert math.expm1(0.2) + 1e-6 == pytest.approx(0.221404, abs=1e-6)

@@ -44,7 +44,7 @@ def expected_gap(loss: PrivacyLoss) -> float:
     >>> round(expected_gap(PureLoss("0.2")), 4)      # e^0.2 - 1 = 0.2214
     0.05
     """
-    return min(uniform_stability(loss), *(_leaning(epsilon) for epsilon, delta in _pairs(loss) if delta == 0))
+    return min([uniform_stability(loss), *(_leaning(epsilon) for epsilon, delta in _pairs(loss) if delta == 0)])
 
 
 def stable_gap(stability: Real, *, rows: int, failure: Real) -> float:
