@@ -102,3 +102,26 @@ def test_each_of_several_tables_is_examined(call: Call, place: Path) -> None:
     assert call("explain", "two.toml", sql, "--epsilon", "0.5").exit_code == 0
     assert call("query", "two.toml", sql, "--epsilon", "0.5").exit_code == 0
     assert "left epsilon=0.5" in call("budget", "two.toml").stdout
+
+
+def test_a_policy_may_name_tables_of_a_server(call: Call, place: Path, postgres: str) -> None:
+    import psycopg
+
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("CREATE TABLE orders AS SELECT n % 3 AS key, n AS who FROM generate_series(0, 5) AS n")
+        connection.execute("CREATE TABLE lines AS SELECT key, 9.5 * key AS x, DATE '2024-02-29' AS d FROM orders")
+    (place / "server.toml").write_text(
+        f'[tables.orders]\nsource = "{postgres}"\ntable = "orders"\n'
+        f'[tables.lines]\nsource = "{postgres}"\ntable = "public.lines"\npath = ["key", "orders"]\n'
+        "[tables.lines.columns.x]\nlower = 0\nupper = 9\n"
+        '[privacy]\nunit = "who"\nrows = 9\n[budget]\nepsilon = 1\n'
+    )
+    result = call("doctor", "server.toml")
+    assert result.exit_code == 0, result.stderr
+    found = counts(result.stdout)
+    assert found["lines.key rows whose key several hold in orders; they count for each of them"] == 6
+    assert found["lines.x values above upper=9; they are clamped to it"] == 4
+    answer = call("query", "server.toml", "SELECT SUM(x) AS s FROM orders JOIN lines USING (key)", "--epsilon", "1")
+    assert answer.exit_code == 0, answer.stderr
+    for text in (result.stdout, answer.stdout, answer.stderr):
+        assert not [secret for secret in (*SECRETS, "battery", "horse") if secret in text]

@@ -22,7 +22,6 @@ from deniable.query.engines.duckdb.sql import FOUND, Generator, in_totals
 from deniable.query.expression import Expression, Kind
 from deniable.query.plan import PricedPlan, Question
 from deniable.query.relation import Relation
-from deniable.rows.csv.declaration import Csv
 
 if TYPE_CHECKING:
     import duckdb
@@ -110,26 +109,9 @@ class DuckDBEngine(Engine):
         return cls.of({"": table}, memory=memory, threads=threads)
 
     @classmethod
-    def from_file(
-        cls,
-        path: Path,
-        *,
-        table: str | None = None,
-        csv: Csv | None = None,
-        partitions: bool = False,
-        memory: str | None = None,
-        threads: int | None = None,
-    ) -> Self:
-        """An engine over a file, or a folder or pattern of them.
-
-        Args:
-            table: inside a DuckDB file.
-            csv: how a text file must have been imported.
-            partitions: whether folders named column=value are columns.
-        """
-        return cls.of(
-            {"": cls.located(path, table=table, csv=csv, partitions=partitions)}, memory=memory, threads=threads
-        )
+    def from_file(cls, path: Path, *, memory: str | None = None, threads: int | None = None, **how: Any) -> Self:
+        """An engine over a file, or a folder or pattern of them; see `locate`."""
+        return cls.of({"": cls.located(path, **how)}, memory=memory, threads=threads)
 
     @staticmethod
     def located(path: Path, **how: Any) -> Located:
