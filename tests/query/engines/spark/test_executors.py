@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import deniable as dn
-from deniable.errors import ExecutionError, UnsupportedQueryError
+from deniable.errors import UnsupportedQueryError
 from deniable.mechanisms import Gaussian, StabilityHistogram
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits, DeterministicBits, Streams
@@ -136,11 +136,6 @@ def test_keys_below_the_threshold_never_leave() -> None:
     for block in (0, 1):
         places = [row["place"] for row in rows if row["block"] == block]
         assert sorted(places) == [*range(len(places))]
-
-
-def test_another_version_draws_nothing() -> None:
-    with pytest.raises(ExecutionError):
-        next(Blocks(partial(answered, PLAN, intervals=True), ("cell",), Streams(SECURE), version="0")(iter([])))
 
 
 # On Spark, by hand ------------------------------------------------------------------------------------------------

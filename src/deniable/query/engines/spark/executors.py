@@ -6,11 +6,11 @@ release, so a task that Spark repeats writes the same again. Proof: docs/theory/
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import version
-from itertools import accumulate, pairwise
+from itertools import accumulate, groupby, pairwise
 from math import prod
+from operator import itemgetter
 from secrets import token_hex
 from typing import Any
 
@@ -41,37 +41,25 @@ class Blocks:
     Args:
         work: from the rows of a block, sorted, and its stream to what is released of them.
         keys: the columns by which rows are sorted; no two rows of a block have the same there.
-        version: of the library; another one may draw in another way.
     """
 
     work: Callable[[pa.Table, Bits], pa.Table]
     keys: tuple[str, ...]
     streams: Streams
-    version: str = field(default_factory=partial(version, "deniable"))
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        if self.version != version("deniable"):
-            raise ExecutionError
-        for number, rows in _whole(batches):
+        for number, pieces in groupby(_pieces(batches), key=itemgetter(0)):
+            rows = pa.Table.from_batches([piece for _, piece in pieces])
             ordered = rows.sort_by([(name, "ascending") for name in self.keys])
             yield from self.work(ordered, self.streams.stream(number)).to_batches()
 
 
-def _whole(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.Table]]:
-    """The blocks; rows of one follow each other, in as many batches as they like."""
-    held: list[pa.RecordBatch] = []
-    last = -1
+def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Rows of one block, which follow each other, in one piece or several, with its number."""
     for batch in batches:
         numbers = batch.column("block").to_numpy()
-        for start, end in pairwise([0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]):
-            if held and start < end and numbers[start] != last:
-                yield last, pa.Table.from_batches(held)
-                held = []
-            if start < end:
-                last = int(numbers[start])
-                held.append(batch.slice(start, end - start))
-    if held:
-        yield last, pa.Table.from_batches(held)
+        starts = np.flatnonzero(np.diff(numbers, prepend=-1)).tolist()
+        yield from ((int(numbers[one]), batch.slice(one, end - one)) for one, end in pairwise([*starts, len(numbers)]))
 
 
 def shown(search: KeySearch, rows: pa.Table, bits: Bits) -> pa.Table:
@@ -91,16 +79,7 @@ def answered(
         keys[f"key {place}"] = np.array([*rows[f"k{place}"].to_pylist(), None], dtype=object)[:-1]
     release = build_release(plan, noisy, left=None, safe=bits.safe, stored=False, keys=keys)
     table = release.to_arrow(intervals=intervals)
-    if schema is None:
-        return table
-    return pa.table([_typed(column, kind) for column, kind in zip(table.columns, schema.types, strict=True)], schema)
-
-
-def _typed(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Released numbers, whose type is not up to their size: beyond 64 bits a whole number is the last that fits."""
-    if pa.types.is_integer(kind) and pa.types.is_floating(column.type):
-        column = pc.max_element_wise(pc.min_element_wise(column, 2.0**63 - 1024), -(2.0**63))
-    return column.cast(kind)
+    return table if schema is None else table.cast(schema)
 
 
 def _integers(column: pa.ChunkedArray) -> NDArray[Any]:
@@ -128,6 +107,8 @@ class SparkEngine(RemoteEngine):
 
         def write(secret: bytes) -> str:
             with suppress(Exception):
+                if not self._runner.unchanged():
+                    raise ExecutionError
                 generator, asked = generator_of(self._runners, secret), plan
                 if plan.key_search is not None:
                     asked = self._find(plan, generator, place, secret, bits)
@@ -142,8 +123,8 @@ class SparkEngine(RemoteEngine):
             )
             return write
         raise UnsupportedQueryError(
-            f"Spark's executors cannot write to {folder}. They need the right to, and what the driver has: deniable "
-            f"{version('deniable')}, pyarrow and pandas."
+            f"Spark's executors cannot write to {folder}. They need the right to, and deniable, pyarrow and pandas "
+            "as the driver has them."
         )
 
     def read(self, place: str) -> Any:
