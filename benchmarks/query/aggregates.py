@@ -1,9 +1,9 @@
 """What does privacy cost in time? Every aggregate beside the fastest query of DuckDB without it.
 
-python benchmarks/query/aggregates.py TABLE.parquet [UNITS.parquet] [--rounds 3] [--only PART] [--like TEXT]
+python benchmarks/query/aggregates.py TABLE.parquet [UNITS.parquet] [--only PART] [--like TEXT] and others, see --help
 
-The tables are made by table.py. A round asks each question in turn, ours and then DuckDB's, so that a slow spell
-of the machine meets both; figures are medians. Ours is all of `db.sql`: the plan, the ledger in memory, the engine and
+The tables are made by table.py. Every round asks ours and then DuckDB's, so that a slow spell of the machine
+meets both; figures are medians. Ours is all of `db.sql`: the plan, the ledger in memory, the engine and
 the noise. Both have two threads, and files in the system's cache. CPU seconds, of all threads, tell more on a machine
 that others use too.
 
@@ -15,7 +15,6 @@ the largest hash that still counts.
 import argparse
 import resource
 import statistics
-import sys
 import time
 from collections.abc import Callable, Iterator
 
@@ -57,6 +56,9 @@ IN_PAIRS = {
 Case = tuple[str, dn.Database, str, dict[str, object], list[str]]  # name, ours, text, price, DuckDB's
 
 
+MEMORY: list[str] = []
+
+
 def database(tables: object, *, user: bool, **bounds: int) -> dn.Database:
     facts = {
         "region": dn.Keys(range(50)),
@@ -68,7 +70,9 @@ def database(tables: object, *, user: bool, **bounds: int) -> dn.Database:
     many = {"paths": {}, "columns": {"t": facts, "u": {"plan": dn.Keys(range(50))}}} if isinstance(tables, dict) else {}
     given = many or {"name": "t", "columns": facts}
     unit = "user_id" if user else dn.each_row("visit")
-    return dn.connect(tables, unit=unit, budget=dn.Budget(epsilon=10**6, delta="0.5"), threads=2, **given, **bounds)
+    limit = MEMORY[0] if MEMORY else None
+    budget = dn.Budget(epsilon=10**6, delta="0.5")
+    return dn.connect(tables, unit=unit, budget=budget, threads=2, memory=limit, **given, **bounds)
 
 
 def by_rows(table: str) -> Iterator[Case]:
@@ -156,7 +160,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", choices=("rows", "users", "join", "keys"))
     parser.add_argument("--like", default="")
+    parser.add_argument("--memory", help="what deniable may use; beyond it, rows go to disk")
+    parser.add_argument("--alone", action="store_true", help="without DuckDB's queries, to see the peak of ours")
     options = parser.parse_args()
+    MEMORY.extend([options.memory] if options.memory else [])
     parts = {
         "rows": lambda: by_rows(options.table),
         "users": lambda: by_users(options.table),
@@ -169,19 +176,18 @@ def main() -> None:
     for part, cases in parts.items():
         if options.only not in (None, part):
             continue
-        chosen = [case for case in cases() if options.like in case[0]]
-        seconds: list[list[list[tuple[float, float]]]] = [[[] for _ in range(1 + len(case[4]))] for case in chosen]
-        for _ in range(options.rounds):
-            for (_, db, text, price, others), own in zip(chosen, seconds, strict=True):
-                works = [lambda: db.sql(text, fresh=True, **price)]  # noqa: B023
-                works += [lambda sql=sql: plain.execute(sql).fetchall() for sql in others]
-                for work, times in zip(works, own, strict=True):
-                    times.append(clocked(work))
-        for case, times in zip(chosen, seconds, strict=True):
-            (own, busy), *others = ([statistics.median(one) for one in zip(*each, strict=True)] for each in times)
-            best, least = (min(each) for each in zip(*others, strict=True))
-            print(f"| {part} | {case[0]} | {own:.2f} | {best:.2f} | {own / best:.2f} | {busy / least:.2f} |")
-        sys.stdout.flush()
+        for name, db, text, price, others in cases():
+            if options.like not in name:
+                continue
+            works = [lambda: db.sql(text, fresh=True, **price)]  # noqa: B023
+            works += [lambda sql=sql: plain.execute(sql).fetchnumpy() for sql in others if not options.alone]
+            times = list(zip(*([clocked(work) for work in works] for _ in range(options.rounds)), strict=True))
+            (own, busy), *rest = ([statistics.median(one) for one in zip(*each, strict=True)] for each in times)
+            best, least = (min(each) for each in zip(*rest, strict=True)) if rest else (float("nan"),) * 2
+            print(
+                f"| {part} | {name} | {own:.2f} | {best:.2f} | {own / best:.2f} | {busy / least:.2f} |",
+                flush=True,
+            )
     print(f"\npeak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.1f} GB")
 
 
