@@ -65,6 +65,19 @@ def test_a_workload_is_one_entry_and_free_again() -> None:
     db.ledger.verify()
 
 
+def test_a_workload_is_explained_before_it_is_paid() -> None:
+    db = database()
+    before = db.explain_workload(TEXTS, epsilon=1, consistent=True)
+    assert not db.history()
+    assert len(before) == len(TEXTS)
+    assert "4 questions that are paid together: epsilon=1" in str(before[0])
+    answers = db.workload(TEXTS, epsilon=1, consistent=True)
+    noise: Any = before[1].to_dict()["noise"]
+    lower, upper = answers[1].intervals(0.95)["n"]
+    assert float((upper - lower).max()) / 2 <= noise[0]["error_95"] * 1.02
+    assert "nothing" in str(db.explain_workload(TEXTS, epsilon=1, consistent=True)[0])
+
+
 @pytest.mark.parametrize("asked", [Price(epsilon=Fraction(1), delta=Fraction(1, 10**6)), Price(rho=Fraction(1, 50))])
 def test_gaussian_noise_of_many_questions_is_composed_before_it_is_calibrated(asked: Price) -> None:
     """By the other route, each question at its own share of the price, every count is less exact, or as exact."""

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from deniable.numbers.rationals import decimal_text
+from deniable.privacy import PrivacyLoss
 from deniable.privacy.budget import Remaining
 from deniable.privacy.caution import with_caution
 from deniable.query.expression import columns_of, text_cut
@@ -43,7 +44,7 @@ class Explanation:
             yield str(part.aggregate), part.spoken() + shared + share
         if self.further:
             yield "within", self.further
-        yield "cost", "nothing: this question has its answer already" if self.stored else cost_text(plan)
+        yield "cost", "nothing: this question has its answer already" if self.stored else cost_text(plan.total)
         yield "left", f"{self.left}, before this question"
 
     def _shares(self) -> list[float]:
@@ -79,16 +80,16 @@ class Explanation:
         return "\n".join(f"{printable(subject):<{width}}  {printable(statement)}" for subject, statement in pairs)
 
     def __repr__(self) -> str:
-        price = "stored, free" if self.stored else f"cost {cost_text(self.plan)}"
+        price = "stored, free" if self.stored else f"cost {cost_text(self.plan.total)}"
         return f"<Explanation: {text_cut(self.plan.query.text)}; {price}>"
 
     def _repr_html_(self) -> str:
         return pairs_as_html(self.rows())
 
 
-def cost_text(plan: PricedPlan) -> str:
-    """What the plan's loss charges, in the currencies in which it is known, and what is odd about it."""
-    charge = plan.total.charge()
+def cost_text(loss: PrivacyLoss) -> str:
+    """What a loss charges, in the currencies in which it is known, and what is odd about it."""
+    charge = loss.charge()
     parts = []
     if charge.epsilon is not None:
         parts.append(f"epsilon={decimal_text(charge.epsilon)}")

@@ -21,9 +21,10 @@ from deniable.privacy.sensitivity import of_spread_sum
 from deniable.query.aggregates.aggregate import BoundedAggregate, PricedAggregate
 from deniable.query.answer import build_release, divisors_of
 from deniable.query.evaluate import evaluate, numbers
+from deniable.query.explanation import Explanation, cost_text
 from deniable.query.expression import Column, bases_of
 from deniable.query.frames import Ask
-from deniable.query.plan import Outcome, Output, PricedPlan, Query, Question
+from deniable.query.plan import Name, Outcome, Output, PricedPlan, Query, Question
 from deniable.query.rules import together
 from deniable.query.stored import answer_text, noisy_of
 from deniable.query.written import Written
@@ -71,30 +72,8 @@ class Workloads(Written):
             docs/guide/query.md.
         Raises: as `sql`.
         """
-        if isinstance(questions, str | Ask) or not questions:
-            raise InvalidParameterError("a workload is a list of questions: db.workload([text, text], epsilon=1).")
-        price = Price.of(epsilon, delta, rho)
-        alone = [self._plan(each, epsilon, delta, rho, dialect=dialect, columns=columns) for each in questions]
-        if any(plan.searches or plan.key_search is not None for plan in alone):
-            raise UnsupportedQueryError(
-                "a workload needs declared groups and bounds: ask by itself what must be found."
-            )
-        family = Family.of([plan.query for plan in alone]) if consistent else None
-        if nonnegative and family is None:
-            raise InvalidParameterError("nonnegative=True is for consistent=True.")
-        queries, bounded = [plan.query for plan in alone], None if family is None else family.bounded
-        made, loss = together(queries, price, self.ledger.budget, {}, parts=bounded)
-        plans = [replace(plan, public=each.public) for plan, each in zip(made, alone, strict=True)]
-        finest = None if family is None else family.plan(plans)
-        for plan in plans if finest is None else [finest]:
-            self._engine.check(plan)
-        names = [plan.names[0] for plan in plans]
-        question = hashlib.sha256(
-            json.dumps(["workload", [each.key for each in names], consistent]).encode()
-        ).hexdigest()
-        text = f"{len(plans)} questions: {'; '.join(query.text for query in queries)}"
-        described: Any = [part.entry() for plan in plans for part in plan.parts]
-        entry = Entry(question=question, text=text, loss=loss, mechanisms=described, safe=self._bits.safe)
+        made = self._shared(questions, epsilon, delta, rho, consistent, nonnegative, dialect, columns)
+        family, plans, finest, names, entry = made.family, made.plans, made.finest, made.names, made.entry
 
         def compute() -> str:
             secret = self.ledger.secret("groups of a unit")
@@ -123,6 +102,75 @@ class Workloads(Written):
             reals = values if found is None else [each.values for each in found]
             releases.append(build_release(plan, reals, notes=tuple(notes), **how))
         return releases
+
+    def explain_workload(
+        self,
+        questions: Sequence[str | Ask],
+        *,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        rho: Real | None = None,
+        consistent: bool = False,
+        dialect: str = "duckdb",
+        columns: Mapping[str, Any] | None = None,
+    ) -> list[Explanation]:
+        """Say what `workload` would do and cost, a question at a time. Spends nothing, and reads no private row.
+
+        Consistent answers are at least as exact as these say: least squares never adds variance.
+        """
+        made = self._shared(questions, epsilon, delta, rho, consistent, False, dialect, columns)
+        stored, left = self._recall(made.entry.question) is not None, self.ledger.left()
+        further = f"{len(made.plans)} questions that are paid together: {cost_text(made.entry.loss)}"
+        return [Explanation(plan=plan, left=left, stored=stored, further=further) for plan in made.plans]
+
+    def _shared(  # noqa: PLR0917 - as `workload` has them
+        self,
+        questions: Sequence[str | Ask],
+        epsilon: Real | None,
+        delta: Real | None,
+        rho: Real | None,
+        consistent: bool,
+        nonnegative: bool,
+        dialect: str,
+        columns: Mapping[str, Any] | None,
+    ) -> "_Shared":
+        """The plans of all questions, at one price."""
+        if isinstance(questions, str | Ask) or not questions:
+            raise InvalidParameterError("a workload is a list of questions: db.workload([text, text], epsilon=1).")
+        price = Price.of(epsilon, delta, rho)
+        alone = [self._plan(each, epsilon, delta, rho, dialect=dialect, columns=columns) for each in questions]
+        if any(plan.searches or plan.key_search is not None for plan in alone):
+            raise UnsupportedQueryError(
+                "a workload needs declared groups and bounds: ask by itself what must be found."
+            )
+        family = Family.of([plan.query for plan in alone]) if consistent else None
+        if nonnegative and family is None:
+            raise InvalidParameterError("nonnegative=True is for consistent=True.")
+        queries, bounded = [plan.query for plan in alone], None if family is None else family.bounded
+        made, loss = together(queries, price, self.ledger.budget, {}, parts=bounded)
+        plans = [replace(plan, public=each.public) for plan, each in zip(made, alone, strict=True)]
+        finest = None if family is None else family.plan(plans)
+        for plan in plans if finest is None else [finest]:
+            self._engine.check(plan)
+        names = [plan.names[0] for plan in plans]
+        question = hashlib.sha256(
+            json.dumps(["workload", [each.key for each in names], consistent]).encode()
+        ).hexdigest()
+        text = f"{len(plans)} questions: {'; '.join(query.text for query in queries)}"
+        described: Any = [part.entry() for plan in plans for part in plan.parts]
+        entry = Entry(question=question, text=text, loss=loss, mechanisms=described, safe=self._bits.safe)
+        return _Shared(family, tuple(plans), finest, tuple(names), entry)
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """A workload before it is paid."""
+
+    family: "Family | None"
+    plans: tuple[PricedPlan, ...]
+    finest: PricedPlan | None
+    names: tuple[Name, ...]
+    entry: Entry
 
 
 @dataclass(frozen=True)
