@@ -21,7 +21,7 @@ from deniable.query.sql import parse
 from tests.query.conftest import SECRET, plan_of
 
 COLUMNS: dict[str, Declaration] = {
-    "g": Keys(["a", "A", "ä", "a\u0308", "a ", "it's"], null=True),
+    "g": Keys(["a", "A", "ä", "a\u0308", "a ", "it's", "a${x}"], null=True),
     "x": Number(lower="-1.3", upper=4),
     "k": Number(lower=-3, upper=50),
     "g, k > 3": Keys(["it's", "a", None]) * Keys([True, None]) - [("a", None)],

@@ -110,7 +110,7 @@ def test_an_answer_and_a_statistic_from_a_server(engines: Any) -> None:
     *_, url = engines
     db = dn.connect(url, table="t", unit="who", columns=COLUMNS, budget=dn.Budget(epsilon=4), rows=2, groups=2)
     answer = db.sql("SELECT g, COUNT(*) AS n FROM t GROUP BY g", epsilon=1)
-    assert len(answer) == 7
+    assert len(answer) == 8
     assert len(db.median("x", epsilon=1)) == 1
     assert "correct" not in f"{db!r}{answer}{db.history()}"
 

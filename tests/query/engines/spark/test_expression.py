@@ -1,11 +1,14 @@
-"""Spark answers every expression as DuckDB does, whatever stands in the rows. Slow, so only under `make spark`."""
+"""Spark answers every expression as DuckDB does, whatever stands in the rows: slow, so only under `make spark`."""
 
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+import pytest
 
+from deniable.errors import UnsupportedQueryError
 from deniable.query.engines.spark.expression import Spark
+from deniable.query.expression import Kind
 from tests.query.engines import contract
 
 
@@ -19,3 +22,12 @@ def test_expressions_have_the_values_of_duckdb(spark: Any, tmp_path: Path) -> No
         rows = spark.sql(statement).collect()
         found.update(zip(asked, zip(*rows, strict=True), strict=True))
     contract.check(found, refused={"ln", "log10", "exp", "power"})
+
+
+def test_texts_hold_no_variable_of_spark_and_names_that_do_are_refused() -> None:
+    """Spark puts the values of ${env:HOME} or ${nothing} into a statement, in constants too, before it reads it."""
+    said = "a${env:HOME}"
+    assert Spark().constant(said) == f"CAST(X'{said.encode().hex()}' AS STRING)"
+    assert "${" not in Spark().listed({"k0": Kind.TEXT}, [(said,), ("a",)])
+    with pytest.raises(UnsupportedQueryError, match="variable"):
+        Spark().quoted("a${nothing}")

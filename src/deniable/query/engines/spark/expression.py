@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 
+from deniable.errors import UnsupportedQueryError
 from deniable.query.engines import dialect
 from deniable.query.engines.dialect import BLANKS, CAREFUL, MOMENT, NUMBER, PERIODS, SORTS, SPACE, WHOLE, Dialect
 from deniable.query.expression import Key, Kind
@@ -16,14 +17,21 @@ TEN = "power(10D, $2)"
 
 
 def quoted(name: str) -> str:
-    """An identifier."""
+    """An identifier.
+
+    Raises: UnsupportedQueryError for names in which Spark would put the value of a variable before it reads them.
+    """
+    if "${" in name:
+        raise UnsupportedQueryError(f"Spark reads the name {name!r} as a variable. Use a name without ${{.")
     return "`" + name.replace("`", "``") + "`"
 
 
 def text(value: str) -> str:
-    """A string constant, without a backslash: what one means depends on a setting."""
+    """A string constant, without a backslash: what one means depends on a setting. ${name} would become a variable's
+    value, so that different texts were one, and one key two groups of a row.
+    """
     plain = dialect.text(value)
-    return f"CAST(X'{value.encode().hex()}' AS STRING)" if "'" in value or "\\" in value else plain
+    return f"CAST(X'{value.encode().hex()}' AS STRING)" if set(value) & set("'\\$") else plain
 
 
 def _extract(pattern: str, kind: str) -> str:
