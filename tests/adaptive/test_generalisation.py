@@ -14,7 +14,7 @@ from deniable.adaptive import (
     uniform_stability,
 )
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.privacy import ApproximateLoss, ConcentratedLoss, GaussianLoss, PureLoss
+from deniable.privacy import ApproximateLoss, ConcentratedLoss, GaussianLoss, PrivacyLoss, PureLoss
 from deniable.privacy.losses import SparseVectorLoss
 
 EPSILONS = ("0.1", "0.5", "1")
@@ -127,3 +127,10 @@ def test_what_cannot_be_promised_is_refused() -> None:
         uniform_stability(SparseVectorLoss(threshold_multiplier=1, query_multiplier=1, answers=1, monotone=True))
     with pytest.raises(InvalidParameterError, match="PureLoss"):
         uniform_stability(0.5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "loss", [ConcentratedLoss("0.1"), ApproximateLoss("0.2", "1e-6"), GaussianLoss(noise_multiplier=1)]
+)
+def test_losses_that_are_not_pure_have_a_gap_in_expectation_too(loss: PrivacyLoss) -> None:
+    assert expected_gap(loss) == uniform_stability(loss) < 1

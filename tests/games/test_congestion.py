@@ -127,3 +127,19 @@ def test_own_costs_beyond_the_bounds_are_moved_to_them() -> None:
 def test_games_without_the_stated_influence_are_refused(given: dict[str, object], words: str) -> None:
     with pytest.raises(InvalidParameterError, match=words):
         CongestionGame(**{"latencies": [[0, 1, 2], [0, 2, 4]], "influence": 2, "top": 0} | given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("low", "top"), [(-100, 0), (-100, 60), (-1000, 1000)])
+def test_learning_keeps_its_bound_where_costs_are_negative(low: int, top: int) -> None:
+    """With the largest cost for the range of costs, the first bound is below 0, and no player learns anything."""
+    game = CongestionGame(latencies=[[low] * 11, [low // 2] * 11], influence=0, top=top)
+    found = game.learn([[0, 0]] * 10, rho=1, rounds=200, bits=DeterministicBits(1))
+    shifted = CongestionGame(latencies=[[0] * 11, [low // 2 - low] * 11], influence=0, top=top)
+    assert 0 <= found.regret <= found.bound == shifted.learn([[0, 0]] * 10, rho=1, rounds=200).bound
+
+
+@pytest.mark.parametrize("row", [[math.nan, 9], [None, 9], ["x", 9], [10**400, 9], [1.5, 9], [9], [1, 2, 3], None, 5])
+def test_no_row_stops_a_game_or_changes_how_another_one_is_read(row: object) -> None:
+    game = CongestionGame(latencies=[range(11), range(0, 22, 2)], influence=2, top=50)
+    assert game._costs([[1, 2]] * 9 + [row])[:9].tolist() == [[1, 2]] * 9
+    assert game.settle([[1, 2]] * 9 + [row], rho=1, slack=1, bits=DeterministicBits(1)).actions.shape == (10,)

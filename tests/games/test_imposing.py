@@ -95,6 +95,15 @@ def test_reactions_are_told_by_a_billboard() -> None:
     assert board.replay(SHOPS.reaction, homes, player=1, row=0)[1] == told[0]
 
 
+class _Odd:  # noqa: PLW1641
+    def __eq__(self, other: object) -> bool:
+        raise SystemExit
+
+
+def test_no_report_stops_a_choice_however_it_compares() -> None:
+    assert SHOPS._totals([0, 3, _Odd()]).tolist() == SHOPS._totals([0, 3, 0]).tolist()
+
+
 def test_a_release_draws_from_the_mixture() -> None:
     """1,000 choices among 3 prices; a chi-square beyond 20 has probability below 1e-4. The pure law is noticed."""
     made, reports, bits = replace(GOODS, epsilon=Fraction(4)), (3,) * 4, DeterministicBits(2)

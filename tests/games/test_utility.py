@@ -8,6 +8,7 @@ import pytest
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.games import expected_utility, gain_bound
+from deniable.numbers.interval import Interval
 from deniable.privacy import (
     AddRemove,
     ApproximateLoss,
@@ -97,3 +98,8 @@ def test_utilities_out_of_bounds_are_refused(given: dict[str, int]) -> None:
         expected_utility(PureLoss(1), **given)  # type: ignore[arg-type]
     with pytest.raises(InvalidParameterError, match="loss"):
         gain_bound(0.5, width=1)  # type: ignore[arg-type]
+
+
+def test_an_epsilon_beyond_all_floats_promises_nothing_and_fails_nowhere() -> None:
+    assert expected_utility(PureLoss(1000), usual=1) == Interval(0.0, math.inf)
+    assert expected_utility(PureLoss(1000), usual=-2, lower=-2) == Interval(-2.0, -2.0)

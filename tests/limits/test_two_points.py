@@ -8,7 +8,14 @@ from scipy.optimize import linprog
 from scipy.stats import binom, norm
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.limits import local_floor, mean_error, population_error, population_rows, two_point_error
+from deniable.limits import (
+    local_floor,
+    marginals_error,
+    mean_error,
+    population_error,
+    population_rows,
+    two_point_error,
+)
 from deniable.privacy import ApproximateLoss, GaussianDPLoss, PrivacyLoss, PureLoss
 from deniable.privacy.losses import SparseVectorLoss
 from tests.limits.programs import best_worst_case
@@ -100,3 +107,21 @@ def test_what_has_no_bound_is_refused() -> None:
         with pytest.raises(InvalidParameterError):
             call()
     assert mean_error(PureLoss("0.00001"), rows=100_000) > 0.01  # more units than are looked at count for nothing
+
+
+@pytest.mark.parametrize("epsilon", ["2.5e-8", "1e-9", "1e-300"])
+def test_the_floor_of_local_reports_is_that_of_series_for_tiny_epsilons(epsilon: str) -> None:
+    """c = epsilon^2 to sixteen digits; 2 cosh(epsilon) - 2 in floats is 30% too small, or 0."""
+    for people in (1, 10**15, 10**18):
+        slope = math.sqrt(people) * float(epsilon) / 2
+        distance = min(1.0, 2 / (3 * slope)) if slope > 1e-9 else 1.0
+        exact = distance / 2 * math.sqrt(1 - slope * distance)
+        assert exact * (1 - 1e-8) < local_floor(people, epsilon=epsilon) <= exact
+
+
+@pytest.mark.parametrize("rows", [10**30, 10**400])
+def test_more_rows_than_computers_count_are_refused(rows: int) -> None:
+    for call in (mean_error, marginals_error, population_error):
+        given = {marginals_error: {"columns": 2}, population_error: {"distance": "0.5"}}.get(call, {})
+        with pytest.raises(InvalidParameterError, match=r"rows must be <= 2\^62"):
+            call(PureLoss(1), rows=rows, **given)  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from deniable.games.counters import Counters, Counts
 from deniable.ledger import Ledger
 from deniable.mechanisms.additive import Gaussian
 from deniable.mechanisms.base import Released
-from deniable.mechanisms.integers import array_of, clamped
+from deniable.mechanisms.integers import array_of
 from deniable.noise import uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.noise.simulation import uniforms
@@ -22,6 +22,7 @@ from deniable.numbers.rationals import Real, positive_integer, positive_rational
 from deniable.privacy import ConcentratedLoss, Replace
 from deniable.privacy.around.restricted import RestrictedLoss
 from deniable.privacy.call import InWords
+from deniable.rows import floats
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,7 +46,8 @@ class CongestionGame(metaclass=InWords):
     Args:
         latencies: integers, shape (resources, players + 1): the cost at each load, from 0 users on; never falls.
         influence: the most by which one user more raises any of them; a game in which one raises more is refused.
-        top: the largest own cost; players bring a row of own costs in [0, top], one a resource.
+        top: the largest own cost; players bring a row of own costs in [0, top], one a resource. They are clamped and
+            rounded down; what is no number, or no such row, is 0.
 
     >>> from deniable.games import CongestionGame
     >>> roads = CongestionGame(latencies=[range(101), range(0, 202, 2)], influence=2, top=50)
@@ -150,7 +152,7 @@ class CongestionGame(metaclass=InWords):
         text = f"learn a congestion game in {turns} rounds"
         paid(ledger, loss, text=text, question=f"{self._table.tolist()} {loss!r} {turns}", bits=bits)
         costs, size = self._costs(own), len(self._table)
-        span = int(self._table.max()) + self.top or 1
+        span = int(np.ptp(self._table)) + self.top or 1  # costs may be below 0
         rate = math.sqrt(8 * size * math.log(size) / turns)
         scores, regrets = np.zeros((2, self.players, size, size))
         posted, told = np.zeros((turns, size), dtype=np.int64), int(uniform.below(turns, bits=bits))
@@ -175,10 +177,10 @@ class CongestionGame(metaclass=InWords):
         )
 
     def _costs(self, own: ArrayLike) -> NDArray[np.int64]:
-        costs = clamped("own", own, lower=0, upper=self.top)
-        if costs.shape != (self.players, len(self._table)):
+        found, _ = floats.table(own, "own", columns=len(self._table))
+        if found.shape != (self.players, len(self._table)):
             raise InvalidParameterError(f"own must have a row for each of {self.players} players, a column a resource")
-        return costs
+        return np.clip(np.nan_to_num(found, nan=0.0), 0, self.top).astype(np.int64)
 
     def _at(self, loads: NDArray[np.int64], actions: NDArray[np.int64]) -> NDArray[np.int64]:
         """The cost of each resource to players who would use it, beside the others: shape (players, resources)."""

@@ -28,6 +28,7 @@ from deniable.numbers.rationals import Real, exact_rational, positive_integer, p
 from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Replace
 from deniable.privacy.around.restricted import RestrictedLoss
 from deniable.privacy.call import InWords, read_fields
+from deniable.rows.entries import by_itself
 
 Worth = Callable[[Any, Any, Any], Real]
 
@@ -228,10 +229,7 @@ class Imposing(metaclass=InWords):
 
     def _place(self, report: object) -> int:
         """The place of a type; that of the first for what is none, since an error would tell of it."""
-        try:
-            return self.types.index(report)
-        except Exception:  # whatever it is, and however it compares
-            return 0
+        return by_itself(0)(self.types.index)(report)  # whatever it is, and however it compares
 
 
 def _listed(name: str, value: object, least: int) -> tuple[Any, ...]:

@@ -4,6 +4,7 @@ A utility in [0, 1] is a randomized test between two data sets, so its expectati
 curve of the loss bounds one by the other, sharply. Proofs: docs/theory/games/utility.md.
 """
 
+import math
 from fractions import Fraction
 
 from deniable.errors import InvalidParameterError, UnprovedError
@@ -58,7 +59,10 @@ def expected_utility(
         limit = joint.pure_epsilon
         if limit is None:
             raise UnprovedError(f"{loss!r} may fail, and then a utility without bounds may be anything. Give upper.")
-        factor = Fraction(certified(lambda: ball(limit).exp(), within=NONNEGATIVE).upper)
+        growth = certified(lambda: ball(limit).exp(), within=NONNEGATIVE).upper
+        if growth == math.inf:  # above 1.8e308
+            return Interval(round_down(low), growth if mean > low else round_up(low))
+        factor = Fraction(growth)
         return Interval(round_down(low + (mean - low) / factor), round_up(low + (mean - low) * factor))
     share, curve = (mean - low) / (high - low), joint.tradeoff()
     hits = Fraction(curve.true_positive_rate(min(round_up(share), 1.0)).upper)

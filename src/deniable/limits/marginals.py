@@ -6,8 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from deniable.limits.two_points import apart, checked, places
-from deniable.numbers.rationals import positive_integer
+from deniable.limits.two_points import apart, checked, places, size_of
 from deniable.privacy import PrivacyLoss
 
 
@@ -30,7 +29,7 @@ def marginals_error(loss: PrivacyLoss, *, rows: int, columns: int) -> float:
     >>> 0.2 < marginals_error(ConcentratedLoss(rho="0.01"), rows=10**6, columns=1000) / noise < 1
     True
     """
-    count, width = positive_integer("rows", rows), positive_integer("columns", columns)
+    count, width = size_of("rows", rows), size_of("columns", columns)
     m = np.unique(np.geomspace(1, count, 400).astype(np.int64)).astype(np.float64)
     best = max(k / (2 * count) * math.sqrt(1 - apart(loss, k)) for k in places(count))
     for c, delta in _contrasts(loss):

@@ -10,8 +10,8 @@ from deniable.limits.learning import iterated_logarithm
 from deniable.limits.marginals import marginals_error
 from deniable.limits.packing import histogram_error, packed_error, threshold_error
 from deniable.limits.questions import gaussian_noise
-from deniable.limits.two_points import local_floor, mean_error
-from deniable.numbers.rationals import Real, positive_integer, positive_rational, probability, whole_number
+from deniable.limits.two_points import local_floor, mean_error, size_of
+from deniable.numbers.rationals import Real, positive_rational, probability, whole_number
 from deniable.privacy import ApproximateLoss, PureLoss
 
 _HEADINGS = ("task", "error", "possible", "impossible below", "deniable", "source")
@@ -96,7 +96,7 @@ def table(*, n: int, columns: int, epsilon: Real, delta: Real = 0, values: int =
     >>> all(row.factor > 1 for row in table(n=10_000, columns=20, epsilon=1, delta="1e-6").rows if row.factor)
     True
     """
-    rows, width = positive_integer("n", n), positive_integer("columns", columns)
+    rows, width = size_of("n", n), size_of("columns", columns)
     size = whole_number("values", values, lower=3, upper=10**9)
     budget, failure = positive_rational("epsilon", epsilon), probability("delta", delta)
     scale, miss = 1 / (rows * float(budget)), float(_FAILURE)

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.numbers.rationals import Real, positive_integer, positive_rational, probability
+from deniable.numbers.rationals import Real, positive_integer, positive_rational, probability, whole_number
 from deniable.privacy import PrivacyLoss, Replace
 
 MOST_UNITS = 10_000
@@ -47,7 +47,7 @@ def mean_error(loss: PrivacyLoss, *, rows: int) -> float:
     >>> mean_error(PureLoss(1), rows=1000) * 1000 > 0.36
     True
     """
-    count, checked_loss = positive_integer("rows", rows), checked(loss)
+    count, checked_loss = size_of("rows", rows), checked(loss)
     return max(k / (2 * count) * (1 - apart(checked_loss, k)) for k in places(count)) * ROUND_DOWN
 
 
@@ -68,7 +68,7 @@ def population_error(loss: PrivacyLoss, *, rows: int, distance: Real) -> float:
     """
     from scipy.stats import binom
 
-    count, checked_loss = positive_integer("rows", rows), checked(loss)
+    count, checked_loss = size_of("rows", rows), checked(loss)
     share = float(positive_rational("distance", distance))
     if share > 1:
         raise InvalidParameterError(f"distance must be in (0, 1], got {distance}")
@@ -114,13 +114,18 @@ def local_floor(people: int, *, epsilon: Real) -> float:
     >>> local_floor(10_000, epsilon=1) > 0.003
     True
     """
-    count, budget = positive_integer("people", people), float(positive_rational("epsilon", epsilon))
-    c = 2 * math.cosh(min(budget, 300)) - 2
+    count, budget = size_of("people", people), float(positive_rational("epsilon", epsilon))
+    c = 4 * math.sinh(min(budget, 300) / 2) ** 2
     if budget > math.log(2):
         c = 2 * math.expm1(min(budget, 300)) ** 2 / (math.exp(min(budget, 300)) + 2)
     slope = math.sqrt(count * c) / 2  # the total variation of all reports is at most slope * t
-    distance = min(1.0, 2 / (3 * slope))
+    distance = 2 / max(2.0, 3 * slope)
     return distance / 2 * math.sqrt(1 - slope * distance) * ROUND_DOWN
+
+
+def size_of(name: str, size: object) -> int:
+    """How many rows, columns or people: from 1 to 2^62."""
+    return whole_number(name, size, lower=1, upper=2**62)
 
 
 def checked(loss: PrivacyLoss) -> PrivacyLoss:
