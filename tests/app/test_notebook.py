@@ -39,6 +39,7 @@ def test_a_cell_pays_once_and_keeps_its_answer(notebook: Any) -> None:
     answer = notebook.run_cell_magic("dpsql", "db epsilon=0.5 as kept", COUNT)
     assert notebook.user_ns["kept"] is answer
     assert notebook.run_cell_magic("dpsql", "db epsilon=0.5", COUNT)["n"] == answer["n"]
+    assert "95% within ±30" in str(notebook.run_cell_magic("dpsql", "db error=30 explain", COUNT))
     assert str(db.budget) == "budget epsilon=1; left epsilon=0.5"
     for line in ("", "nobody epsilon=1", "epsilon=1"):
         with pytest.raises(InvalidParameterError, match="the name of a database"):

@@ -304,7 +304,10 @@ def stated(tables: Mapping[str, Table], columns: Mapping[str, Any] | None) -> Ma
     )
     for name, said in several.items():
         if name not in tables or not isinstance(said, Mapping):
-            raise CatalogError(f"columns takes a mapping for each of the tables {listed(tables)}, got {name!r}.")
+            raise CatalogError(
+                f"columns takes a mapping for each of the tables {listed(tables)}, as in "
+                f"{{{next(iter(tables))!r}: {{...}}}}, got {name!r}."
+            )
     if not any(several.values()):
         return tables
     return changed(tables, lambda table: replace(table, columns={**table.columns, **several.get(table.name, {})}))
@@ -330,6 +333,10 @@ def declaring(name: str, declaration: str, fields: str) -> str:
     Args:
         declaration: its call, such as `Keys([...])`; fields: the same in a policy.
     """
+    if of_table := re.fullmatch(r"(\w+)\.(\w+)", name, re.ASCII):  # of several, as joins name it
+        table, column = of_table.groups()
+        section = f"[tables.{table}.columns.{column}]"
+        return f"columns={{{table!r}: {{{column!r}: dn.{declaration}}}}} (in a policy, {fields} under {section})"
     section = name if re.fullmatch(r"[\w-]+", name, re.ASCII) else json.dumps(name)
     return f"columns={{{name!r}: dn.{declaration}}} (in a policy, {fields} under [columns.{section}])"
 

@@ -224,8 +224,8 @@ def with_keys(
     else:
         cure = "bounds of the columns in it (dn.Number(lower=..., upper=...)) give whole numbers their groups"
     raise UnsupportedQueryError(
-        f"GROUP BY {text_of(expression)} needs a public list of groups. Declare it: {cure}, or group by an expression "
-        "with few values (CASE, EXTRACT(month ...), a condition, FLOOR of a bounded number)."
+        f"GROUP BY {text or text_of(expression)} needs a public list of groups. Declare it: {cure}, or group by an "
+        "expression with few values (CASE, EXTRACT(month ...), a condition, FLOOR of a bounded number)."
         + (" Or give delta too, such as delta=1e-6: groups that many units have are then found." if findable else "")
     )
 

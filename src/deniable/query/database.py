@@ -58,7 +58,8 @@ def connect(
         source: a dataframe (pandas, Polars, Arrow, Spark), the URL of a PostgreSQL server, or the path of a .parquet or
             .duckdb file, of a .csv file that was imported (`import_csv`), of a folder or pattern of .parquet files, or
             of a policy (.toml), which says the rest; or several of these by table, {"orders": ..., "customers": ...}.
-        name: the table's name in SQL; by default that of the file. A frame needs one beside a ledger in a file.
+        name: the table's name in SQL; by default that of the file. Beside a ledger in a file, a frame or several
+            tables need one.
         unit: the column that says whose row it is, or `each_row("person")` if every row is one person; or the column
             and one of dates, ("user", "day"), to protect one user's rows of one day, which is much weaker.
         budget: what may ever be spent; needed unless the ledger exists.
@@ -105,8 +106,8 @@ def connect(
     if name is None and not isinstance(source, str | Path):
         if ledger is not None:
             raise CatalogError(
-                'a ledger knows a frame by its name alone: give one, such as name="visits", and the same one ever '
-                "after."
+                'a ledger knows a frame, or several tables, by one name: give it, such as name="visits", and the same '
+                "one ever after."
             )
         name = "data"
     if isinstance(table, Mapping):
@@ -320,7 +321,7 @@ class Database(Workloads):
         how: dict[str, Any] = {"error": error, "weights": weights, "confidence": confidence, "dialect": dialect}
         how["columns"] = columns
         if error is not None and is_relative(error):
-            most, plan = Price.of(epsilon, delta, rho), self._plan(text, epsilon, delta, rho, **how)
+            plan, most = self._plan(text, epsilon, delta, rho, **how), Price.of(epsilon, delta, rho)
             if fresh or not self._named(plan)[1]:
                 self.ledger.check_affordable(price(plan.query, most, self.ledger.budget).loss)
             rest: dict[str, Any] = {"fresh": fresh, "progress": progress, "dialect": dialect, "columns": columns}

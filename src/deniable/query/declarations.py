@@ -93,6 +93,8 @@ def Number(  # noqa: N802
     kind = None if integer is None else Kind.INTEGER if integer else Kind.REAL
     if (lower, upper) == ("auto", "auto"):
         return Declaration(kind=kind, null=_bound("null", null), auto=True)
+    if "auto" in (lower, upper):
+        raise CatalogError('bounds are found together: give lower="auto" and upper="auto", or two numbers.')
     return Declaration(kind=kind, lower=_bound("lower", lower), upper=_bound("upper", upper), null=_bound("null", null))
 
 

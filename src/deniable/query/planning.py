@@ -63,6 +63,8 @@ class Planning(Statistics):
         relative = is_relative(error)
         if error is not None and not relative and (epsilon is not None or rho is not None):
             raise InvalidParameterError("say what the answer may cost, or how far it may be off (error=), not both.")
+        if relative and epsilon is None and rho is None:
+            raise InvalidParameterError(f"an error of {error!r} needs a price, the most that it may cost: epsilon=0.5.")
         asked = Price.of(1 if error is not None and not relative and rho is None else epsilon, delta, rho)
         asked = first_step(asked) if relative else asked
         find = bool(asked.delta)

@@ -40,7 +40,10 @@ def draw(release: "Release", measure: str | None, *, level: float, ax: "Axes | N
 
     names = [part.name for part in release.measures]
     if not names or (measure is not None and measure not in names):
-        raise InvalidParameterError(f"measure must be one of {names}, got {measure!r}")
+        found = (
+            f"must be one of {names}, got {measure!r}" if names else "is a column of noisy numbers; there is none here"
+        )
+        raise InvalidParameterError(f"measure {found}")
     name = names[0] if measure is None else measure
     values, bounds = release[name].astype(np.float64), release.intervals(level)[name]
     if ax is None:

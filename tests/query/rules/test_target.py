@@ -108,13 +108,13 @@ def test_a_share_is_reached_for_a_part_of_the_most_and_is_free_again() -> None:
     assert paid == db.ledger.spent().epsilon
     assert paid is not None
     assert paid < Fraction(2, 3)
-    assert "within 0.05 of n and 0.05 of a with 95% confidence" in str(answer)
+    assert "within 5% of n and 5% of a with 95% confidence" in str(answer)
     entries = len(db.history())
     again = db.table("t").group_by("g").agg(dn.len().alias("n"), dn.col("x").mean().alias("a"))
     assert again.release(error={"n": "5%", "a": "5%"}, epsilon=2).to_dicts() == answer.to_dicts()
     assert len(db.history()) == entries
     sharper = db.sql(text, error={"n": "0.5%"}, epsilon="1.4")
-    assert "within 0.005 of n" in str(sharper)
+    assert "within 0.5% of n" in str(sharper)
     told = str(db.explain(text, error="5%", epsilon=2))
     assert "5%, by further answers, as long as all cost epsilon=2 at most" in told
     assert "nothing: this question has its answer already" in told

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 HELP = """A question ends with a semicolon. The same question again is free.
 \\explain SELECT ...;   what it would cost, and how exact it would be; free
-\\price epsilon=0.1     what each question may cost from now on; also delta=..., rho=..., dialect=postgres
+\\price epsilon=0.1     what each question may cost from now on; also delta=..., rho=..., error=..., dialect=postgres
 \\budget  \\history  \\columns  \\q"""
-PRICE = ("epsilon", "delta", "rho", "dialect")
+PRICE = ("epsilon", "delta", "rho", "error", "dialect")
 
 
 def shell(

@@ -15,7 +15,9 @@ from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss, Relation, Sensitivity, compose, of_count
 from deniable.query.aggregates.aggregate import Tally
 from deniable.query.aggregates.order import BoundedOrder, Order, PricedOrder
-from deniable.query.expression import Expression, Key, literal, text_of
+from deniable.query.catalog import KEYS, declaring
+from deniable.query.declarations import listed_keys
+from deniable.query.expression import Column, Expression, Key, literal, text_of
 from deniable.query.operators import call
 from deniable.query.sql import translate
 from deniable.release import Key as KeyColumn
@@ -92,11 +94,15 @@ class PricedMode(PricedOrder):
 
 def read_mode(node: exp.Expr, where: Expression | None, scope: "ResultScope") -> Expression:
     """MODE(value), of a value whose possible values are public."""
-    from deniable.query.clauses import with_keys
     from deniable.query.sql import declarable
 
     value = translate(node.this, scope.rows)
-    listed = with_keys(value, scope.rows.keys_of(value), declarable(node.this)).facts.keys or ()
+    listed = scope.rows.keys_of(value) or listed_keys(value.facts)
+    if listed is None:
+        name = value.name if isinstance(value, Column) else declarable(node.this)
+        raise UnsupportedQueryError(
+            f"MODE needs a public list of the values. Declare it: {declaring(name, 'Keys([...])', KEYS)}."
+        )
     values = tuple(key for key in listed if key is not None)
     if not 2 <= len(values) <= MOST_VALUES:
         raise UnsupportedQueryError(f"MODE chooses among 2 to {MOST_VALUES:,} public values, got {len(values):,}.")

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 Progress = Callable[[float], object]  # takes the share that is done, above 0 and at most 1
 # The type in which `columns` hands out each kind, whatever the rows hold: names of Arrow.
 CHANGED = (
-    "a table cannot be read as when it was opened: it is gone, or its columns, their types or its session's settings "
-    "are others. Connect again."
+    "a table cannot be read as when it was opened: it is gone or out of reach, or its columns, their types or its "
+    "session's settings are others. Connect again."
 )
 ARROW: Mapping[Kind, str] = {
     Kind.BOOLEAN: "bool",

@@ -120,7 +120,8 @@ class Doctor:
         known = f"FROM {held.text} WHERE {unit} IS NOT NULL"
         per_unit = f"FROM (SELECT {unit} AS u, count(*) AS n {known} GROUP BY 1)"
         most = {"most rows of one unit": "coalesce(max(n), 0)"}
-        yield from self._ask(noun, per_unit, {f"units with more than {limit}": f"n > {rows}"}, most)
+        beyond = {} if "rows" in table.auto else {f"units with more than {limit}": f"n > {rows}"}
+        yield from self._ask(noun, per_unit, beyond, most)
         for name, declared in table.columns.items():
             if declared.keys is None or declared.kind is None or table.total_rows is not None:
                 continue
@@ -130,6 +131,11 @@ class Doctor:
             odd = {
                 f"units in more than groups={groups} groups of {name}; they keep {groups}": f"g > {groups}",
                 f"units with more than rows={rows} rows in one group of {name}": f"n > {rows}",
+            }
+            odd = {
+                what: test
+                for (what, test), limit in zip(odd.items(), ("groups", "rows"), strict=True)
+                if limit not in table.auto
             }
             yield from self._ask(noun, f"FROM ({per_unit})", odd)
 

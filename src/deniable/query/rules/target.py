@@ -122,7 +122,7 @@ def approached(
         if rest < part or needed > 4 * rest:
             break
         part = min(rest, max(2 * part, needed * Fraction(6, 5)))
-    said = " and ".join(f"{share:.3g} of {name}" for name, share in shares.items())
+    said = " and ".join(f"{100 * share:.3g}% of {name}" for name, share in shares.items())
     note = f"The truth of every number is within {said} with {confidence:.0%} confidence each."
     if times:
         note = f"Not all numbers are known to be within {said}. Ask for a larger error, or let it cost more."
