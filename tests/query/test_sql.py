@@ -59,7 +59,7 @@ def test_equal_aggregates_are_asked_once() -> None:
         ("SELECT CUONT(*) FROM t", r"column 8: the function CUONT\(\) .*Did you mean 'COUNT'\?"),
         ('SELECT COUNT(*) FROM t WHERE region = "north"', "Double quotes name a column; text is written 'north'"),
         ("SELECT STDDEV_POP(3) FROM t", "STDDEV_POP of a value that is always 3 is the same"),
-        ("SELECT date_trunc('month', day), COUNT(*) FROM t GROUP BY 1", r"TO_MONTH\(day\).*'day': dn\.Date\(lower"),
+        ("SELECT date_trunc('month', day), COUNT(*) FROM t GROUP BY 1", r"DATE_TRUNC.*'day': dn\.Date\(lower"),
         ("SELECT COUNT(*) FROM t GROUP BY DATE_TRUNC('hour', seen)", "DATE_TRUNC takes 'year'"),
         (
             "SELECT COUNT(*) FROM t GROUP BY WIDTH_BUCKET(age, 9, 3, 2)",

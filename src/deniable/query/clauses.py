@@ -223,8 +223,9 @@ def with_keys(
         cure = declaring(text, "Keys([...])", KEYS)
     else:
         cure = "bounds of the columns in it (dn.Number(lower=..., upper=...)) give whole numbers their groups"
+    said = text_of(expression) if isinstance(expression, Column) else text or text_of(expression)
     raise UnsupportedQueryError(
-        f"GROUP BY {text or text_of(expression)} needs a public list of groups. Declare it: {cure}, or group by an "
+        f"GROUP BY {said} needs a public list of groups. Declare it: {cure}, or group by an "
         "expression with few values (CASE, EXTRACT(month ...), a condition, FLOOR of a bounded number)."
         + (" Or give delta too, such as delta=1e-6: groups that many units have are then found." if findable else "")
     )

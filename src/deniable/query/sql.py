@@ -394,7 +394,7 @@ def declared_expressions(text: str, table: Table) -> list[Expression]:
 
 def declarable(node: exp.Expr) -> str:
     """The text by which a declaration names the expression at `node`, from wherever in a query that is."""
-    plain = node.copy()
+    plain = node.copy().unnest()
     for column in plain.find_all(exp.Column):
         column.set("table", None)
     return plain.sql("duckdb", comments=False)

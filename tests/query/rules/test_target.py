@@ -124,14 +124,14 @@ def test_a_share_that_cannot_be_reached_is_said_and_never_costs_more_than_the_mo
     for text in ("SELECT g, COUNT(*) FILTER (WHERE x > 100) AS n FROM t GROUP BY g", "SELECT COUNT(*) AS n FROM t"):
         db = paying()
         answer = db.sql(text, error="0.0001%", epsilon=1)
-        assert "Not all numbers are known to be within 1e-06 of n" in str(answer)
+        assert "Not all numbers are known to be within 0.0001% of n" in str(answer)
         assert (db.ledger.spent().epsilon or 9) <= 1
 
 
 @pytest.mark.parametrize(
     ("text", "asked", "words"),
     [
-        ("SELECT COUNT(*) AS n FROM t", {"error": "5%"}, "say what the answer may cost"),
+        ("SELECT COUNT(*) AS n FROM t", {"error": "5%"}, "needs a price"),
         ("SELECT COUNT(*) AS n FROM t", {"error": "5%", "epsilon": 3}, "only epsilon=2 is left"),
         ("SELECT COUNT(*) AS n FROM t", {"error": "100%", "epsilon": 1}, "below 100%"),
         ("SELECT COUNT(*) AS n FROM t", {"error": "x%", "epsilon": 1}, "error"),
