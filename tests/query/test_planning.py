@@ -40,6 +40,7 @@ def test_the_rows_of_a_public_table_are_part_of_the_question() -> None:
     key = db.explain(text, epsilon=1).plan.key
     assert database(goods=goods.take([2, 0, 3, 1])).explain(text, epsilon=1).plan.key == key
     assert database(goods=other).explain(text, epsilon=1).plan.key != key
+    assert fingerprint(goods.rename_columns(goods.column_names[::-1])) != fingerprint(goods)  # columns change names
     assert len(db.explain(text, epsilon=1).plan.names) == 1  # no earlier version knew which rows it was about
     assert fingerprint(goods.slice(0, 0)) != fingerprint(goods) != fingerprint(pa.concat_tables([goods, goods]))
     assert db.explain("SELECT COUNT(*) FROM orders", epsilon=1).plan.public == {}

@@ -51,11 +51,11 @@ def public_tables(relation: Relation) -> Iterator[Scan]:
 
 
 def fingerprint(held: "pa.Table") -> str:
-    """A hash of rows, in whatever order they come."""
+    """A hash of rows, in whatever order they come, and of the names of their columns."""
     held = held.sort_by([(name, "ascending") for name in held.column_names])
     digest = hashlib.sha256()
-    for column in held.columns:
-        digest.update(json.dumps([str(column.type), column.to_pylist()], default=str).encode())
+    for name, column in zip(held.column_names, held.columns, strict=True):
+        digest.update(json.dumps([name, str(column.type), column.to_pylist()], default=str).encode())
     return digest.hexdigest()
 
 

@@ -119,7 +119,8 @@ class Planning(Statistics):
     def _fingerprint(self, scan: Scan) -> str:
         """A hash of the rows of a public table, which are part of the question."""
         usable = [name for name, kind in scan.source.schema.items() if kind is not None or name in scan.source.columns]
-        return fingerprint(self._engine.columns(scan, [scan.column(name) for name in usable]))
+        held = self._engine.columns(scan, [scan.column(name) for name in usable])
+        return fingerprint(held.rename_columns(usable))
 
     def _named(self, plan: PricedPlan) -> tuple[Name, bool]:
         """The name of a question in this ledger, and whether its answer is there."""

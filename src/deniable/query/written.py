@@ -45,7 +45,7 @@ class Written(Planning):
             raise UnsupportedQueryError("only Spark writes answers to files. Ask with db.sql(...).")
         plan = self._plan(text, epsilon, delta, rho, dialect=dialect, pay=True, many=True)
         columns = [(each.name, each.expression.to_json()) for each in plan.query.outcome.outputs]
-        name = f"{plan.key} in files {columns} {plan.query.outcome.having} {intervals}"
+        name = f"{plan.key} in files {plan.names[0].order} {columns} {plan.query.outcome.having} {intervals}"
         entry = self._entry(plan, Name(hashlib.sha256(name.encode()).hexdigest(), ()))
         answer = None if fresh else self.ledger.recall(entry.question, safe=entry.safe)
         if answer is None:
