@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from deniable.app.draft import Found, write_policy
 from deniable.errors import CatalogError, DeniableError, SourceError
 from deniable.privacy import Budget, Replace
 from deniable.query.database import connect
-from deniable.query.draft import Found, write_policy
 from deniable.query.expression import Kind
 from deniable.query.policy import read_policy
 from deniable.rows.csv.write import import_csv

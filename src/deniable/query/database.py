@@ -17,7 +17,6 @@ from deniable.privacy import AddRemove, Budget, PrivacyUnit, Relation
 from deniable.query.answer import build_release
 from deniable.query.catalog import Table
 from deniable.query.declarations import Declaration
-from deniable.query.draft import table_name
 from deniable.query.engines.base import Engine, Progress
 from deniable.query.explanation import Explanation
 from deniable.query.frames import Ask, Frame
@@ -26,7 +25,7 @@ from deniable.query.policy import limits, read_policy
 from deniable.query.promise import declared_tables
 from deniable.query.rules import price
 from deniable.query.rules.target import Target, approached, is_relative
-from deniable.query.source import noted, open_policy, open_source, open_sources
+from deniable.query.source import noted, open_policy, open_source, open_sources, table_name
 from deniable.query.stored import found_of, noisy_of
 from deniable.query.workload import Workloads
 from deniable.release import Release

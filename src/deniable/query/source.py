@@ -213,3 +213,10 @@ def _as_declared(columns: Mapping[str, Declaration], unit: str | None) -> dict[s
     for name, declaration in columns.items():
         found[name] = cast(Declared, "real" if declaration.kind is None else declaration.kind.value)
     return found
+
+
+def table_name(source: Path) -> str:
+    """What a file, a folder or a pattern is called in SQL."""
+    stem = source.parent.name if set("*?[") & set(source.name) else source.stem
+    name = "".join(letter if letter.isalnum() else "_" for letter in stem)
+    return name if name and not name[0].isdigit() else f"t_{name}"

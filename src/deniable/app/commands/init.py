@@ -8,7 +8,7 @@ import typer
 from deniable.app.terminal import hint
 
 if TYPE_CHECKING:
-    from deniable.query.draft import Found
+    from deniable.app.draft import Found
 
 
 def init(
@@ -26,7 +26,7 @@ def init(
     It holds the names and types of the columns and nothing from the rows. (A CSV file has no types: they are guessed
     from its values, as are its encoding, marks and formats, here on the owner's side, and marked as guesses.)
     """
-    from deniable.query.draft import write_policy
+    from deniable.app.draft import write_policy
     from deniable.rows.csv.imported import is_text_file
 
     found = [_found(source, table) for source in data]
@@ -38,7 +38,7 @@ def init(
 
 
 def _found(data: Path, table: str | None) -> "Found":
-    from deniable.query.draft import Found
+    from deniable.app.draft import Found
     from deniable.query.expression import Kind
     from deniable.rows.csv.imported import is_text_file
 

@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import deniable as dn
+from deniable.app.draft import Found, write_policy
 from deniable.errors import CatalogError
-from deniable.query.draft import Found, write_policy
 from deniable.query.expression import Kind
 from deniable.query.policy import read_policy
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deniable.query.expression import Kind
+from deniable.query.source import table_name
 from deniable.rows.csv.declaration import Csv
 
 if TYPE_CHECKING:
@@ -138,10 +139,3 @@ def _column_lines(name: str, kind: Kind | None, proposal: "Proposal | None") -> 
 def _quoted(text: str) -> str:
     """A basic string of TOML: JSON's escapes, all letters as they are."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def table_name(source: Path) -> str:
-    """What a file, a folder or a pattern is called in SQL."""
-    stem = source.parent.name if set("*?[") & set(source.name) else source.stem
-    name = "".join(letter if letter.isalnum() else "_" for letter in stem)
-    return name if name and not name[0].isdigit() else f"t_{name}"
