@@ -7,6 +7,7 @@ Arrays may have leading axes beyond the rows of the answer (draws of noise, for 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from fractions import Fraction
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,8 +96,7 @@ def _and(arguments: Sequence[Array]) -> Array:
 
 
 def _or(arguments: Sequence[Array]) -> Array:
-    a, b = (numbers(argument) for argument in arguments)
-    return np.where((a == 1) | (b == 1), 1.0, np.where(np.isnan(a) | np.isnan(b), np.nan, 0.0))
+    return 1.0 - numbers(_and([1.0 - numbers(argument) for argument in arguments]))
 
 
 def _in(arguments: Sequence[Array]) -> Array:
@@ -146,43 +146,20 @@ def _nullif(arguments: Sequence[Array]) -> Array:
     return np.where(equal, np.array(None) if value.dtype == object else np.nan, value)
 
 
-def _fold(function: Callable[..., NDArray[np.float64]]) -> Callable[[Sequence[Array]], Array]:
-    def apply(arguments: Sequence[Array]) -> Array:
-        result = numbers(arguments[0])
-        for argument in arguments[1:]:
-            result = function(result, numbers(argument))
-        return result
-
-    return apply
-
-
 def _round(arguments: Sequence[Array]) -> Array:
-    return np.asarray(np.round(numbers(arguments[0]), int(numbers(arguments[1]))))
+    decimals = int(numbers(arguments[1])) if arguments[1:] else 0
+    return np.asarray(np.round(numbers(arguments[0]), decimals))
 
 
-def _same(arguments: Sequence[Array]) -> Array:
-    return arguments[0]
-
-
+# What numpy calls alike, and otherwise.
+_NAMED = ("add", "subtract", "multiply", "divide", "abs", "floor", "ceil", "sqrt", "log10", "exp", "power", "sign")
+_SPELT = {"modulo": np.fmod, "negate": np.negative, "ln": np.log}
 FUNCTIONS: Mapping[str, Callable[[Sequence[Array]], Array]] = {
-    "add": _numeric(np.add),
-    "subtract": _numeric(np.subtract),
-    "multiply": _numeric(np.multiply),
-    "divide": _numeric(np.divide),
-    "modulo": _numeric(np.fmod),
-    "negate": _numeric(np.negative),
-    "abs": _numeric(np.abs),
+    **{name: _numeric(getattr(np, name)) for name in _NAMED},
+    **{name: _numeric(function) for name, function in _SPELT.items()},
     "round": _round,
-    "floor": _numeric(np.floor),
-    "ceil": _numeric(np.ceil),
-    "sqrt": _numeric(np.sqrt),
-    "ln": _numeric(np.log),
-    "log10": _numeric(np.log10),
-    "exp": _numeric(np.exp),
-    "power": _numeric(np.power),
-    "sign": _numeric(np.sign),
-    "least": _fold(np.minimum),
-    "greatest": _fold(np.maximum),
+    "least": lambda arguments: reduce(np.minimum, map(numbers, arguments)),
+    "greatest": lambda arguments: reduce(np.maximum, map(numbers, arguments)),
     "eq": _compare(np.equal),
     "ne": _compare(np.not_equal),
     "lt": _compare(np.less),
@@ -197,6 +174,6 @@ FUNCTIONS: Mapping[str, Callable[[Sequence[Array]], Array]] = {
     "case": _case,
     "coalesce": _coalesce,
     "nullif": _nullif,
-    "to_integer": lambda arguments: np.asarray(np.round(numbers(arguments[0]))),
-    "to_real": _same,
+    "to_integer": _round,
+    "to_real": lambda arguments: arguments[0],
 }

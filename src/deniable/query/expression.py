@@ -106,8 +106,8 @@ class Call:
 
 Expression = Column | Literal | Call
 MIRRORED = {"gt": "lt", "ge": "le"}
-_SIGNS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "modulo": "%", "eq": "=", "ne": "<>"}
-_SIGNS |= {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "and": "AND", "or": "OR"}
+WRITTEN = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "modulo": "%", "eq": "=", "ne": "<>"}
+WRITTEN |= {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "and": "AND", "or": "OR"}
 COMMUTATIVE = ("add", "multiply", "eq", "ne", "least", "greatest")
 
 
@@ -188,8 +188,8 @@ def _written(expression: Expression, *, inside: bool = False) -> str:
             pairs = zip(arguments[:-1:2], arguments[1::2], strict=True)
             said = "".join(f"WHEN {_written(test)} THEN {_written(value)} " for test, value in pairs)
             return f"CASE {said}ELSE {_written(arguments[-1])} END"
-        case Call(operator=operator, arguments=(one, other)) if operator in _SIGNS:
-            said = f"{_written(one, inside=True)} {_SIGNS[operator]} {_written(other, inside=True)}"
+        case Call(operator=operator, arguments=(one, other)) if operator in WRITTEN:
+            said = f"{_written(one, inside=True)} {WRITTEN[operator]} {_written(other, inside=True)}"
             return f"({said})" if inside else said
         case Call(operator="is_null", arguments=(one,)):
             return f"{_written(one, inside=True)} IS NULL"

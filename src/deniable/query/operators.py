@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import ceil, floor, isqrt
 
 from deniable.errors import UnsupportedQueryError
-from deniable.query.expression import Call, Expression, Facts, Key, Kind, text_of
+from deniable.query.expression import WRITTEN, Call, Expression, Facts, Key, Kind, text_of
 
 Bound = Fraction | None
 LARGEST_SIZE = 5_000  # parts of one expression; a value that an operator needs twice counts twice
@@ -19,25 +19,22 @@ LARGEST_DEPTH = 150
 MOST_DAYS = 10_000  # that are listed as the values of an expression
 Range = tuple[Bound, Bound]
 UNKNOWN: Range = (None, None)
+Typing = Callable[[Sequence[Kind]], Kind | None]
+Reach = Callable[[Sequence[Facts]], Range]
+Listing = Callable[[Sequence[Facts]], tuple[Key, ...] | None]
 
 
 @dataclass(frozen=True)
 class Operator:
     """`typing` gives the kind of the result or None if the arguments do not fit; `reach` gives its range."""
 
-    typing: Callable[[Sequence[Kind]], Kind | None]
+    typing: Typing
     takes: str  # in the user's words, for the error
-    reach: Callable[[Sequence[Facts]], Range] = lambda facts: UNKNOWN
-    keys: Callable[[Sequence[Facts]], tuple[Key, ...] | None] = lambda facts: None
+    reach: Reach = lambda facts: UNKNOWN
+    keys: Listing = lambda facts: None
 
 
-SIGNS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "modulo": "%", "eq": "=", "ne": "<>"} | {
-    "lt": "<",
-    "le": "<=",
-    "gt": ">",
-    "ge": ">=",
-    "concat": "||",
-}
+SIGNS = WRITTEN | {"concat": "||"}
 
 
 def call(name: str, *arguments: Expression) -> Call:
@@ -90,41 +87,19 @@ def _alike(kinds: Sequence[Kind]) -> Kind | None:
     return _numbers(list(known))
 
 
-def _real(kinds: Sequence[Kind]) -> Kind | None:
-    return Kind.REAL if _numbers(kinds) else None
+def _giving(result: Kind, typing: Typing) -> Typing:
+    """One kind for all arguments that fit together."""
+    return lambda kinds: result if typing(kinds) else None
 
 
-def _whole(kinds: Sequence[Kind]) -> Kind | None:
-    return Kind.INTEGER if _numbers(kinds) else None
-
-
-def _comparison(kinds: Sequence[Kind]) -> Kind | None:
-    return Kind.BOOLEAN if _alike(kinds) else None
-
-
-def _boolean(kinds: Sequence[Kind]) -> Kind | None:
-    return Kind.BOOLEAN if all(kind in (Kind.BOOLEAN, Kind.NULL) for kind in kinds) else None
-
-
-def _any_to_boolean(kinds: Sequence[Kind]) -> Kind | None:
-    return Kind.BOOLEAN
-
-
-def _texts(result: Kind) -> Callable[[Sequence[Kind]], Kind | None]:
-    return lambda kinds: result if all(kind in (Kind.TEXT, Kind.NULL) for kind in kinds) else None
-
-
-def _moment(kinds: Sequence[Kind]) -> Kind | None:
-    return Kind.INTEGER if kinds[0] in (Kind.DATE, Kind.TIMESTAMP) else None
-
-
-def _clock(kinds: Sequence[Kind]) -> Kind | None:
-    return Kind.INTEGER if kinds[0] is Kind.TIMESTAMP else None
+def _of(result: Kind, *sources: Kind) -> Typing:
+    """One kind for arguments of these kinds."""
+    return lambda kinds: result if all(kind in sources for kind in kinds) else None
 
 
 def _case(kinds: Sequence[Kind]) -> Kind | None:
     """CASE is laid out as condition, value, condition, value, ..., else."""
-    if _boolean(kinds[:-1:2]) is None:
+    if _BOOLEAN(kinds[:-1:2]) is None:
         return None
     return _alike([*kinds[1::2], kinds[-1]])
 
@@ -133,8 +108,12 @@ def _substring(kinds: Sequence[Kind]) -> Kind | None:
     return Kind.TEXT if kinds[0] is Kind.TEXT and all(kind is Kind.INTEGER for kind in kinds[1:]) else None
 
 
-def _cast(result: Kind, *sources: Kind) -> Callable[[Sequence[Kind]], Kind | None]:
-    return lambda kinds: result if kinds[0] in (*sources, Kind.NULL) else None
+def _or_null(result: Kind, *sources: Kind) -> Typing:
+    return _of(result, *sources, Kind.NULL)
+
+
+_REAL, _WHOLE = _giving(Kind.REAL, _numbers), _giving(Kind.INTEGER, _numbers)
+_COMPARISON, _BOOLEAN = _giving(Kind.BOOLEAN, _alike), _or_null(Kind.BOOLEAN, Kind.BOOLEAN)
 
 
 # Ranges -----------------------------------------------------------------------------------------------------------
@@ -145,52 +124,39 @@ def _values(facts: Sequence[Facts]) -> list[Facts]:
     return [fact for fact in facts if fact.kind is not Kind.NULL]
 
 
+def _all(best: Callable[..., Fraction | int], bounds: Sequence[Bound]) -> Bound:
+    """The best of bounds; None if one is not known."""
+    known = [bound for bound in bounds if bound is not None]
+    return Fraction(best(known)) if known and len(known) == len(bounds) else None
+
+
 def _hull(facts: Sequence[Facts]) -> Range:
     known = _values(facts)
-    lowers, uppers = [fact.lower for fact in known], [fact.upper for fact in known]
-    return _least_known(lowers, all_needed=True), _greatest_known(uppers, all_needed=True)
-
-
-def _least_known(bounds: Sequence[Bound], *, all_needed: bool) -> Bound:
-    known = [bound for bound in bounds if bound is not None]
-    return min(known) if known and (not all_needed or len(known) == len(bounds)) else None
-
-
-def _greatest_known(bounds: Sequence[Bound], *, all_needed: bool) -> Bound:
-    least = _least_known([None if bound is None else -bound for bound in bounds], all_needed=all_needed)
-    return None if least is None else -least
+    return _all(min, [fact.lower for fact in known]), _all(max, [fact.upper for fact in known])
 
 
 def _least(facts: Sequence[Facts]) -> Range:
-    lower = _least_known([fact.lower for fact in facts], all_needed=True)
-    return lower, _least_known([fact.upper for fact in facts], all_needed=False)
+    known = [fact.upper for fact in facts if fact.upper is not None]
+    return _all(min, [fact.lower for fact in facts]), min(known, default=None)
 
 
 def _greatest(facts: Sequence[Facts]) -> Range:
-    lower = _greatest_known([fact.lower for fact in facts], all_needed=False)
-    return lower, _greatest_known([fact.upper for fact in facts], all_needed=True)
+    known = [fact.lower for fact in facts if fact.lower is not None]
+    return max(known, default=None), _all(max, [fact.upper for fact in facts])
 
 
 def _add(facts: Sequence[Facts]) -> Range:
-    a, b = facts
-    return _plus(a.lower, b.lower), _plus(a.upper, b.upper)
-
-
-def _subtract(facts: Sequence[Facts]) -> Range:
-    a, b = facts
-    return _plus(a.lower, _minus(b.upper)), _plus(a.upper, _minus(b.lower))
-
-
-def _plus(a: Bound, b: Bound) -> Bound:
-    return None if a is None or b is None else a + b
-
-
-def _minus(a: Bound) -> Bound:
-    return None if a is None else -a
+    return _all(sum, [fact.lower for fact in facts]), _all(sum, [fact.upper for fact in facts])
 
 
 def _negate(facts: Sequence[Facts]) -> Range:
-    return _minus(facts[0].upper), _minus(facts[0].lower)
+    lower, upper = facts[0].lower, facts[0].upper
+    return None if upper is None else -upper, None if lower is None else -lower
+
+
+def _subtract(facts: Sequence[Facts]) -> Range:
+    lower, upper = _negate(facts[1:])
+    return _add([facts[0], replace(facts[1], lower=lower, upper=upper)])
 
 
 def _multiply(facts: Sequence[Facts]) -> Range:
@@ -254,23 +220,18 @@ def _years(facts: Sequence[Facts]) -> Range:
     return Fraction(date.fromordinal(int(lower)).year), Fraction(date.fromordinal(int(upper)).year)
 
 
-def _between(lower: int, upper: int) -> Callable[[Sequence[Facts]], Range]:
+def _between(lower: int, upper: int) -> Reach:
     return lambda facts: (Fraction(lower), Fraction(upper))
-
-
-def _nonnegative(facts: Sequence[Facts]) -> Range:
-    return Fraction(0), None
 
 
 # Keys: what a value can be, where that is a short public list ---------------------------------------------------------
 
 
-def _truth(facts: Sequence[Facts]) -> tuple[Key, ...] | None:
-    return (False, True)
+def _every(*keys: Key) -> Listing:
+    return lambda facts: keys
 
 
-def _every(lower: int, upper: int) -> Callable[[Sequence[Facts]], tuple[Key, ...] | None]:
-    return lambda facts: tuple(range(lower, upper + 1))
+_TRUTH = _every(False, True)
 
 
 def _union(facts: Sequence[Facts]) -> tuple[Key, ...] | None:
@@ -286,7 +247,7 @@ def _case_values(facts: Sequence[Facts]) -> list[Facts]:
     return [*facts[1::2], facts[-1]]
 
 
-def _first_days(*, days: int = 0, months: int = 0) -> Callable[[Sequence[Facts]], tuple[Key, ...] | None]:
+def _first_days(*, days: int = 0, months: int = 0) -> Listing:
     """The days on which weeks or other periods begin, of a date with public bounds; at most `MOST_DAYS` of them.
 
     Args:
@@ -310,8 +271,8 @@ def _first_days(*, days: int = 0, months: int = 0) -> Callable[[Sequence[Facts]]
     return keys
 
 
-def _period(keys: Callable[[Sequence[Facts]], tuple[Key, ...] | None]) -> Operator:
-    return Operator(_cast(Kind.DATE, Kind.DATE, Kind.TIMESTAMP), "a date or a timestamp", keys=keys)
+def _period(keys: Listing) -> Operator:
+    return Operator(_or_null(Kind.DATE, Kind.DATE, Kind.TIMESTAMP), "a date or a timestamp", keys=keys)
 
 
 _PLAIN = (Kind.BOOLEAN, Kind.INTEGER, Kind.REAL, Kind.TEXT)
@@ -322,31 +283,32 @@ _ALIKE = "values of one kind (two numbers, two texts, two dates)"
 
 
 def _part(lower: int, upper: int, *, clock: bool = False) -> Operator:
-    typing, takes = (_clock, "a timestamp") if clock else (_moment, "a date or a timestamp")
-    return Operator(typing, takes, _between(lower, upper), _every(lower, upper))
+    kinds, takes = ((), "a timestamp") if clock else ((Kind.DATE,), "a date or a timestamp")
+    typing = _of(Kind.INTEGER, Kind.TIMESTAMP, *kinds)
+    return Operator(typing, takes, _between(lower, upper), _every(*range(lower, upper + 1)))
 
 
 OPERATORS: dict[str, Operator] = {
     "add": Operator(_numbers, _NUMBER_PAIR, _add),
     "subtract": Operator(_numbers, _NUMBER_PAIR, _subtract),
     "multiply": Operator(_numbers, _NUMBER_PAIR, _multiply),
-    "divide": Operator(_real, _NUMBER_PAIR, _divide),
+    "divide": Operator(_REAL, _NUMBER_PAIR, _divide),
     "modulo": Operator(_numbers, _NUMBER_PAIR, _modulo),
     "negate": Operator(_numbers, _NUMBER, _negate),
     "abs": Operator(_numbers, _NUMBER, _absolute),
-    "round": Operator(_real, "a number and, if wanted, a count of decimals", _rounded),
-    **dict.fromkeys(("floor", "ceil"), Operator(_whole, _NUMBER, _rounded)),
-    "sqrt": Operator(_real, _NUMBER, _root),
-    **dict.fromkeys(("ln", "log10", "exp"), Operator(_real, _NUMBER)),
-    "power": Operator(_real, _NUMBER_PAIR),
-    "sign": Operator(_whole, _NUMBER, _between(-1, 1), _every(-1, 1)),
+    "round": Operator(_REAL, "a number and, if wanted, a count of decimals", _rounded),
+    **dict.fromkeys(("floor", "ceil"), Operator(_WHOLE, _NUMBER, _rounded)),
+    "sqrt": Operator(_REAL, _NUMBER, _root),
+    **dict.fromkeys(("ln", "log10", "exp"), Operator(_REAL, _NUMBER)),
+    "power": Operator(_REAL, _NUMBER_PAIR),
+    "sign": Operator(_WHOLE, _NUMBER, _between(-1, 1), _every(-1, 0, 1)),
     "least": Operator(_numbers, "numbers", _least),
     "greatest": Operator(_numbers, "numbers", _greatest),
-    **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge"), Operator(_comparison, _ALIKE, keys=_truth)),
-    "in": Operator(_comparison, "a value and constants of its kind", keys=_truth),
-    "is_null": Operator(_any_to_boolean, "any value", keys=_truth),
-    **dict.fromkeys(("like", "ilike"), Operator(_texts(Kind.BOOLEAN), "text and a pattern", keys=_truth)),
-    **dict.fromkeys(("and", "or", "not"), Operator(_boolean, "conditions", keys=_truth)),
+    **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge"), Operator(_COMPARISON, _ALIKE, keys=_TRUTH)),
+    "in": Operator(_COMPARISON, "a value and constants of its kind", keys=_TRUTH),
+    "is_null": Operator(_of(Kind.BOOLEAN, *Kind), "any value", keys=_TRUTH),
+    **dict.fromkeys(("like", "ilike"), Operator(_or_null(Kind.BOOLEAN, Kind.TEXT), "text and a pattern", keys=_TRUTH)),
+    **dict.fromkeys(("and", "or", "not"), Operator(_BOOLEAN, "conditions", keys=_TRUTH)),
     "case": Operator(
         _case,
         "conditions and values of one kind",
@@ -355,11 +317,11 @@ OPERATORS: dict[str, Operator] = {
     ),
     "coalesce": Operator(_alike, "values of one kind", _hull, _union),
     "nullif": Operator(_alike, "two values of one kind", _same, lambda facts: facts[0].keys),
-    **dict.fromkeys(("lower", "upper", "trim"), Operator(_texts(Kind.TEXT), "text")),
-    "concat": Operator(_texts(Kind.TEXT), "texts"),
-    "length": Operator(_texts(Kind.INTEGER), "text", _nonnegative),
+    **dict.fromkeys(("lower", "upper", "trim"), Operator(_or_null(Kind.TEXT, Kind.TEXT), "text")),
+    "concat": Operator(_or_null(Kind.TEXT, Kind.TEXT), "texts"),
+    "length": Operator(_or_null(Kind.INTEGER, Kind.TEXT), "text", lambda facts: (Fraction(0), None)),
     "substring": Operator(_substring, "text, a start and a length"),
-    "year": Operator(_moment, "a date or a timestamp", _years),
+    "year": Operator(_of(Kind.INTEGER, Kind.DATE, Kind.TIMESTAMP), "a date or a timestamp", _years),
     "quarter": _part(1, 4),
     "month": _part(1, 12),
     "week": _part(1, 53),
@@ -368,16 +330,18 @@ OPERATORS: dict[str, Operator] = {
     "dayofyear": _part(1, 366),
     "hour": _part(0, 23, clock=True),
     "minute": _part(0, 59, clock=True),
-    "to_integer": Operator(_cast(Kind.INTEGER, *_PLAIN), "a number, text or a condition", _to_integer),
-    "to_real": Operator(_cast(Kind.REAL, *_PLAIN), "a number, text or a condition", _same),
+    "to_integer": Operator(_or_null(Kind.INTEGER, *_PLAIN), "a number, text or a condition", _to_integer),
+    "to_real": Operator(_or_null(Kind.REAL, *_PLAIN), "a number, text or a condition", _same),
     "to_text": Operator(
-        _cast(Kind.TEXT, Kind.BOOLEAN, Kind.INTEGER, Kind.TEXT, Kind.DATE), "text, an integer, a date or a condition"
+        _or_null(Kind.TEXT, Kind.BOOLEAN, Kind.INTEGER, Kind.TEXT, Kind.DATE), "text, an integer, a date or a condition"
     ),
-    "to_boolean": Operator(_cast(Kind.BOOLEAN, Kind.BOOLEAN, Kind.INTEGER), "a condition or an integer", keys=_truth),
-    "to_date": Operator(_cast(Kind.DATE, *_DATED), "a date, a timestamp or text", keys=_first_days(days=1)),
+    "to_boolean": Operator(
+        _or_null(Kind.BOOLEAN, Kind.BOOLEAN, Kind.INTEGER), "a condition or an integer", keys=_TRUTH
+    ),
+    "to_date": Operator(_or_null(Kind.DATE, *_DATED), "a date, a timestamp or text", keys=_first_days(days=1)),
     "to_week": _period(_first_days(days=7)),
     "to_month": _period(_first_days(months=1)),
     "to_quarter": _period(_first_days(months=3)),
     "to_year": _period(_first_days(months=12)),
-    "to_timestamp": Operator(_cast(Kind.TIMESTAMP, *_DATED), "a date, a timestamp or text"),
+    "to_timestamp": Operator(_or_null(Kind.TIMESTAMP, *_DATED), "a date, a timestamp or text"),
 }
