@@ -1,7 +1,9 @@
 """From noisy integers to a release: units, expressions, HAVING, ORDER BY, LIMIT. All of it is post-processing."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from functools import partial
 from typing import Any
 
@@ -11,11 +13,13 @@ from numpy.typing import NDArray
 from deniable.errors import UnsupportedQueryError
 from deniable.privacy import compose
 from deniable.privacy.budget import Remaining
+from deniable.query.aggregates.aggregate import integers
 from deniable.query.aggregates.mode import Mode
 from deniable.query.declarations import LARGEST_KEYS
 from deniable.query.evaluate import Array, check_result, evaluate, missing, numbers
 from deniable.query.expression import Call, Column, Expression, Kind, bases_of, columns_of
-from deniable.query.plan import Ordering, Outcome, Output, PricedPlan, Query, Question
+from deniable.query.expression import Key as PublicKey
+from deniable.query.plan import Name, Ordering, Outcome, Output, PricedPlan, Query, Question, plain_key
 from deniable.release import Estimate, Key, Measure, Noisy, Release
 
 KIND_OF_KEY = {
@@ -77,6 +81,30 @@ def check_outcome(query: Query, *, many: bool = False) -> None:
             for name in bases_of(expression):
                 if isinstance(chosen.get(name), Mode):
                     raise UnsupportedQueryError(f"{chosen[name]} can be shown, and neither order nor choose rows.")
+
+
+def answer_text(noisy: Sequence[NDArray[Any]], question: Question, name: Name) -> str:
+    """What was released for a question: the keys that were found, if any, and noisy integers."""
+    found = {} if question.found is None else {"keys": [list(map(plain_key, keys)) for keys in question.found]}
+    return json.dumps({"noisy": [noisy[place].tolist() for place in name.order], **found})
+
+
+def noisy_of(text: str, name: Name) -> list[NDArray[Any]]:
+    """The noisy integers of an answer, one array a part."""
+    kept = json.loads(text)["noisy"]
+    return [integers(kept[name.order.index(place)]) for place in range(len(kept))]
+
+
+def found_of(text: str, plan: PricedPlan) -> tuple[tuple[PublicKey, ...], ...] | None:
+    """The keys of an answer that were found."""
+    if plan.key_search is None:
+        return None
+    question = plan.query.question
+    days = [question.keys[place].facts.kind is Kind.DATE for place in question.unknown]
+    return tuple(
+        tuple(date.fromisoformat(key) if day else key for key, day in zip(keys, days, strict=True))
+        for keys in json.loads(text)["keys"]
+    )
 
 
 def build_release(

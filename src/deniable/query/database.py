@@ -14,22 +14,21 @@ from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real
 from deniable.privacy import AddRemove, Budget, PrivacyUnit, Relation
-from deniable.query.answer import build_release
+from deniable.query.answer import build_release, found_of, noisy_of
 from deniable.query.catalog import Table
 from deniable.query.declarations import Declaration
 from deniable.query.engines.base import Engine, Progress
 from deniable.query.explanation import Explanation
 from deniable.query.frames import Ask, Frame
-from deniable.query.listing import BudgetStatus, Listing, pairs_as_html
 from deniable.query.policy import limits, read_policy
 from deniable.query.promise import declared_tables
 from deniable.query.rules import price
 from deniable.query.rules.target import Target, approached, is_relative
 from deniable.query.source import noted, open_policy, open_source, open_sources, table_name
-from deniable.query.stored import found_of, noisy_of
 from deniable.query.workload import Workloads
 from deniable.release import Release
 from deniable.release.display import price as price_text
+from deniable.release.listing import BudgetStatus, Listing, pairs_as_html
 
 
 def connect(

@@ -8,9 +8,9 @@ from deniable.privacy import PrivacyLoss
 from deniable.privacy.budget import Remaining
 from deniable.privacy.caution import with_caution
 from deniable.query.expression import columns_of, text_cut
-from deniable.query.listing import pairs_as_html
 from deniable.query.plan import PricedPlan
 from deniable.release.display import printable
+from deniable.release.listing import pairs_as_html
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -15,7 +15,7 @@ from deniable.ledger import Entry
 from deniable.ledger.entry import Json
 from deniable.mechanisms.price import Price
 from deniable.numbers.rationals import Real
-from deniable.query.answer import check_outcome
+from deniable.query.answer import answer_text, check_outcome
 from deniable.query.auto import Found, searches, settle
 from deniable.query.canonical import fingerprint, public_tables
 from deniable.query.catalog import Table, stated
@@ -30,7 +30,6 @@ from deniable.query.rules import cheapest, price
 from deniable.query.rules.target import Target, first_step, is_relative
 from deniable.query.sql import parse
 from deniable.query.statistics import Statistics
-from deniable.query.stored import answer_text
 
 
 class Planning(Statistics):

@@ -28,17 +28,10 @@ Look = Callable[[Relation, Expression], Sequence[Value]]
 MOST_TEXT = 100_000
 DIALECTS = ("duckdb", "postgres")
 PARTS = {
-    "year": "year",
-    "quarter": "quarter",
-    "month": "month",
-    "week": "week",
-    "day": "day",
-    "dow": "dayofweek",
-    "dayofweek": "dayofweek",
-    "doy": "dayofyear",
-    "dayofyear": "dayofyear",
-    "hour": "hour",
-    "minute": "minute",
+    **{word: word for word in ("year", "quarter", "month", "week", "day")},
+    **dict.fromkeys(("dow", "dayofweek"), "dayofweek"),
+    **dict.fromkeys(("doy", "dayofyear"), "dayofyear"),
+    **{word: word for word in ("hour", "minute")},
 }
 NUMERAL = re.compile(r"(?=.{1,40}$)(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 CASTS = {
@@ -248,24 +241,16 @@ def _like(node: exp.Expr, scope: Scope) -> Expression:
 
 
 def _case(node: exp.Expr, scope: Scope) -> Expression:
-    subject = translate(node.this, scope) if node.this is not None else None
+    """CASE, and IF, which is a branch of it and what holds otherwise."""
+    alone = isinstance(node, exp.If)
+    subject = None if alone or node.this is None else translate(node.this, scope)
     parts: list[Expression] = []
-    for branch in node.args["ifs"]:
+    for branch in [node] if alone else node.args["ifs"]:
         condition = translate(checked(branch).this, scope)
         parts.append(condition if subject is None else _call("eq", [subject, condition]))
         parts.append(translate(branch.args["true"], scope))
-    default = node.args.get("default")
+    default = node.args.get("false" if alone else "default")
     return call("case", *parts, literal(None) if default is None else translate(default, scope))
-
-
-def _if(node: exp.Expr, scope: Scope) -> Expression:
-    otherwise = node.args.get("false")
-    return call(
-        "case",
-        translate(node.this, scope),
-        translate(node.args["true"], scope),
-        literal(None) if otherwise is None else translate(otherwise, scope),
-    )
 
 
 def _cast(node: exp.Expr, scope: Scope) -> Expression:
@@ -348,7 +333,7 @@ SPECIAL: dict[type[exp.Expr], Callable[[exp.Expr, Scope], Expression]] = {
     exp.Like: _like,
     exp.ILike: _like,
     exp.Case: _case,
-    exp.If: _if,
+    exp.If: _case,
     exp.Cast: _cast,
     exp.TryCast: _cast,
     exp.Extract: _extract,

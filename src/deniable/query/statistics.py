@@ -14,7 +14,6 @@ from deniable.ledger import Entry, Ledger
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
 from deniable.privacy import Budget, PrivacyLoss, Relation, compose
-from deniable.query import stored
 from deniable.query.answer import FREE
 from deniable.query.asking import SAMPLES, Asked
 from deniable.query.catalog import Table
@@ -24,7 +23,7 @@ from deniable.query.expression import Expression
 from deniable.query.relation import Filter, Scan
 from deniable.query.rules import price
 from deniable.query.sql import parse
-from deniable.release import Release
+from deniable.release import Release, stored
 
 
 class Statistics:

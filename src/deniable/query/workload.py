@@ -19,14 +19,13 @@ from deniable.noise.simulation import uniforms
 from deniable.numbers.rationals import Real
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.query.aggregates.aggregate import BoundedAggregate, PricedAggregate
-from deniable.query.answer import build_release, divisors_of
+from deniable.query.answer import answer_text, build_release, divisors_of, noisy_of
 from deniable.query.evaluate import evaluate, numbers
 from deniable.query.explanation import Explanation, cost_text
 from deniable.query.expression import Column, bases_of
 from deniable.query.frames import Ask
 from deniable.query.plan import Name, Outcome, Output, PricedPlan, Query, Question
 from deniable.query.rules import together
-from deniable.query.stored import answer_text, noisy_of
 from deniable.query.written import Written
 from deniable.release import Estimate, Release
 from deniable.release.columns import Bounds, Floats

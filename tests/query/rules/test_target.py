@@ -46,8 +46,7 @@ def test_the_price_that_is_found_is_enough_and_the_next_smaller_is_not(text: str
 
     def widths(at: Fraction) -> dict[str, float]:
         """By another route: the intervals that a release of zeros shows."""
-        from deniable.query.answer import build_release
-        from deniable.query.stored import noisy_of
+        from deniable.query.answer import build_release, noisy_of
 
         priced = price(plan.query, Price(epsilon=at, delta=plan.price.delta), db.ledger.budget)
         zeros = str([[0] * plan.query.question.cells for _ in priced.parts]).replace("'", '"')

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from deniable.privacy import PureLoss
-from deniable.query import stored
-from deniable.release import Estimate, Key, Release
+from deniable.release import Estimate, Key, Release, stored
 from deniable.release.columns import Bounds
 
 KEYS = [None, True, 3, 0.5, "é\n", date(2025, 1, 2), datetime(2025, 1, 2, 3, 4, 5, 6), Decimal("1.10"), b"\x00\xff"]

@@ -12,14 +12,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from deniable.query.aggregates.aggregate import integers
-from deniable.query.expression import Key, Kind
-from deniable.query.plan import Name, PricedPlan, Question, plain_key
-from deniable.release import Estimate, Release
-from deniable.release import Key as KeyColumn
-from deniable.release.columns import Bounds, Floats, Numbers
+from deniable.release.columns import Bounds, Estimate, Floats, Key, Numbers
+from deniable.release.release import Release
 
 LEVELS = (0.5, 0.68, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
 _Ends = Sequence[tuple[float, Bounds]]
@@ -33,36 +28,12 @@ _READERS: Mapping[str, Callable[[str], object]] = {
 }
 
 
-def answer_text(noisy: Sequence[NDArray[Any]], question: Question, name: Name) -> str:
-    """What was released for a question: the keys that were found, if any, and noisy integers."""
-    found = {} if question.found is None else {"keys": [list(map(plain_key, keys)) for keys in question.found]}
-    return json.dumps({"noisy": [noisy[place].tolist() for place in name.order], **found})
-
-
-def noisy_of(text: str, name: Name) -> list[NDArray[Any]]:
-    """The noisy integers of an answer, one array a part."""
-    kept = json.loads(text)["noisy"]
-    return [integers(kept[name.order.index(place)]) for place in range(len(kept))]
-
-
-def found_of(text: str, plan: PricedPlan) -> tuple[tuple[Key, ...], ...] | None:
-    """The keys of an answer that were found."""
-    if plan.key_search is None:
-        return None
-    question = plan.query.question
-    days = [question.keys[place].facts.kind is Kind.DATE for place in question.unknown]
-    return tuple(
-        tuple(date.fromisoformat(key) if day else key for key, day in zip(keys, days, strict=True))
-        for keys in json.loads(text)["keys"]
-    )
-
-
 def as_text(release: Release) -> str:
     """Keys, values, intervals and notes; not the price, which the ledger knows."""
     intervals = [(level, release.intervals(level)) for level in LEVELS]
     parts: list[dict[str, Any]] = []
     for part in release.parts:
-        if isinstance(part, KeyColumn):
+        if isinstance(part, Key):
             parts.append({"name": part.name, "kind": part.kind, "keys": [_written(value) for value in part.values]})
             continue
         values = release[part.name]
@@ -82,15 +53,15 @@ def as_text(release: Release) -> str:
     return json.dumps({"parts": parts, "notes": release.notes})
 
 
-def from_text(text: str) -> tuple[tuple[KeyColumn | Estimate, ...], tuple[str, ...]]:
+def from_text(text: str) -> tuple[tuple[Key | Estimate, ...], tuple[str, ...]]:
     """The columns, and the notes."""
     kept = json.loads(text)
     return tuple(map(_part, kept["parts"])), tuple(kept["notes"])
 
 
-def _part(kept: Mapping[str, Any]) -> KeyColumn | Estimate:
+def _part(kept: Mapping[str, Any]) -> Key | Estimate:
     if "keys" in kept:
-        return KeyColumn(name=kept["name"], values=tuple(map(_read, kept["keys"])), kind=kept["kind"])
+        return Key(name=kept["name"], values=tuple(map(_read, kept["keys"])), kind=kept["kind"])
     values: Numbers = np.array(kept["values"], dtype=np.int64) if kept["whole"] else _floats(kept["values"])
     ends = kept["ends"] and [(level, Bounds(_floats(low), _floats(high))) for level, low, high in kept["ends"]]
     return Estimate(

@@ -1,6 +1,6 @@
 """Small tables of text."""
 
-from deniable.query.listing import Listing, pairs_as_html
+from deniable.release.listing import Listing, pairs_as_html
 
 
 def test_it_is_aligned_text_html_and_data() -> None:
