@@ -196,13 +196,12 @@ def _part(
 
 def _plain(values: Array, kind: Kind) -> tuple[object, ...]:
     """Public values as Python has them: whole numbers, truth values, None for NULL."""
-    types: dict[Kind, Callable[[Any], object]] = {Kind.BOOLEAN: bool, Kind.INTEGER: int, Kind.REAL: float}
-    convert: Callable[[Any], object] = types.get(kind, _as_it_is)
-    return tuple(None if gone else convert(value) for value, gone in zip(values, missing(values), strict=True))
-
-
-def _as_it_is(value: object) -> object:
-    return value
+    types: Mapping[Kind, Callable[[Any], object]] = {Kind.BOOLEAN: bool, Kind.INTEGER: int, Kind.REAL: float}
+    convert = types.get(kind)
+    return tuple(
+        None if gone else convert(value) if convert else value
+        for value, gone in zip(values, missing(values), strict=True)
+    )
 
 
 def _keys(expression: Expression) -> bool:

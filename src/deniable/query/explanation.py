@@ -3,13 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from deniable.numbers.rationals import decimal_text
-from deniable.privacy import PrivacyLoss
 from deniable.privacy.budget import Remaining
-from deniable.privacy.caution import with_caution
 from deniable.query.expression import columns_of, text_cut
 from deniable.query.plan import PricedPlan
-from deniable.release.display import printable
+from deniable.release.display import price, printable
 from deniable.release.listing import pairs_as_html
 
 
@@ -44,7 +41,7 @@ class Explanation:
             yield str(part.aggregate), part.spoken() + shared + share
         if self.further:
             yield "within", self.further
-        yield "cost", "nothing: this question has its answer already" if self.stored else cost_text(plan.total)
+        yield "cost", "nothing: this question has its answer already" if self.stored else price(plan.total, every=True)
         yield "left", f"{self.left}, before this question"
 
     def _shares(self) -> list[float]:
@@ -80,21 +77,8 @@ class Explanation:
         return "\n".join(f"{printable(subject):<{width}}  {printable(statement)}" for subject, statement in pairs)
 
     def __repr__(self) -> str:
-        price = "stored, free" if self.stored else f"cost {cost_text(self.plan.total)}"
-        return f"<Explanation: {text_cut(self.plan.query.text)}; {price}>"
+        cost = "stored, free" if self.stored else f"cost {price(self.plan.total, every=True)}"
+        return f"<Explanation: {text_cut(self.plan.query.text)}; {cost}>"
 
     def _repr_html_(self) -> str:
         return pairs_as_html(self.rows())
-
-
-def cost_text(loss: PrivacyLoss) -> str:
-    """What a loss charges, in the currencies in which it is known, and what is odd about it."""
-    charge = loss.charge()
-    parts = []
-    if charge.epsilon is not None:
-        parts.append(f"epsilon={decimal_text(charge.epsilon)}")
-        if charge.delta:
-            parts.append(f"delta={decimal_text(charge.delta)}")
-    if charge.rho is not None:
-        parts.append(f"rho={decimal_text(charge.rho)}")
-    return with_caution(", ".join(parts), charge.caution)

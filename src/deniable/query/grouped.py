@@ -20,13 +20,8 @@ from deniable.query.relation import WHOLE, Relation
 from deniable.query.scope import RowScope
 from deniable.query.sql import translate
 
-FUNCTIONS: dict[type[exp.Expr], str] = {
-    exp.Count: "count",
-    exp.Sum: "sum",
-    exp.Avg: "avg",
-    exp.Min: "min",
-    exp.Max: "max",
-}
+_KINDS: tuple[type[exp.Expr], ...] = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
+FUNCTIONS = {kind: kind.__name__.lower() for kind in _KINDS}
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from deniable.query.engines.remote import RemoteEngine
 from deniable.query.engines.runner import Runner
 from deniable.query.promise import declared_tables
 from deniable.rows import arrow_of
-from deniable.rows.csv.declaration import Csv
 from deniable.rows.declared import Declared
 
 if TYPE_CHECKING:
@@ -34,8 +33,6 @@ def open_source(
     table: str | None = None,
     columns: Mapping[str, Declaration] | None = None,
     unit: str | None = None,
-    csv: Csv | None = None,
-    partitions: bool = False,
     memory: str | None = None,
     threads: int | None = None,
 ) -> Engine:
@@ -46,8 +43,6 @@ def open_source(
 
     Args:
         table: inside a .duckdb file.
-        csv: how a .csv or .tsv file must have been imported; None takes any import that is as new as the file.
-        partitions: whether folders named column=value are columns.
 
     Raises: SourceError if it is none of these, or cannot be opened.
     """
@@ -56,7 +51,7 @@ def open_source(
     runner = _runner(source, table)
     if runner is not None:
         return _engine({"": runner}, None if table is None else table.rpartition(".")[2])
-    part = _part(source, columns or {}, unit, table=table, csv=csv, partitions=partitions)
+    part = _part(source, columns or {}, unit, table=table)
     return DuckDBEngine.of({"": part}, memory=memory, threads=threads)
 
 
@@ -109,14 +104,16 @@ def open_sources(
     return DuckDBEngine.of(parts, memory=memory, threads=threads)
 
 
-def _part(source: object, columns: Mapping[str, Declaration], unit: str | None, **how: Any) -> "Located | pa.Table":
+def _part(
+    source: object, columns: Mapping[str, Declaration], unit: str | None, table: str | None = None
+) -> "Located | pa.Table":
     """What an engine of DuckDB reads for one source."""
     from deniable.query.engines.duckdb.engine import DuckDBEngine
 
     if isinstance(source, str) and "://" in source:
         raise SourceError("of servers, those of PostgreSQL are a source: dn.connect('postgresql://...', table=...).")
     if isinstance(source, str | Path):
-        return DuckDBEngine.located(Path(source).resolve(), **how)
+        return DuckDBEngine.located(Path(source).resolve(), table=table)
     return _to_arrow(source, _as_declared(columns, unit))
 
 

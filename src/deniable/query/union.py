@@ -54,16 +54,9 @@ class Union(Relation):
         found = named(name, dict.fromkeys(self.names))
         facts = [expression.facts for expression in self._below(found)]
         lowers, uppers, keys = ([getattr(fact, word) for fact in facts] for word in ("lower", "upper", "keys"))
+        lower, upper = None if None in lowers else min(lowers), None if None in uppers else max(uppers)
         union = None if None in keys else tuple(dict.fromkeys(key for part in keys for key in part))
-        return Column(
-            found,
-            Facts(
-                kind=facts[0].kind,
-                lower=None if None in lowers else min(lowers),
-                upper=None if None in uppers else max(uppers),
-                keys=union,
-            ),
-        )
+        return Column(found, Facts(kind=facts[0].kind, lower=lower, upper=upper, keys=union))
 
     @property
     def unit(self) -> str | None:

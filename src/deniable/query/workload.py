@@ -21,7 +21,7 @@ from deniable.privacy.sensitivity import of_spread_sum
 from deniable.query.aggregates.aggregate import BoundedAggregate, PricedAggregate
 from deniable.query.answer import answer_text, build_release, divisors_of, noisy_of
 from deniable.query.evaluate import evaluate, numbers
-from deniable.query.explanation import Explanation, cost_text
+from deniable.query.explanation import Explanation
 from deniable.query.expression import Column, bases_of
 from deniable.query.frames import Ask
 from deniable.query.plan import Name, Outcome, Output, PricedPlan, Query, Question
@@ -29,6 +29,7 @@ from deniable.query.rules import together
 from deniable.query.written import Written
 from deniable.release import Estimate, Release
 from deniable.release.columns import Bounds, Floats
+from deniable.release.display import price as price_text
 
 MOST_GROUPS = 1_000  # of all consistent questions together, and of their finest groups
 _DRAWS = 4096
@@ -119,7 +120,7 @@ class Workloads(Written):
         """
         made = self._shared(questions, epsilon, delta, rho, consistent, False, dialect, columns)
         stored, left = self._recall(made.entry.question) is not None, self.ledger.left()
-        further = f"{len(made.plans)} questions that are paid together: {cost_text(made.entry.loss)}"
+        further = f"{len(made.plans)} questions that are paid together: {price_text(made.entry.loss, every=True)}"
         return [Explanation(plan=plan, left=left, stored=stored, further=further) for plan in made.plans]
 
     def _shared(  # noqa: PLR0917 - as `workload` has them

@@ -2,6 +2,7 @@
 
 import html
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,21 +40,21 @@ def printable(text: object) -> str:
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in str(text))
 
 
-def price(loss: PrivacyLoss) -> str:
-    """What a loss costs, in the first currency that knows it, and what is odd about it."""
-    return with_caution(_cost(loss), loss.charge().caution)
+def price(loss: PrivacyLoss, *, every: bool = False) -> str:
+    """What a loss costs, in the first currency that knows it or in every one, and what is odd about it."""
+    costs = list(_costs(loss))
+    return with_caution(", ".join(costs) if every else costs[0], loss.charge().caution)
 
 
-def _cost(loss: PrivacyLoss) -> str:
+def _costs(loss: PrivacyLoss) -> Iterator[str]:
     charge = loss.charge()
     if charge.epsilon is not None:
         delta = f", delta={decimal_text(charge.delta)}" if charge.delta else ""
-        return f"epsilon={decimal_text(charge.epsilon)}{delta}"
+        yield f"epsilon={decimal_text(charge.epsilon)}{delta}"
     if charge.rho is not None:
-        return f"rho={decimal_text(charge.rho)}"
-    if charge.mu_squared is not None:
-        return f"mu={math.sqrt(charge.mu_squared):.6g}"
-    return str(loss)
+        yield f"rho={decimal_text(charge.rho)}"
+    if charge.epsilon is None and charge.rho is None:
+        yield str(loss) if charge.mu_squared is None else f"mu={math.sqrt(charge.mu_squared):.6g}"
 
 
 def as_text(release: "Release") -> str:

@@ -227,16 +227,9 @@ class TalliedMaximum(Maximum):
     _flips: ClassVar[bool] = False
 
 
-def read_median(node: exp.Expr, where: Expression | None, scope: "ResultScope") -> Expression:
-    return scope.base(Order(summand("MEDIAN", node.this, where, scope)))
-
-
-def read_minimum(node: exp.Expr, where: Expression | None, scope: "ResultScope") -> Expression:
-    return scope.base(Order(summand("MIN", node.this, where, scope), Fraction(0)))
-
-
-def read_maximum(node: exp.Expr, where: Expression | None, scope: "ResultScope") -> Expression:
-    return scope.base(Order(summand("MAX", node.this, where, scope), Fraction(1)))
+def read_order(node: exp.Expr, where: Expression | None, scope: "ResultScope", *, share: Fraction) -> Expression:
+    """MIN, MEDIAN or MAX."""
+    return scope.base(Order(summand(type(node).__name__.upper(), node.this, where, scope), share))
 
 
 def read_quantile(node: exp.Expr, where: Expression | None, scope: "ResultScope") -> Expression:

@@ -1,6 +1,7 @@
 """Which aggregate a function of SQL asks for."""
 
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ from sqlglot import exp
 from deniable.query.aggregates.counts import read_count, read_countif
 from deniable.query.aggregates.mode import read_mode
 from deniable.query.aggregates.moments import read_correlation, read_covariance, read_variance
-from deniable.query.aggregates.order import read_maximum, read_median, read_minimum, read_quantile, read_within
+from deniable.query.aggregates.order import read_order, read_quantile, read_within
 from deniable.query.aggregates.sums import read_average, read_sum
 from deniable.query.expression import Expression
 
@@ -25,9 +26,9 @@ READERS: Mapping[type[exp.Expr], Reader] = {
     exp.CountIf: read_countif,
     exp.CovarPop: partial(read_covariance, sample=False),
     exp.CovarSamp: partial(read_covariance, sample=True),
-    exp.Max: read_maximum,
-    exp.Median: read_median,
-    exp.Min: read_minimum,
+    exp.Max: partial(read_order, share=Fraction(1)),
+    exp.Median: partial(read_order, share=Fraction(1, 2)),
+    exp.Min: partial(read_order, share=Fraction(0)),
     exp.Mode: read_mode,
     exp.PercentileCont: read_quantile,
     exp.Quantile: read_quantile,
