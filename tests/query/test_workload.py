@@ -195,6 +195,8 @@ def test_consistent_intervals_hold_and_counts_are_not_negative() -> None:
                     held.append(float(np.mean((ends.lower <= real) & (real <= ends.upper))))
     assert 0.89 < np.mean(covered[0.9]) < 0.95
     assert np.mean(covered[0.6]) < 0.85
+    assert np.isfinite(made.bounds(0.9995).upper).all()
+    assert np.isinf(made.bounds(0.9996).upper).all()  # for which there are too few draws
 
 
 @pytest.mark.parametrize(

@@ -316,15 +316,18 @@ def _measured(found: Sequence[Consistent], output: Output) -> Estimate:
     values = np.clip(values, low, high)
 
     def ends(level: float) -> Bounds:
-        """Quantiles of what the truth could be, a little further out than the number of draws asks for."""
+        """Quantiles of what the truth could be, a little further out than the number of draws asks for.
+
+        Above a level that needs more draws nothing is known.
+        """
         names = bases_of(expression)
         drawn = {name: centre[name][:, None] - found[int(name[5:])].draws for name in names}
         with np.errstate(all="ignore"):
             could = numbers(evaluate(expression, drawn)) + np.zeros((len(values), _DRAWS))
-        undefined = ~np.isfinite(could)
+        tail = _DRAWS * (1 - level) / 2
+        undefined = ~np.isfinite(could) | (tail < 1)
         for divisor in divisors_of(expression):
             undefined |= ~(numbers(evaluate(divisor, drawn)) * numbers(evaluate(divisor, centre))[:, None] > 0)
-        tail = _DRAWS * (1 - level) / 2
         outside = max(0, int(tail - tail**0.5))
         lower = np.sort(np.where(undefined, -np.inf, could), axis=1)[:, outside]
         upper = np.sort(np.where(undefined, np.inf, could), axis=1)[:, _DRAWS - 1 - outside]
