@@ -50,6 +50,13 @@ class Facts:
     def bounded(self) -> bool:
         return self.lower is not None and self.upper is not None
 
+    @property
+    def ends(self) -> tuple[Fraction, Fraction]:
+        """The bounds, where it is `bounded`."""
+        assert self.lower is not None
+        assert self.upper is not None
+        return self.lower, self.upper
+
 
 @dataclass(frozen=True)
 class Column:

@@ -66,9 +66,7 @@ class Total:
     def grid(self) -> tuple[Fraction, Fraction, Fraction]:
         """The step of the grid on which a real argument is summed, and its bounds on it."""
         assert self.argument is not None
-        lower, upper = self.argument.facts.lower, self.argument.facts.upper
-        assert lower is not None
-        assert upper is not None
+        lower, upper = self.argument.facts.ends
         step = Lattice.for_bounds(lower, upper, precision=40).grid
         return step, floor(lower / step) * step, ceil(upper / step) * step
 

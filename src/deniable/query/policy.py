@@ -2,12 +2,12 @@
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from dataclasses import field as empty
 from dataclasses import fields as dataclass_fields
 from datetime import date
-from functools import reduce
+from functools import partial, reduce
 from operator import mul
 from pathlib import Path
 from typing import Any
@@ -42,8 +42,17 @@ COLUMN_FIELDS: Fields = {
     **dict.fromkeys(("lower", "upper"), (*NUMBER, date)),
     **{"keys": (list, str), "without": list, "null": NUMBER, "null_group": bool},
 }
-SIMPLE = {"text": Text, "boolean": Boolean}
-MOMENTS = {"date": Date, "timestamp": Timestamp}
+_ENDS = ("lower", "upper")
+# How a column of each type is declared, and the fields that it may have.
+TYPES: Mapping[object, tuple[Callable[..., Declaration], tuple[str, ...]]] = {
+    None: (Number, (*_ENDS, "null")),
+    "integer": (partial(Number, integer=True), (*_ENDS, "null")),
+    "real": (partial(Number, integer=False), (*_ENDS, "null")),
+    "text": (Text, ()),
+    "boolean": (Boolean, ()),
+    "date": (Date, _ENDS),
+    "timestamp": (Timestamp, _ENDS),
+}
 
 
 class Fractional(str):
@@ -261,12 +270,9 @@ def _check_company(where: str, kind: object, fields: Mapping[str, Any]) -> None:
         reason = "beside keys, which say all that the column can be"
         if any(isinstance(key, Fractional) for key in fields.get("keys", ())):
             raise CatalogError(f"{where}: keys cannot be fractions. Write text in quotes, or group by FLOOR or ROUND.")
-    elif kind in ("integer", "real", None):
-        allowed |= {"lower", "upper", "null"}
-        reason = "without keys"
     else:
-        allowed |= {"lower", "upper"} if kind in MOMENTS else set()
-        reason = f"for a column of type {kind!r}"
+        allowed.update(TYPES[kind][1] if kind in TYPES else ())
+        reason = "without keys" if kind in ("integer", "real", None) else f"for a column of type {kind!r}"
     for field in fields:
         if field not in allowed:
             raise CatalogError(f"{where}: {field} has no meaning {reason}. Remove one of them.")
@@ -283,14 +289,9 @@ def _declaration(path: Path, name: str, fields: Mapping[str, Any], known: Mappin
             if kind not in (None, keys.kind.value if keys.kind else None):
                 raise CatalogError(f"type is {kind!r}, but keys are of type {keys.kind.value if keys.kind else '?'!r}.")
             return keys
-        if kind in ("integer", "real", None):
-            whole = None if kind is None else kind == "integer"
-            bounds = {bound: fields.get(bound) for bound in ("lower", "upper", "null")}
-            return Number(**bounds, integer=whole)
-        if kind in MOMENTS:
-            return MOMENTS[kind](lower=fields.get("lower"), upper=fields.get("upper"))
-        if kind in SIMPLE:
-            return SIMPLE[kind]()
+        if kind in TYPES:
+            declare, words = TYPES[kind]
+            return declare(**{word: fields[word] for word in words if word in fields})
     except (CatalogError, ValueError) as error:
         raise CatalogError(f"{where}: {error}") from None
     raise CatalogError(

@@ -107,24 +107,18 @@ def _of_sample(spread: Expression, count: Expression) -> Expression:
 
 def _clamped(value: Expression) -> Expression:
     """`value` within its range; NULL fails every test and stays NULL."""
-    low, high = (literal(bound) for bound in _bounds(value))
+    low, high = (literal(bound) for bound in value.facts.ends)
     return call("case", call("lt", value, low), low, call("gt", value, high), high, value)
 
 
 def _centre(value: Expression) -> Fraction:
-    low, high = _bounds(value)
+    low, high = value.facts.ends
     return (low + high) / 2
 
 
 def _half(value: Expression) -> Fraction:
-    low, high = _bounds(value)
+    low, high = value.facts.ends
     return (high - low) / 2
-
-
-def _bounds(value: Expression) -> tuple[Fraction, Fraction]:
-    assert value.facts.lower is not None
-    assert value.facts.upper is not None
-    return value.facts.lower, value.facts.upper
 
 
 def _within(value: Expression, lower: Fraction, upper: Fraction | None) -> Expression:

@@ -62,9 +62,7 @@ class Order(Aggregate):
     @property
     def ends(self) -> tuple[Fraction, Fraction]:
         """Public bounds of the value."""
-        assert self.facts.lower is not None
-        assert self.facts.upper is not None
-        return self.facts.lower, self.facts.upper
+        return self.facts.ends
 
     @property
     def step(self) -> Fraction:

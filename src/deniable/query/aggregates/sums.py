@@ -56,18 +56,16 @@ class Sum(Aggregate):
         Where a unit's rows are shared out, they carry weights below 1: whole numbers need a finer grid than the
         integers.
         """
-        facts = self._value.facts
-        assert facts.lower is not None
-        assert facts.upper is not None
-        lattice = Lattice.for_bounds(facts.lower, facts.upper, precision=_precision(facts.lower, facts.upper))
+        low, high = self._value.facts.ends
+        lattice = Lattice.for_bounds(low, high, precision=_precision(low, high))
         if self.whole:  # large ones need no finer grid, and noise has room for them
-            spare = 52 - max(abs(floor(facts.lower)), abs(ceil(facts.upper))).bit_length()
+            spare = 52 - max(abs(floor(low)), abs(ceil(high))).bit_length()
             shared = question.unit is not None
             lattice = Lattice(exponent=min(SHARES.exponent, max(0, spare))) if shared else WHOLE
         grid = lattice.grid
         centre = self.centre / grid
         assert centre.denominator == 1
-        lower, upper = floor(facts.lower / grid) - int(centre), ceil(facts.upper / grid) - int(centre)
+        lower, upper = floor(low / grid) - int(centre), ceil(high / grid) - int(centre)
         return BoundedAggregate(
             aggregate=self,
             lattice=lattice,
@@ -134,9 +132,8 @@ def summand(name: str, node: exp.Expr, where: Expression | None, scope: "ResultS
             f"{name}({said}) needs public bounds. {f'Declare them: {declare}, or write' if declare else 'Write'} "
             "LEAST(GREATEST(value, low), high)."
         )
-    only = value.facts.lower
-    assert only is not None
-    if only == value.facts.upper and (name != "SUM" or only == 0):
+    only, last = value.facts.ends
+    if only == last and (name != "SUM" or only == 0):
         raise UnsupportedQueryError(
             f"{name} of a value that is always {decimal_text(only)} is the same whatever the rows are. Write the "
             "number itself."
@@ -149,9 +146,7 @@ def middle(value: Expression) -> Fraction:
 
     The grid is no finer than the lattice of the sum, so the centre lies on both.
     """
-    lower, upper = value.facts.lower, value.facts.upper
-    assert lower is not None
-    assert upper is not None
+    lower, upper = value.facts.ends
     if lower == upper:
         return Fraction(0)  # nothing would be left to add noise to
     grid, finest = Fraction(1), max(abs(lower), abs(upper)) / 2**40
