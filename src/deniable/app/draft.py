@@ -73,7 +73,7 @@ def write_policy(*tables: Found) -> str:
         "[budget]",
         "epsilon = 1.0               # everything that is ever released from this file, together",
         "# delta = 1e-6              # allows Gaussian noise, which is smaller when many numbers are released",
-        f"ledger = {_quoted(name + '.ledger')}   # what was spent; keep it with the data",
+        f"{'ledger = ' + _quoted(name + '.ledger'):<28}# what was spent; keep it with the data",
         "",
         "# Columns. SUM and AVG need lower and upper; GROUP BY needs keys. Both must be public knowledge.",
         *([] if proposal is None else ["# The types are guesses, from values all over the file: check them."]),

@@ -64,6 +64,7 @@ class Expr:
     __mod__, __pow__ = _operator(exp.Mod), _operator(exp.Pow)
     __lt__, __le__, __gt__, __ge__ = map(_operator, (exp.LT, exp.LTE, exp.GT, exp.GTE))
     __eq__, __ne__, __and__, __or__ = map(_operator, (exp.EQ, exp.NEQ, exp.And, exp.Or))  # type: ignore[assignment]
+    __rand__, __ror__ = _operator(exp.And, swapped=True), _operator(exp.Or, swapped=True)
     __neg__, __invert__, __abs__ = map(_operator, (exp.Neg, exp.Not, exp.Abs))
     __hash__ = None  # type: ignore[assignment]
 
