@@ -114,9 +114,9 @@ class Table:
             raise CatalogError(
                 f"unit={column!r} names no column of {self.name}.{did_you_mean(column, self.schema)} Its columns: "
                 f"{listed(self.schema)}. Name the column "
-                f"that says whose row it is, or, if every row is one {column}, write unit=dn.each_row({column!r}). Beside "
-                f"other tables it may be found through one, or be public: paths={{{self.name!r}: (its column, that "
-                f"table)}}, public=[{self.name!r}]."
+                f"that says whose row it is, or, if every row is one {column}, write unit=dn.each_row({column!r}). "
+                "Beside other tables it may be found through one, or be public: "
+                f"paths={{{self.name!r}: (its column, that table)}}, public=[{self.name!r}]."
             )
         elif self.schema[column] is None:
             raise CatalogError(
