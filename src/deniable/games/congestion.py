@@ -76,7 +76,7 @@ class CongestionGame(metaclass=InWords):
         table = array_of("latencies", [list(row) for row in self.latencies])
         if table.ndim != 2 or table.shape[0] < 2 or table.shape[1] < 2 or table.dtype.kind not in "iu":
             raise InvalidParameterError(
-                "latencies must be whole numbers, a row for each of 2 or more resources: its costs at loads 0, 1, ..."
+                "latencies must be a table of integers: the costs of each of 2 or more resources at loads 0, 1, ..."
             )
         return table.astype(np.int64)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from deniable.release.release import Release
 
 _BAR, _WHISKER = "#88aacc", "#223344"
-_LINE = 72  # letters of a title on one line
+_LINE = 60  # letters of a title on one line
 _SHADES = 10  # groups of bars that have colours of their own
 _TURNED = 60  # letters below an axis from which labels are turned
 _LABELS = 40  # labels that are written below an axis
