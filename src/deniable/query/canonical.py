@@ -13,6 +13,8 @@ from itertools import groupby, permutations, product
 from math import factorial, prod
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from deniable.query.expression import Call, Column, Expression, Literal, canonical, operands, substituted
 from deniable.query.grouped import Grouped
 from deniable.query.relation import Filter, Join, Project, Relation, Renamed, Scan
@@ -20,6 +22,7 @@ from deniable.query.union import Union
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from numpy.typing import NDArray
 
     from deniable.query.plan import Question
 
@@ -53,10 +56,29 @@ def public_tables(relation: Relation) -> Iterator[Scan]:
 def fingerprint(held: "pa.Table") -> str:
     """A hash of rows, in whatever order they come, and of the names of their columns."""
     held = held.sort_by([(name, "ascending") for name in held.column_names])
-    digest = hashlib.sha256()
-    for name, column in zip(held.column_names, held.columns, strict=True):
-        digest.update(json.dumps([name, str(column.type), column.to_pylist()], default=str).encode())
+    digest = hashlib.sha256(json.dumps([len(held), held.column_names, [*map(str, held.schema.types)]]).encode())
+    for column in held.columns:
+        for part in _content(column):
+            digest.update(part)
     return digest.hexdigest()
+
+
+def _content(column: "pa.ChunkedArray") -> Iterator["NDArray[Any]"]:
+    """What is missing, and the values: numbers as they are; of all others the lengths and letters of their texts."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    yield column.is_null().to_numpy()
+    number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+    if number:
+        yield column.fill_null(0).to_numpy()
+        return
+    texts = pc.fill_null(column.cast(pa.large_string()), "").combine_chunks()
+    _, places, letters = texts.buffers()
+    ends = np.frombuffer(places, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    yield np.diff(ends)
+    if len(ends) and ends[-1] > ends[0]:
+        yield np.frombuffer(letters, dtype=np.uint8)[ends[0] : ends[-1]]
 
 
 def _question(question: "Question", labels: Sequence[int]) -> tuple[dict[str, Any], tuple[int, ...]]:
