@@ -59,7 +59,7 @@ def fingerprint(held: "pa.Table") -> str:
     digest = hashlib.sha256(json.dumps([len(held), held.column_names, [*map(str, held.schema.types)]]).encode())
     for column in held.columns:
         for part in _content(column):
-            digest.update(part)
+            digest.update(np.ascontiguousarray(part).data)
     return digest.hexdigest()
 
 
