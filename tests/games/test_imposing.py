@@ -95,6 +95,17 @@ def test_reactions_are_told_by_a_billboard() -> None:
     assert board.replay(SHOPS.reaction, homes, player=1, row=0)[1] == told[0]
 
 
+def test_alternatives_that_are_lists_are_posted_and_reacted_to() -> None:
+    prices, worth = ([2], [4]), lambda own, price, buys: (own - price[0]) * buys
+    made = Imposing(
+        types=(1, 3, 5), alternatives=prices, reactions=(1, 0), utility=worth,
+        objective=lambda own, price, buys: price[0] * buys, epsilon=1,
+    )  # fmt: skip
+    board = made.release([1, 3, 5], bits=DeterministicBits(1))
+    assert board.per_player(made.reaction, [1, 5]) == (0, 1)
+    assert largest_gain(made.law, made.worth, types=made.types, players=2).gain.upper <= 0
+
+
 class _Odd:  # noqa: PLW1641
     def __eq__(self, other: object) -> bool:
         raise SystemExit

@@ -216,5 +216,5 @@ class _Laws:
             return np.asarray(plain[:, end] - plain[:, high] + plain[:, low] + moved[:, high] - moved[:, low])
 
         total = after(plain.shape[1] - 1)[0]
-        buys, pays = after(lie if binding else cell) / total - plain[:, cell] / plain[0, -1]
+        buys, pays = after(lie if binding else min(lie, cell)) / total - plain[:, cell] / plain[0, -1]
         return buys, pays

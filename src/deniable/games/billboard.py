@@ -63,23 +63,23 @@ class Billboard(metaclass=InWords):
 def billboard(release: Release | Released[Any], *, loss: PrivacyLoss | None = None) -> Billboard:
     """Post a release for everybody to see.
 
-        Args:
-            release: a `Release`, whose columns become the signal; or what a mechanism returned.
-            loss: of what a mechanism returned.
+    Args:
+        release: a `Release`, whose columns become the signal; or what a mechanism returned.
+        loss: of what a mechanism returned.
 
-            >>> from deniable.games import billboard
+    >>> from deniable.games import billboard
     >>> from deniable.mechanisms.base import Released
     >>> from deniable.privacy import PureLoss
-        >>> board = billboard(Released(7, True), loss=PureLoss(epsilon=1))
-        >>> board.per_player(lambda value, price: price if value >= price else None, [3, 9])
-        (None, 7)
+    >>> board = billboard(Released(7, True), loss=PureLoss(epsilon=1))
+    >>> board.per_player(lambda value, price: price if value >= price else None, [3, 9])
+    (None, 7)
     """
     if isinstance(release, Release):
         signal: object = {name: release[name] for name in release.columns}
-        return Billboard(signal=_frozen(signal), loss=release.cost, safe=release.safe)
+        return Billboard(signal=frozen(signal), loss=release.cost, safe=release.safe)
     if not isinstance(release, Released) or not isinstance(loss, PrivacyLoss):
         raise InvalidParameterError("a billboard needs a Release, or what a mechanism released with loss=")
-    return Billboard(signal=_frozen(release.value), loss=loss, safe=release.safe)
+    return Billboard(signal=frozen(release.value), loss=loss, safe=release.safe)
 
 
 def paid(ledger: Ledger | None, loss: PrivacyLoss, *, text: str, question: str, bits: Bits) -> Remaining | None:
@@ -91,18 +91,18 @@ def paid(ledger: Ledger | None, loss: PrivacyLoss, *, text: str, question: str, 
     return ledger.pay(loss, question=hashlib.sha256(question.encode()).hexdigest(), text=text, safe=bits.safe)
 
 
-def _frozen(value: object) -> object:
+def frozen(value: object) -> object:
     """The value in a form that no function can use to pass a message on."""
     if isinstance(value, np.ndarray):
         if value.dtype == object:
-            return _frozen(value.tolist())
+            return frozen(value.tolist())
         copied = value.copy()
         copied.setflags(write=False)
         return copied
     if isinstance(value, Mapping):
-        return MappingProxyType({_frozen(key): _frozen(one) for key, one in value.items()})
+        return MappingProxyType({frozen(key): frozen(one) for key, one in value.items()})
     if isinstance(value, list | tuple):
-        return tuple(map(_frozen, value))
+        return tuple(map(frozen, value))
     try:
         hash(value)
     except TypeError:

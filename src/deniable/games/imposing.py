@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.games.billboard import Billboard, billboard, paid
+from deniable.games.billboard import Billboard, billboard, frozen, paid
 from deniable.games.finite import ends, interval
 from deniable.games.money import amounts, price_list, unit_of
 from deniable.games.utility import gain_bound
@@ -60,7 +60,7 @@ class Imposing(metaclass=InWords):
     """
 
     types: Annotated[tuple[Hashable, ...], lambda name, value: _listed(name, value, 2)]
-    alternatives: Annotated[tuple[Any, ...], lambda name, value: _listed(name, value, 1)]
+    alternatives: Annotated[tuple[Any, ...], lambda name, value: frozen(_listed(name, value, 1))]  # as on a billboard
     reactions: Annotated[tuple[Any, ...], lambda name, value: _listed(name, value, 1)]
     utility: Worth
     objective: Worth
