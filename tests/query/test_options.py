@@ -47,6 +47,7 @@ def test_fewer_groups_than_declared_count_fewer_and_the_answer_says_so() -> None
     db = database()
     one = db.sql(google("epsilon=1, max_groups_contributed=1"))
     assert "in at most 1 group" in str(one)
+    assert next(iter(db.history()))["question"] == "select ward, COUNT(*) AS n FROM t GROUP BY ward"
     assert "in at most 1 group" in str(db.explain(google("epsilon=1, max_groups_contributed=1")))
     two = db.explain(google("epsilon=1, max_groups_contributed=2"))
     assert "in at most 2 groups" in str(two)

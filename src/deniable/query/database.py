@@ -211,7 +211,7 @@ class Database(Workloads):
             (
                 str(record.number),
                 f"{record.time:%Y-%m-%d %H:%M}",
-                record.text,
+                " ".join(record.text.split()),  # in one line, without the blanks that stand for OPTIONS
                 price_text(record.loss),
                 ("yes" if record.answered else "no") if record.safe else "test noise",
             )

@@ -46,7 +46,7 @@ def _show(ledger: "Ledger", exists: bool, checked: bool) -> None:
         (
             str(record.number),
             record.time.astimezone().strftime("%Y-%m-%d %H:%M"),
-            record.text,
+            " ".join(record.text.split()),
             _cost(record),
             _state(record),
         )
