@@ -1,9 +1,10 @@
 """What an engine must offer: the schema of its source, and exact integers for a priced plan."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from deniable.query.aggregates.aggregate import Counted, Tally, integers
 from deniable.query.expression import Expression, Kind
 from deniable.query.plan import PricedPlan
 from deniable.query.relation import Relation
@@ -16,11 +17,11 @@ if TYPE_CHECKING:
     from deniable.query.engines.duckdb.sql import Generator
 
 Progress = Callable[[float], object]  # takes the share that is done, above 0 and at most 1
-# The type in which `columns` hands out each kind, whatever the rows hold: names of Arrow.
 CHANGED = (
     "a table cannot be read as when it was opened: it is gone or out of reach, or its columns, their types or its "
     "session's settings are others. Connect again."
 )
+# The type in which `columns` hands out each kind, whatever the rows hold: names of Arrow.
 ARROW: Mapping[Kind, str] = {
     Kind.BOOLEAN: "bool",
     Kind.INTEGER: "int64",
@@ -90,3 +91,30 @@ class Engine(ABC):
         Rows of nobody are left out.
         Raises: ExecutionError, with a constant text, if the engine stops for any reason.
         """
+
+
+class Gathered:
+    """The exact numbers of a plan as they come in, of one pass over the rows or several. SECRET."""
+
+    def __init__(self, plan: PricedPlan) -> None:
+        self._cells = plan.query.question.cells
+        self._totals = {place: [0] * self._cells for place, part in enumerate(plan.parts) if part.aggregate.additive}
+        self._tallies: dict[int, list[Counted]] = {place: [] for place in range(len(plan.parts))}
+
+    def add(self, places: Sequence[int], rows: Iterable[Sequence[int]]) -> None:
+        """Rows of (cell, a number for the part in each place)."""
+        totals = [self._totals[place] for place in places]
+        for cell, *values in rows:
+            for total, value in zip(totals, values, strict=True):
+                total[cell] += value
+
+    def count(self, place: int, counted: Counted) -> None:
+        """Keys of the tally of the part in this place."""
+        self._tallies[place].append(counted)
+
+    def whole(self) -> list[Any]:
+        """As `Engine.exact` gives them."""
+        return [
+            integers(self._totals[place]) if place in self._totals else Tally.of(counted, self._cells)
+            for place, counted in self._tallies.items()
+        ]

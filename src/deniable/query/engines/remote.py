@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from deniable.errors import ExecutionError, SourceError, UnsupportedQueryError
-from deniable.query.aggregates.aggregate import Tally, integers
-from deniable.query.engines.base import ARROW, CHANGED, Engine, Progress
+from deniable.query.engines.base import ARROW, CHANGED, Engine, Gathered, Progress
 from deniable.query.engines.duckdb.relations import Source
 from deniable.query.engines.duckdb.sql import Generator
 from deniable.query.engines.printed import Seals
@@ -33,7 +32,7 @@ def generator_of(runners: Mapping[str, Runner], secret: bytes) -> Generator:
         name: Source(seals.seal(runner.source), runner.types, runner.dialect, seals.seal)
         for name, runner in runners.items()
     }
-    return Generator(tables, next(iter(runners.values())).dialect, seals)
+    return Generator(tables, seals)
 
 
 class RemoteEngine(Engine):
@@ -73,20 +72,15 @@ class RemoteEngine(Engine):
         return found.select(range(found.num_columns - 1)), found.column(found.num_columns - 1).to_numpy()
 
     def exact(self, plan: PricedPlan, *, secret: bytes, progress: Progress | None = None) -> list[Any]:
-        found: dict[int, Any] = {}
-        cells = plan.query.question.cells
+        found = Gathered(plan)
         for places, statement in generator_of(self._runners, secret).statements(plan, secret=secret):
             rows = [tuple(int(value) for value in row) for row in self._runner.run(statement)]
-            if not plan.parts[places[0]].aggregate.additive:
+            if plan.parts[places[0]].aggregate.additive:
+                found.add(places, rows)
+            else:
                 keys, counts = np.array(rows, dtype=np.int64).reshape(-1, 2).T
-                found[places[0]] = Tally.of([(keys, counts)], cells)
-                continue
-            totals = [[0] * cells for _ in places]
-            for cell, *values in rows:
-                for total, value in zip(totals, values, strict=True):
-                    total[cell] = value
-            found |= zip(places, map(integers, totals), strict=True)
-        return [found[place] for place in range(len(plan.parts))]
+                found.count(places[0], (keys, counts))
+        return found.whole()
 
     def columns(self, rows: Relation, expressions: Sequence[Expression]) -> "pa.Table":
         kinds, names = [each.facts.kind for each in expressions], [f"c{place}" for place in range(len(expressions))]

@@ -4,21 +4,20 @@ import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import ExecutionError, InvalidParameterError, SourceError, UnsupportedQueryError
-from deniable.query.aggregates.aggregate import Counted, Tally, integers, tallied
-from deniable.query.engines.base import ARROW, CHANGED, Engine, Progress
+from deniable.query.aggregates.aggregate import Counted, tallied
+from deniable.query.engines.base import ARROW, CHANGED, Engine, Gathered, Progress
 from deniable.query.engines.duckdb.expression import KINDS, quoted, text
 from deniable.query.engines.duckdb.files import Located, check_names, locate
 from deniable.query.engines.duckdb.relations import Source
 from deniable.query.engines.duckdb.spill import spill_folder
-from deniable.query.engines.duckdb.sql import FOUND, Generator, in_totals
+from deniable.query.engines.duckdb.sql import FOUND, Generator
 from deniable.query.expression import Expression, Kind
 from deniable.query.plan import PricedPlan, Question
 from deniable.query.relation import Relation
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
+Found = TypeVar("Found")
 Opener = Callable[[], "duckdb.DuckDBPyConnection"]
 CELL_BYTES = 4  # on disk, about so many a value: what a file's size says about its rows
 BATCH = 2**20  # rows that are fetched at a time
@@ -198,12 +198,16 @@ class DuckDBEngine(Engine):
         alone, and of one pass, whose only share would be the end. If a pass needs more memory than allowed, and that is
         up to the rows, silence follows: to begin anew would say so, silence may as well be one long pass.
         """
-        found = _found(plan.query.question)
+        generator, keys = Generator(self._tables), _found(plan.query.question)
 
-        def sums(passes: int, progress: Progress | None) -> list[Any] | None:
-            return self._sum(plan, secret, passes, progress, found)
+        def turn(found: Gathered, share: tuple[int, int]) -> None:
+            for places, statement in generator.statements(plan, secret=secret, share=share):
+                if plan.parts[places[0]].aggregate.additive:
+                    found.add(places, self._run(statement, found=keys))
+                else:
+                    found.count(places[0], self._run(statement, _records, found=keys))
 
-        return self._in_passes(plan, sums, progress)
+        return self._in_passes(plan, lambda: Gathered(plan), turn, progress).whole()
 
     def keys(self, plan: PricedPlan, *, secret: bytes) -> "tuple[pa.Table, NDArray[np.int64]]":
         import pyarrow as pa
@@ -214,15 +218,10 @@ class DuckDBEngine(Engine):
         names = [f"k{place}" for place in question.unknown]
         types = [pa.type_for_alias(ARROW[question.keys[place].facts.kind]) for place in question.unknown]
 
-        def tables(passes: int, _: Progress | None) -> list[pa.Table] | None:
-            found: list[pa.Table] = []
-            for turn in range(passes):
-                statement = generator.keys(question, search, secret=secret, share=(turn, passes))
-                if not self._fits(partial(self._append, found, statement)):
-                    return None
-            return found
+        def turn(found: list[pa.Table], share: tuple[int, int]) -> None:
+            found.append(self._run(generator.keys(question, search, secret=secret, share=share), _arrow))
 
-        parts = self._in_passes(plan, tables, None)
+        parts = self._in_passes(plan, list[pa.Table], turn)
         whole = pa.concat_tables(parts)
         if len(parts) > 1:
             whole = whole.group_by(names).aggregate([("weight", "sum")]).rename_columns([*names, "weight"])
@@ -231,16 +230,36 @@ class DuckDBEngine(Engine):
         return keys, weights.to_numpy()
 
     def _in_passes(
-        self, plan: PricedPlan, attempt: Callable[[int, Progress | None], list[Any] | None], progress: Progress | None
-    ) -> list[Any]:
-        """What `attempt` finds in some number of passes; None of it means that one needs more memory than allowed."""
+        self,
+        plan: PricedPlan,
+        begin: Callable[[], Found],
+        turn: Callable[[Found, tuple[int, int]], object],
+        progress: Progress | None = None,
+    ) -> Found:
+        """What `turn` adds to what `begin` gives, for each share (turn, passes) of the units. If a turn needs more
+        memory than allowed, all begins anew with more of them.
+
+        Raises: ExecutionError if nothing helps, or for any other cause; it is raised outside of the handler, so that
+            the engine's own text, which may quote a value, is not attached to it.
+        """
+        import duckdb
+
         turns = plan.query.question.unit is not None  # else nothing to take turns by, and little memory is needed
         passes = self._passes() if turns else 1
+        progress = progress if self._public and passes > 1 else None
         while passes <= (MOST_PASSES if turns else 1):
-            found = attempt(passes, progress if self._public and passes > 1 else None)
-            if found is not None:
+            found = begin()
+            try:
+                for number in range(passes):
+                    turn(found, (number, passes))
+                    with suppress(Exception):  # a paid answer is not lost for want of a bar
+                        if progress is not None:
+                            progress((number + 1) / passes)
                 return found
-            passes, progress = passes * 4, None
+            except (duckdb.OutOfMemoryException, MemoryError):
+                passes, progress = passes * 4, None
+            except Exception:
+                break
         raise ExecutionError
 
     def columns(self, rows: Relation, expressions: Sequence[Expression]) -> "pa.Table":
@@ -289,71 +308,6 @@ class DuckDBEngine(Engine):
             except (duckdb.InternalException, duckdb.FatalException):
                 self._connection = self._open()
                 raise
-
-    def _append(self, found: "list[pa.Table]", statement: str) -> None:
-        found.append(self._run(statement, _arrow))
-
-    def _fits(self, step: Callable[[], object]) -> bool:
-        """Take a step; False if it needs more memory than allowed.
-
-        Raises: ExecutionError for any other cause; it is raised outside of the handler, so that the engine's own text,
-            which may quote a value, is not attached to it.
-        """
-        import duckdb
-
-        failed = False
-        try:
-            step()
-        except (duckdb.OutOfMemoryException, MemoryError):
-            return False
-        except Exception:
-            failed = True
-        if failed:
-            raise ExecutionError
-        return True
-
-    def _sum(
-        self, plan: PricedPlan, secret: bytes, passes: int, progress: Progress | None, found: "pa.Table | None"
-    ) -> "list[NDArray[Any] | Tally] | None":
-        """Totals and tallies over all passes, each of a share of the units; None if one needs more memory than allowed.
-
-        Raises: ExecutionError for any other cause.
-        """
-        generator, question = Generator(self._tables), plan.query.question
-        totals = {place: [0] * question.cells for place, part in enumerate(plan.parts) if in_totals(part)}
-        distinct = {
-            place: [0] * question.cells
-            for place, part in enumerate(plan.parts)
-            if part.aggregate.additive and place not in totals
-        }
-        tallies: dict[int, list[Counted]] = {
-            place: [] for place, part in enumerate(plan.parts) if not part.aggregate.additive
-        }
-
-        def step(share: tuple[int, int]) -> None:
-            for place, number in distinct.items() if share[0] == 0 else ():
-                statement = generator.distinct(question, plan.parts[place], secret=secret)
-                for cell, value in self._run(statement, found=found):
-                    number[cell] = value
-            if totals:
-                for cell, *values in self._run(generator.plan(plan, secret=secret, share=share), found=found):
-                    for total, value in zip(totals.values(), values, strict=True):
-                        total[cell] += value
-            for place, counted in tallies.items():
-                statement = generator.tally(question, plan.parts[place], secret=secret, share=share)
-                counted.append(self._run(statement, _records, found=found))
-
-        for turn in range(passes):
-            if not self._fits(partial(step, (turn, passes))):
-                return None
-            if progress is not None:
-                with suppress(Exception):  # a paid answer is not lost for want of a bar
-                    progress((turn + 1) / passes)
-        whole = totals | distinct
-        return [
-            Tally.of(tallies[place], question.cells) if place in tallies else integers(whole[place])
-            for place in range(len(plan.parts))
-        ]
 
 
 def _found(question: Question) -> "pa.Table | None":

@@ -36,7 +36,8 @@ def _matching(pattern: str) -> str:
     return f"CASE WHEN regexp_full_match($1, '{pattern}') THEN $1 END"
 
 
-def _to(kind: Kind, sql: str = "$1") -> str:
+def as_kind(kind: Kind, sql: str = "$1") -> str:
+    """A value as one of `kind`, or NULL."""
     return f"TRY(TRY_CAST({sql} AS {TYPES[kind]}))"
 
 
@@ -52,7 +53,7 @@ class DuckDB(Dialect):
         "modulo": "TRY(($1) % nullif($2, 0))",
         "negate": "TRY(-($1))",
         "round": "TRY(round_even(CAST($1 AS DOUBLE), CAST($2 AS INTEGER)))",
-        **{f"{name} real": _to(Kind.INTEGER, f"{name}($1)") for name in ("floor", "ceil")},
+        **{f"{name} real": as_kind(Kind.INTEGER, f"{name}($1)") for name in ("floor", "ceil")},
         "sign": "TRY(CAST(sign($1) AS BIGINT))",
         **{name: f"TRY({name}($1))" for name in ("abs", "sqrt", "ln", "log10", "exp", "lower", "upper", "trim")},
         "power": "TRY(power($1, $2))",
@@ -66,14 +67,14 @@ class DuckDB(Dialect):
             part: f"TRY({part}($1))"
             for part in ("year", "quarter", "month", "week", "day", "dayofweek", "dayofyear", "hour", "minute")
         },
-        **{cast: _to(kind) for kind, cast in CASTS.items()},
+        **{name: as_kind(kind) for kind, name in CASTS.items()},
         **{f"to_{period}": f"TRY(CAST(date_trunc('{period}', $1) AS DATE))" for period in PERIODS},
-        "to_integer text": _to(Kind.INTEGER, _matching(SPACE + WHOLE + SPACE)),
-        "to_real text": _to(Kind.REAL, _matching(SPACE + NUMBER + SPACE)),
+        "to_integer text": as_kind(Kind.INTEGER, _matching(SPACE + WHOLE + SPACE)),
+        "to_real text": as_kind(Kind.REAL, _matching(SPACE + NUMBER + SPACE)),
         # Most texts are plain days, and a cast is quicker than an expression; but it also takes 2025/1/2.
         "to_date text": "CASE WHEN strlen($1) = 10 AND CAST(TRY_CAST($1 AS DATE) AS VARCHAR) = $1 "
         f"OR regexp_full_match($1, '{MOMENT}') THEN TRY_CAST($1 AS DATE) END",
-        "to_timestamp text": _to(Kind.TIMESTAMP, _matching(MOMENT)),
+        "to_timestamp text": as_kind(Kind.TIMESTAMP, _matching(MOMENT)),
     }
 
     def digest(self, sql: str) -> str:
@@ -90,7 +91,7 @@ class DuckDB(Dialect):
         if (base, wanted) in WIDENING:
             stored = f"CAST({stored} AS {wanted})"
         elif base != wanted:
-            stored = f"TRY(TRY_CAST({stored} AS {wanted}))"
+            stored = as_kind(kind, stored)
         return self.calendar(stored, kind)
 
     def finished(self, sql: str, kind: Kind) -> str:

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from deniable.query.catalog import KEY, UNIT, Table
 from deniable.query.engines.dialect import Dialect, Translator, quoted
-from deniable.query.engines.duckdb.expression import DUCKDB, KINDS, NAN, TYPES
+from deniable.query.engines.duckdb.expression import DUCKDB, KINDS, NAN, TYPES, as_kind
 from deniable.query.expression import Column, Expression, Facts, Kind
 from deniable.query.grouped import Grouped, Total
 from deniable.query.operators import call
@@ -34,8 +34,8 @@ class Source:
 
     def narrow(self, node: Expression) -> str:
         """The same, for values that are compared and summed alone: DuckDB's integers of few bits stay as they are."""
-        base = self.types.get(node.name) if isinstance(node, Column) and node.facts.kind is Kind.INTEGER else None
-        if isinstance(node, Column) and base and self.dialect is DUCKDB and KINDS.get(base) is Kind.INTEGER:
+        whole = self.dialect is DUCKDB and isinstance(node, Column) and node.facts.kind is Kind.INTEGER
+        if whole and KINDS.get(self.types[node.name]) is Kind.INTEGER:
             return self.name(node.name)
         return self.expression(node)
 
@@ -77,8 +77,7 @@ def rows_of(relation: Relation, tables: Mapping[str, Source]) -> Source:
             held = rows(inner)
             types = held.kept(relation)
             items = [
-                f"TRY(TRY_CAST({held.expression(expression)} AS {TYPES[relation.column(name).facts.kind]})) "
-                f"AS {held.name(name)}"
+                f"{as_kind(relation.column(name).facts.kind, held.expression(expression))} AS {held.name(name)}"
                 for name, expression in columns.items()
             ]
             if inner.unit is not None:

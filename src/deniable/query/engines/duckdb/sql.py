@@ -12,8 +12,8 @@ from deniable.query.aggregates.counts import Count, Units
 from deniable.query.aggregates.distinct import Distinct
 from deniable.query.aggregates.order import Order
 from deniable.query.aggregates.sums import Sum
-from deniable.query.engines.dialect import Dialect, Keyed, P
-from deniable.query.engines.duckdb.expression import DUCKDB, FLOATS, NAN, TYPES
+from deniable.query.engines.dialect import Keyed, P
+from deniable.query.engines.duckdb.expression import FLOATS, NAN, as_kind
 from deniable.query.engines.duckdb.relations import Source, clamp, rows_of
 from deniable.query.engines.printed import Seals, printed
 from deniable.query.expression import Expression, Key, Kind
@@ -31,11 +31,13 @@ class Generator:
     """SQL for questions over declared tables, each by its name; the one table of a source that has no other is "".
 
     Args:
-        seals: what is in the words of `dialect` already, where that is not DuckDB's; their seals are in `tables`.
+        tables: all of one dialect, and under the same seals.
+        seals: what is in the words of the dialect already, where that is not DuckDB's.
     """
 
-    def __init__(self, tables: Mapping[str, Source], dialect: Dialect = DUCKDB, seals: Seals | None = None) -> None:
-        self.tables, self.dialect, self._seals = tables, dialect, seals
+    def __init__(self, tables: Mapping[str, Source], seals: Seals | None = None) -> None:
+        first = next(iter(tables.values()))
+        self.tables, self.dialect, self.seal, self._seals = tables, first.dialect, first.seal, seals
 
     def keyed(self, question: Question, secret: bytes) -> Keyed:
         """What decides for the units of a question, the same on every engine."""
@@ -43,10 +45,6 @@ class Generator:
             return Keyed(secret, "0")
         kind = self.dialect.kinds.get(self.source(question.rows).types[question.unit])
         return Keyed(secret, self.seed("u", kind or Kind.NULL))
-
-    def seal(self, sql: str) -> str:
-        """What stands for a piece of SQL that is in the engine's words already."""
-        return sql if self._seals is None else self._seals.seal(sql)
 
     def seed(self, value: str, kind: Kind) -> str:
         """The integer that stands for a value."""
@@ -74,31 +72,30 @@ class Generator:
         aggregated at once (a row is a unit) or per unit and group, bounded, and then per group.
         """
         question = plan.query.question
-        unit = question.unit
-        parts = [part for part in plan.parts if isinstance(part, PricedAggregate) and in_totals(part)]
-        picked = self._picked(question, parts)
-        placed = self._placed(question, parts, None if unit is None else share)
-        if unit is None:
+        parts = [part for part in plan.parts if isinstance(part, PricedAggregate) and _in_totals(part)]
+        layers = self._layers(question, parts, share)
+        if question.unit is None:
             sums = ", ".join(_whole_total(index, parts) for index in range(len(parts)))
             body = f"SELECT cell, {sums} FROM placed GROUP BY cell"
-            statement = f"WITH picked AS ({picked}), placed AS ({placed}) {body}"
         elif question.table.total_rows is not None:
-            body = _spread(parts, question.table.total_rows)
-            statement = f"WITH picked AS ({picked}), placed AS ({placed}), {body}"
+            body = _spread(layers, parts, question.table.total_rows)
         else:
-            body = _bounded(question, parts, self.keyed(question, secret))
-            statement = f"WITH picked AS ({picked}), placed AS ({placed}), {body}"
-        return self.finished(statement)
+            body = _bounded(layers, question, parts, self.keyed(question, secret))
+        return self._layered(layers, body)
 
-    def statements(self, plan: PricedPlan, *, secret: bytes) -> Iterator[tuple[list[int], str]]:
-        """All statements of a plan, in one pass, each with the places of the parts whose numbers it gives."""
-        together = [place for place, part in enumerate(plan.parts) if in_totals(part)]
+    def statements(
+        self, plan: PricedPlan, *, secret: bytes, share: tuple[int, int] = (0, 1)
+    ) -> Iterator[tuple[list[int], str]]:
+        """All statements of a plan, or of a `share` as in `plan`, each with the places of the parts that it answers."""
+        question = plan.query.question
+        together = [place for place, part in enumerate(plan.parts) if _in_totals(part)]
         if together:
-            yield together, self.plan(plan, secret=secret)
+            yield together, self.plan(plan, secret=secret, share=share)
         for place, part in enumerate(plan.parts):
-            if place not in together:
-                ask = self.distinct if part.aggregate.additive else self.tally
-                yield [place], ask(plan.query.question, part, secret=secret)
+            if not part.aggregate.additive:
+                yield [place], self.tally(question, part, secret=secret, share=share)
+            elif place not in together and share[0] == 0:
+                yield [place], self.distinct(question, part, secret=secret)
 
     def trials(self, plan: PricedPlan) -> tuple[list[str], PricedPlan]:
         """Statements like those of a plan, which show before the payment whether the engine can run it; and the plan
@@ -116,22 +113,18 @@ class Generator:
         Of a unit with n > `rows` values in a group, so many count, evenly spaced in their order from a start that the
         keyed hash gives: each with chance rows / n. Groups are those that count in `plan`, which sees the same rows.
         """
-        unit, table = question.unit, question.table
-        picked = self._picked(question, [part])
-        placed = self._placed(question, [part], None if unit is None else share)
-        layers = [f"picked AS ({picked})", f"placed AS ({placed})"]
-        if unit is None:
-            counted = self.tallied("placed WHERE x0 IS NOT NULL")
-            return self.finished(f"WITH {', '.join(layers)} {counted}")
+        layers, rows = self._layers(question, [part], share), question.table.rows
+        if question.unit is None:
+            return self._layered(layers, self.tallied("placed WHERE x0 IS NOT NULL"))
         keyed = self.keyed(question, secret)
         source = _counted(question, layers, keyed)
         layers.append(
             f"ranked AS (SELECT cell, x0, {keyed.ranks()} AS h, row_number() OVER (PARTITION BY u, cell ORDER BY x0) "
             f"AS r, count(*) OVER (PARTITION BY u, cell) AS n FROM {source} WHERE x0 IS NOT NULL)"
         )
-        rows, start = table.rows, f"(h // {2**32} % n)"  # the low bits of a rank are the cell
+        start = f"(h // {2**32} % n)"  # the low bits of a rank are the cell
         kept = f"n <= {rows} OR (r * {rows} + {start}) // n > ((r - 1) * {rows} + {start}) // n"
-        return self.finished(f"WITH {', '.join(layers)} {self.tallied(f'ranked WHERE {kept}')}")
+        return self._layered(layers, self.tallied(f"ranked WHERE {kept}"))
 
     def tallied(self, source: str) -> str:
         """The key of every row that counts: who fetches them counts faster. From afar, each key once with its count."""
@@ -146,11 +139,8 @@ class Generator:
 
         Values of several units may be the same, so shares of the units cannot be counted one by one.
         """
-        unit = question.unit
-        layers = [f"picked AS ({self._picked(question, [part])})"]
-        layers.append(f"placed AS ({self._placed(question, [part], None if unit is None else (0, 1))})")
-        source = "placed WHERE x0 IS NOT NULL"
-        if unit is not None:
+        layers, source = self._layers(question, [part]), "placed WHERE x0 IS NOT NULL"
+        if question.unit is not None:
             keyed, argument = self.keyed(question, secret), part.aggregate.argument
             value = (
                 f"(({self.seed('x0', Kind.NULL if argument is None else argument.facts.kind)}) % {P} + {WIDE}) % {P}"
@@ -160,7 +150,7 @@ class Generator:
             ranked = f"SELECT u, cell, x0, {keyed.ranks(value)} AS h FROM ({own}) AS own"
             layers.append(f"ranked AS ({ranked}), shown AS (SELECT cell, x0 FROM ranked QUALIFY {kept})")
             source = "shown"
-        return self.finished(f"WITH {', '.join(layers)} SELECT cell, count(DISTINCT x0) FROM {source} GROUP BY cell")
+        return self._layered(layers, f"SELECT cell, count(DISTINCT x0) FROM {source} GROUP BY cell")
 
     def keys(self, question: Question, search: KeySearch, *, secret: bytes, share: tuple[int, int] = (0, 1)) -> str:
         """The statement whose rows are (values of the keys that are not declared, weight), for those that occur.
@@ -170,12 +160,9 @@ class Generator:
         """
         names = [f"k{place}" for place in question.unknown]
         listed = ", ".join(names)
-        picked = self._picked(question, [])
-        placed = self._placed(question, [], None if question.unit is None else share)
-        layers = [f"picked AS ({picked})", f"placed AS ({placed})"]
+        layers = self._layers(question, [], share)
         if question.unit is None:
-            counted = f"SELECT {listed}, count(*) AS weight FROM placed GROUP BY {listed}"
-            return self.finished(f"WITH {', '.join(layers)} {counted}")
+            return self._layered(layers, f"SELECT {listed}, count(*) AS weight FROM placed GROUP BY {listed}")
         place = "0"
         for name, number in zip(names, question.unknown, strict=True):
             place = f"({place} * 31 + ({self.seed(name, question.keys[number].facts.kind)}) % {P} + {WIDE}) % {P}"
@@ -189,7 +176,7 @@ class Generator:
             f"weighed AS (SELECT {listed}, count(*) OVER (PARTITION BY u) AS m FROM own)",
         ]
         weighed = f"SELECT {listed}, CAST(sum(CAST({weight} AS BIGINT)) AS BIGINT) AS weight FROM weighed"
-        return self.finished(f"WITH {', '.join(layers)} {weighed} GROUP BY {listed}")
+        return self._layered(layers, f"{weighed} GROUP BY {listed}")
 
     def rows(self, relation: Relation, expressions: Sequence[Expression]) -> str:
         """The statement whose rows are those of a relation that are somebody's: a column for each expression, and the
@@ -199,7 +186,7 @@ class Generator:
         """
         source, unit = self.source(relation), relation.unit
         items = [
-            f"TRY(TRY_CAST({source.expression(expression)} AS {TYPES[expression.facts.kind]})) AS c{place}"
+            f"{as_kind(expression.facts.kind, source.expression(expression))} AS c{place}"
             for place, expression in enumerate(expressions)
         ]
         filtered = ""
@@ -211,18 +198,24 @@ class Generator:
             filtered = f" WHERE {source.unit(unit)} IS NOT NULL"
         return self.finished(f"SELECT {', '.join(items)} FROM {source.text}{filtered}")
 
+    def _layered(self, layers: Sequence[str], body: str) -> str:
+        return self.finished(f"WITH {', '.join(layers)} {body}")
+
+    def _layers(self, question: Question, parts: Sequence[Priced], share: tuple[int, int] = (0, 1)) -> list[str]:
+        """What every statement begins with; for `share` see `plan`."""
+        picked, placed = self._picked(question, parts), self._placed(question, parts, *share)
+        return [f"picked AS ({picked})", f"placed AS ({placed})"]
+
     def _picked(self, question: Question, parts: Sequence[Priced]) -> str:
         """Row by row: the unit, the keys and what each aggregate reads, filtered. Each argument is computed once."""
         source = self.source(question.rows)
         items = [f"{source.narrow(key)} AS k{index}" for index, key in enumerate(question.keys)]
         outer = [f"k{index}" for index in range(len(items))]
-        for index, part in enumerate(parts):
-            argument = part.aggregate.argument
-            if argument is not None and _value_of(index, parts) == index:
-                few = argument.facts.kind is Kind.INTEGER and question.table.total_rows is None  # else it is multiplied
-                read = source.narrow(argument) if few else source.expression(argument, nan_allowed=True)
-                items.append(f"{read} AS r{index}")
-                outer.append(f"{_value(part, argument, f'r{index}')} AS x{index}")
+        for index, argument in _arguments(parts):
+            few = argument.facts.kind is Kind.INTEGER and question.table.total_rows is None  # else it is multiplied
+            read = source.narrow(argument) if few else source.expression(argument, nan_allowed=True)
+            items.append(f"{read} AS r{index}")
+            outer.append(f"{_value(parts[index], argument, f'r{index}')} AS x{index}")
         if question.unit is not None:
             items.append(f"{source.unit(question.unit)} AS u")
             outer.append("u")
@@ -230,13 +223,9 @@ class Generator:
         held = f"SELECT {', '.join(items) or '1 AS one'} FROM {source.text}{where}"
         return f"SELECT {', '.join(outer) or 'one'} FROM ({held}) AS held"
 
-    def _placed(self, question: Question, parts: Sequence[Priced], share: tuple[int, int] | None) -> str:
+    def _placed(self, question: Question, parts: Sequence[Priced], turn: int, passes: int) -> str:
         """Rows with the number of their group; rows outside the public groups, or of no unit, are gone."""
-        carried = [
-            f"x{index}"
-            for index, part in enumerate(parts)
-            if part.aggregate.argument is not None and _value_of(index, parts) == index
-        ]
+        carried = [f"x{index}" for index, _ in _arguments(parts)]
         joins: list[str] = []
         filters: list[str] = []
         positions = [self._position(axis, question, joins, filters) for axis in question.axes]
@@ -246,8 +235,7 @@ class Generator:
         if question.searched:
             cell = "0"
             carried += [f"k{place}" for place in question.unknown]
-        if share is not None:
-            turn, passes = share
+        if question.unit is not None:
             carried.append("u")
             filters.append("u IS NOT NULL" + (f" AND hash(u) % {passes} = {turn}" if passes > 1 else ""))
         where = f" WHERE {' AND '.join(filters)}" if filters else ""
@@ -279,7 +267,7 @@ class Generator:
         return f"d{index}.position"
 
 
-def in_totals(part: Priced) -> bool:
+def _in_totals(part: Priced) -> bool:
     """Whether an aggregate is a column of the statement of totals."""
     return part.aggregate.additive and not isinstance(part.aggregate, Distinct)
 
@@ -318,6 +306,13 @@ def _on_lattice(part: PricedAggregate, value: str, *, real: bool) -> str:
     return f"CAST(({clamp(value, low, high, step=grid)}) * {float(1 / grid)!r}::DOUBLE AS BIGINT)"
 
 
+def _arguments(parts: Sequence[Priced]) -> Iterator[tuple[int, Expression]]:
+    """The arguments that are read, each in the column x of the part that it is of."""
+    for index, part in enumerate(parts):
+        if part.aggregate.argument is not None and _value_of(index, parts) == index:
+            yield index, part.aggregate.argument
+
+
 def _value_of(index: int, parts: Sequence[Priced]) -> int:
     """The part whose column x holds the value of part `index`: COUNT(v) reads that of SUM(v), NULL where v is."""
     aggregate = parts[index].aggregate
@@ -347,7 +342,7 @@ def _centred_sum(index: int, part: PricedAggregate) -> str:
     return f"sum(x{index}) - {centre}::HUGEINT * count(x{index})" if centre else f"sum(x{index})"
 
 
-def _bounded(question: Question, parts: Sequence[PricedAggregate], keyed: Keyed) -> str:
+def _bounded(layers: list[str], question: Question, parts: Sequence[PricedAggregate], keyed: Keyed) -> str:
     """Totals where a unit may have many rows.
 
     `pairs` has one row per unit and group. All n rows of a unit in a group carry the weight 1, or `rows` / n where that
@@ -358,25 +353,23 @@ def _bounded(question: Question, parts: Sequence[PricedAggregate], keyed: Keyed)
     pairs = ", ".join(piece for index in range(len(parts)) for piece in _pair_columns(index, parts))
     totals = ", ".join(_pair_total(index, parts, table.rows) for index in range(len(parts)))
     columns = f"count(*) AS n{', ' + pairs if pairs else ''}"
-    layers = [f"pairs AS (SELECT u, cell, {columns} FROM placed GROUP BY u, cell)"]
+    layers.append(f"pairs AS (SELECT u, cell, {columns} FROM placed GROUP BY u, cell)")
     source = "pairs"
     if table.groups < question.cells:
         layers += _choose_groups(table.groups, keyed)
         source = "counted"
-    return f"{', '.join(layers)} SELECT cell, {totals} FROM {source} GROUP BY cell"
+    return f"SELECT cell, {totals} FROM {source} GROUP BY cell"
 
 
-def _spread(parts: Sequence[PricedAggregate], total_rows: int) -> str:
+def _spread(layers: list[str], parts: Sequence[PricedAggregate], total_rows: int) -> str:
     """Totals where a unit may have many rows, bounded in all.
 
     Each row of a unit with n > `total_rows` rows counts as `total_rows` / n of a row: what keeping that many at random
     gives on average, without the randomness. Shares are rounded towards 0, so no unit exceeds its bound.
     """
     totals = ", ".join(_spread_total(index, parts, total_rows) for index in range(len(parts)))
-    return (
-        f"heavy AS (SELECT u, count(*) AS n FROM placed GROUP BY u HAVING count(*) > {total_rows}) "
-        f"SELECT cell, {totals} FROM placed LEFT JOIN heavy USING (u) GROUP BY cell"
-    )
+    layers.append(f"heavy AS (SELECT u, count(*) AS n FROM placed GROUP BY u HAVING count(*) > {total_rows})")
+    return f"SELECT cell, {totals} FROM placed LEFT JOIN heavy USING (u) GROUP BY cell"
 
 
 def _spread_total(index: int, parts: Sequence[PricedAggregate], total_rows: int) -> str:
