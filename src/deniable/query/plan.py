@@ -15,7 +15,7 @@ from deniable.mechanisms.price import Price
 from deniable.privacy import PrivacyLoss, compose
 from deniable.query.aggregates.aggregate import Aggregate, Priced
 from deniable.query.catalog import Table
-from deniable.query.expression import Expression, Key
+from deniable.query.expression import Expression, Key, Kind
 from deniable.query.keys import KeySearch
 from deniable.query.relation import Filter, Relation
 
@@ -84,6 +84,11 @@ class Question:
     def unknown(self) -> tuple[int, ...]:
         """The places of keys whose values are not declared."""
         return tuple(place for place, key in enumerate(self.keys) if key.facts.keys is None)
+
+    @property
+    def sought(self) -> dict[str, Kind]:
+        """The kinds of those keys, by their names in statements."""
+        return {f"k{place}": self.keys[place].facts.kind for place in self.unknown}
 
     @property
     def searched(self) -> bool:

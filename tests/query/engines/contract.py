@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from deniable.errors import UnsupportedQueryError
 from deniable.query.allowlist import UNARY
-from deniable.query.engines.dialect import Dialect, Translator, order
+from deniable.query.engines.dialect import Dialect, Keyed, Translator
 from deniable.query.engines.duckdb.expression import DUCKDB
 from deniable.query.expression import Column, Expression, Facts, Kind, columns_of, literal
 from deniable.query.operators import OPERATORS, call
@@ -147,7 +147,7 @@ CELLS = [0, 1, 7, 2**31 - 1]
 def orders(dialect: Dialect) -> str:
     """The statement that ranks the groups in CELLS for the whole numbers and the texts of each row."""
     seeds = [dialect.seed(dialect.quoted("i"), Kind.INTEGER), dialect.seed(dialect.quoted("t"), Kind.TEXT)]
-    items = [order(seed, dialect.constant(cell), SECRET) for seed in seeds for cell in CELLS]
+    items = [Keyed(SECRET, seed).ranks(dialect.constant(cell)) for seed in seeds for cell in CELLS]
     return f"SELECT {', '.join(f'{sql} AS c{place}' for place, sql in enumerate(items))} FROM source ORDER BY n"
 
 

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from deniable.errors import UnsupportedQueryError
-from deniable.query.engines.dialect import MOMENT, Dialect, Translator, filled, letters, order
+from deniable.query.engines.dialect import MOMENT, Dialect, Keyed, Translator, filled, letters
 from deniable.query.engines.duckdb.expression import DUCKDB
 from deniable.query.engines.postgres.expression import Postgres
 from deniable.query.engines.spark.expression import Spark
@@ -85,7 +85,7 @@ def test_groups_are_ranked_as_specified_and_none_is_favoured() -> None:
         connection.register("source", contract.table())
         assert connection.execute(contract.orders(DUCKDB)).fetchall() == contract.expected_orders()
         for seed in ("u", "hash(u)::BIGINT"):  # units in a row, and units all over
-            ranked = order(seed.replace("hash(u)", "(hash(u) >> 2)"), "cell", contract.SECRET)
+            ranked = Keyed(contract.SECRET, seed.replace("hash(u)", "(hash(u) >> 2)")).ranks()
             counts = connection.execute(
                 f"WITH ranks AS (SELECT cell, rank() OVER (PARTITION BY u ORDER BY {ranked}) AS place "
                 "FROM range(20000) AS a(u), range(10) AS b(cell)) "

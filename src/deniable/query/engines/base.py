@@ -32,6 +32,13 @@ ARROW: Mapping[Kind, str] = {
 }
 
 
+def arrow_schema(kinds: Mapping[str, Kind]) -> "pa.Schema":
+    """Columns for values of these kinds, as `ARROW` has them."""
+    import pyarrow as pa
+
+    return pa.schema([(name, pa.type_for_alias(ARROW[kind])) for name, kind in kinds.items()])
+
+
 class Engine(ABC):
     """Holds one private source.
 
@@ -113,7 +120,7 @@ class Gathered:
         self._tallies[place].append(counted)
 
     def whole(self) -> list[Any]:
-        """As `Engine.exact` gives them."""
+        """What `Engine.exact` gives."""
         return [
             integers(self._totals[place]) if place in self._totals else Tally.of(counted, self._cells)
             for place, counted in self._tallies.items()

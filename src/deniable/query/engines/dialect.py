@@ -95,9 +95,10 @@ class Dialect(ABC):
     quoted = staticmethod(quoted)
     text = staticmethod(text)
 
-    @abstractmethod
     def stored(self, name: str, base: str) -> str:
         """A column of the type `base` as a value of its own kind, which may be NaN or beyond the calendar."""
+        kind = self.kinds.get(base)
+        return self.quoted(name) if kind is None else f"CAST({self.quoted(name)} AS {self.types[kind]})"
 
     @abstractmethod
     def finished(self, sql: str, kind: Kind) -> str:
@@ -130,7 +131,7 @@ class Dialect(ABC):
         first, last = (self.constant(end if kind is Kind.TIMESTAMP else end.date()) for end in (FIRST, LAST))
         return f"CASE WHEN {sql} BETWEEN {first} AND {last} THEN {sql} END"
 
-    def cast(self, sql: str, kind: Kind, wanted: Kind) -> str:
+    def cast(self, sql: str, wanted: Kind) -> str:
         """A widening cast, which no value can stop; NULL constants get their type from it."""
         return f"CAST({sql} AS {self.types[wanted]})"
 
@@ -244,7 +245,7 @@ class Translator:
             kind = Kind.REAL
             arguments = [self._as(sql, fact, kind) for sql, fact in zip(arguments, facts, strict=True)]
         elif node.operator.startswith("to_") and kind is Kind.NULL:
-            return self.dialect.cast("NULL", kind, node.facts.kind)
+            return self.dialect.cast("NULL", node.facts.kind)
         if node.operator in ("least", "greatest"):  # NULL if any argument is; the engines' own skip NULL
             missing = " OR ".join(f"(${place}) IS NULL" for place in range(1, len(arguments) + 1))
             template = f"CASE WHEN {missing} THEN NULL ELSE {node.operator}($*) END"
@@ -265,7 +266,7 @@ class Translator:
         return f"CASE {branches} ELSE {parts[-1]} END"
 
     def _as(self, sql: str, facts: Facts, kind: Kind) -> str:
-        return sql if kind in (facts.kind, Kind.NULL) else self.dialect.cast(sql, facts.kind, kind)
+        return sql if kind in (facts.kind, Kind.NULL) else self.dialect.cast(sql, kind)
 
 
 def _common(facts: Sequence[Facts]) -> Kind:
@@ -283,36 +284,33 @@ def filled(sql: str, arguments: Sequence[str]) -> str:
     )
 
 
-def order(seed: str, cell: str, secret: bytes) -> str:
-    """A keyed hash that ranks the groups of a unit, of 63 bits and different for each group: the smallest ones count.
-
-    With p = 2**31 - 1, q = 2**31 - 19 and keys k of the secret, t = k1 + k0 (seed mod p) + cell (k3 + k2 (seed mod q))
-    and the hash is 2**32 (t**3 mod p) + cell. No step leaves 64 bits, so all engines compute it with + * % alone. Any
-    order bounds a unit; this one is near enough to a random one to favour no group, and unknown without the secret.
-
-    Args:
-        seed, cell: SQL of 64-bit integers; cell in [0, 2**31).
-        secret: at least 16 bytes.
-    """
-    k = [1 + int.from_bytes(secret[start : start + 4], "big") % (P - 1) for start in range(0, 16, 4)]
-    one, other = (
-        f"((CAST(({seed}) % {prime} AS BIGINT) + {prime}) * {a} + {b}) % {P}"
-        for prime, a, b in ((P, *k[:2]), (Q, *k[2:]))
-    )
-    t = f"(({one} + ({cell}) * ({other})) % {P})"
-    return f"({t} * {t} % {P} * {t} % {P} * 4294967296 + ({cell}))"
-
-
 @dataclass(frozen=True)
 class Keyed:
-    """What decides which groups and rows of a unit count: a secret, and the integer that stands for a unit."""
+    """What decides which groups and rows of a unit count.
+
+    Args:
+        secret: at least 16 bytes.
+        seed: SQL of the 64-bit integer that stands for a unit.
+    """
 
     secret: bytes
     seed: str
 
     def ranks(self, place: str = "cell") -> str:
-        """SQL of a 63-bit integer, different for each place in [0, 2^31) of a unit."""
-        return order(self.seed, place, self.secret)
+        """A keyed hash of 63 bits, different for each place in [0, 2^31) of a unit: those of the smallest ones count.
+
+        With p = 2**31 - 1, q = 2**31 - 19 and keys k of the secret, t = k1 + k0 (seed mod p) + place (k3 + k2 (seed mod
+        q)) and the hash is 2**32 (t**3 mod p) + place. No step leaves 64 bits, so all engines compute it with + * %
+        alone. Any order bounds a unit; this one is near enough to a random one to favour no group, and unknown without
+        the secret.
+        """
+        k = [1 + int.from_bytes(self.secret[start : start + 4], "big") % (P - 1) for start in range(0, 16, 4)]
+        one, other = (
+            f"((CAST(({self.seed}) % {prime} AS BIGINT) + {prime}) * {a} + {b}) % {P}"
+            for prime, a, b in ((P, *k[:2]), (Q, *k[2:]))
+        )
+        t = f"(({one} + ({place}) * ({other})) % {P})"
+        return f"({t} * {t} % {P} * {t} % {P} * 4294967296 + ({place}))"
 
 
 @cache

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from deniable.errors import ExecutionError, SourceError, UnsupportedQueryError
-from deniable.query.engines.base import ARROW, CHANGED, Engine, Gathered, Progress
+from deniable.query.engines.base import CHANGED, Engine, Gathered, Progress, arrow_schema
 from deniable.query.engines.duckdb.relations import Source
 from deniable.query.engines.duckdb.sql import Generator
 from deniable.query.engines.printed import Seals
@@ -68,8 +68,8 @@ class RemoteEngine(Engine):
         question, search = plan.query.question, plan.key_search
         assert search is not None
         statement = generator_of(self._runners, secret).keys(question, search, secret=secret)
-        found = self._table(statement, [question.keys[place].facts.kind for place in question.unknown] + [Kind.INTEGER])
-        return found.select(range(found.num_columns - 1)), found.column(found.num_columns - 1).to_numpy()
+        found = self._table(statement, {**question.sought, "weight": Kind.INTEGER})
+        return found.drop_columns("weight"), found.column("weight").to_numpy()
 
     def exact(self, plan: PricedPlan, *, secret: bytes, progress: Progress | None = None) -> list[Any]:
         found = Gathered(plan)
@@ -83,13 +83,12 @@ class RemoteEngine(Engine):
         return found.whole()
 
     def columns(self, rows: Relation, expressions: Sequence[Expression]) -> "pa.Table":
-        kinds, names = [each.facts.kind for each in expressions], [f"c{place}" for place in range(len(expressions))]
+        kinds = {f"c{place}": each.facts.kind for place, each in enumerate(expressions)}
         if rows.unit is not None:
-            whole = rows.table.unit_kind is Kind.INTEGER
-            kinds, names = [*kinds, Kind.INTEGER if whole else Kind.TEXT], [*names, "unit"]
-        return self._table(generator_of(self._runners, bytes(16)).rows(rows, expressions), kinds).rename_columns(names)
+            kinds["unit"] = Kind.INTEGER if rows.table.unit_kind is Kind.INTEGER else Kind.TEXT
+        return self._table(generator_of(self._runners, bytes(16)).rows(rows, expressions), kinds)
 
-    def _table(self, statement: str, kinds: Sequence[Kind]) -> "pa.Table":
+    def _table(self, statement: str, kinds: Mapping[str, Kind]) -> "pa.Table":
         """The rows of a statement, whose columns are of these kinds.
 
         Raises: ExecutionError, with a constant text.
@@ -99,13 +98,7 @@ class RemoteEngine(Engine):
         found = None
         columns = list(zip(*self._runner.run(statement), strict=True)) or [()] * len(kinds)
         with suppress(pa.ArrowException, TypeError, ValueError):
-            pairs = zip(columns, kinds, strict=True)
-            found = pa.table(
-                {
-                    f"k{place}": pa.array(held, pa.type_for_alias(ARROW[kind]))
-                    for place, (held, kind) in enumerate(pairs)
-                }
-            )
+            found = pa.table(dict(zip(kinds, columns, strict=True)), arrow_schema(kinds))
         if found is None:  # raised here, so that no value is attached to it
             raise ExecutionError
         return found

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import ExecutionError, InvalidParameterError, SourceError, UnsupportedQueryError
 from deniable.query.aggregates.aggregate import Counted, tallied
-from deniable.query.engines.base import ARROW, CHANGED, Engine, Gathered, Progress
+from deniable.query.engines.base import CHANGED, Engine, Gathered, Progress, arrow_schema
 from deniable.query.engines.duckdb.expression import KINDS, quoted, text
 from deniable.query.engines.duckdb.files import Located, check_names, locate
 from deniable.query.engines.duckdb.relations import Source
@@ -92,7 +92,7 @@ class DuckDBEngine(Engine):
                 described = self._connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
                 columns = ", ".join(f"{quoted(str(row[0]))} {row[1]}" for row in described)
                 self._twin += f"CREATE TABLE IF NOT EXISTS {TWIN}{number} ({columns}); "
-                types = {str(row[0]): _base_type(str(row[1])) for row in described}
+                types = _types(described)
                 self._tables[name], self._twins[name] = Source(source, types), Source(f"{TWIN}{number}", types)
             self._connection.execute(self._twin)
         except duckdb.OutOfMemoryException:
@@ -161,13 +161,9 @@ class DuckDBEngine(Engine):
 
     def unchanged(self) -> bool:
         with suppress(Exception):
-            return all(
-                self._typed(table.text) == table.types for name, table in self._tables.items() if name in self.paths
-            )
+            files = [table for name, table in self._tables.items() if name in self.paths]
+            return all(_types(self._run(f"DESCRIBE SELECT * FROM {each.text}")) == each.types for each in files)
         return False
-
-    def _typed(self, source: str) -> dict[str, str]:
-        return {str(row[0]): _base_type(str(row[1])) for row in self._run(f"DESCRIBE SELECT * FROM {source}")}
 
     def examiner(self) -> tuple[Generator, Callable[[str], list[tuple[Any, ...]]]]:
         return Generator(self._tables), self._run
@@ -215,8 +211,7 @@ class DuckDBEngine(Engine):
 
         generator, search, question = Generator(self._tables), plan.key_search, plan.query.question
         assert search is not None
-        names = [f"k{place}" for place in question.unknown]
-        types = [pa.type_for_alias(ARROW[question.keys[place].facts.kind]) for place in question.unknown]
+        names = list(question.sought)
 
         def turn(found: list[pa.Table], share: tuple[int, int]) -> None:
             found.append(self._run(generator.keys(question, search, secret=secret, share=share), _arrow))
@@ -225,7 +220,7 @@ class DuckDBEngine(Engine):
         whole = pa.concat_tables(parts)
         if len(parts) > 1:
             whole = whole.group_by(names).aggregate([("weight", "sum")]).rename_columns([*names, "weight"])
-        keys = whole.select(names).cast(pa.schema(zip(names, types, strict=True)))
+        keys = whole.select(names).cast(arrow_schema(question.sought))
         weights = pc.cast(whole.column("weight"), pa.int64(), safe=False)
         return keys, weights.to_numpy()
 
@@ -269,9 +264,8 @@ class DuckDBEngine(Engine):
         found: pa.Table | None = None
         with suppress(Exception):  # raised below, so that the engine's own text is not attached to it
             found = self._run(statement, _arrow)
-            for place, expression in enumerate(expressions):
-                kind = pa.type_for_alias(ARROW[expression.facts.kind])
-                found = found.set_column(place, f"c{place}", found.column(place).cast(kind))
+            wanted = arrow_schema({f"c{place}": each.facts.kind for place, each in enumerate(expressions)})
+            found = found.cast(pa.schema([*wanted, *list(found.schema)[len(expressions) :]]))
         if found is None:
             raise ExecutionError
         return found
@@ -316,12 +310,14 @@ def _found(question: Question) -> "pa.Table | None":
         return None
     import pyarrow as pa
 
-    columns = [
-        pa.array(values, pa.type_for_alias(ARROW[question.keys[place].facts.kind]))
-        for place, values in zip(question.unknown, zip(*question.found, strict=True), strict=True)
-    ]
-    names = [f"k{place}" for place in question.unknown]
-    return pa.table([*columns, pa.array(range(len(question.found)), pa.int32())], [*names, "position"])
+    schema = arrow_schema(question.sought)
+    found = pa.table(dict(zip(schema.names, zip(*question.found, strict=True), strict=True)), schema)
+    return found.append_column("position", pa.array(range(len(question.found)), pa.int32()))
+
+
+def _types(described: Sequence[tuple[Any, ...]]) -> dict[str, str]:
+    """The type of each column, as DESCRIBE has them."""
+    return {str(row[0]): _base_type(str(row[1])) for row in described}
 
 
 def _base_type(name: str) -> str:

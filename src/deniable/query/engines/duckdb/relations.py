@@ -34,8 +34,8 @@ class Source:
 
     def narrow(self, node: Expression) -> str:
         """The same, for values that are compared and summed alone: DuckDB's integers of few bits stay as they are."""
-        whole = self.dialect is DUCKDB and isinstance(node, Column) and node.facts.kind is Kind.INTEGER
-        if whole and KINDS.get(self.types[node.name]) is Kind.INTEGER:
+        base = self.types.get(node.name) if isinstance(node, Column) and node.facts.kind is Kind.INTEGER else None
+        if isinstance(node, Column) and base and self.dialect is DUCKDB and KINDS.get(base) is Kind.INTEGER:
             return self.name(node.name)
         return self.expression(node)
 

@@ -104,7 +104,7 @@ class Generator:
         question, searched = plan.query.question, []
         if plan.key_search is not None:
             searched = [self.keys(question, plan.key_search, secret=bytes(16))]
-            plan = plan.on((tuple(SAMPLES[question.keys[place].facts.kind] for place in question.unknown),))
+            plan = plan.on((tuple(SAMPLES[kind] for kind in question.sought.values()),))
         return [*searched, *(statement for _, statement in self.statements(plan, secret=bytes(16)))], plan
 
     def tally(self, question: Question, part: Priced, *, secret: bytes, share: tuple[int, int] = (0, 1)) -> str:
@@ -158,14 +158,13 @@ class Generator:
         A unit with more than `groups` of them keeps those with the smallest keyed hashes; should two hashes be equal,
         their keys decide, so that never more than `groups` remain.
         """
-        names = [f"k{place}" for place in question.unknown]
-        listed = ", ".join(names)
+        listed = ", ".join(question.sought)
         layers = self._layers(question, [], share)
         if question.unit is None:
             return self._layered(layers, f"SELECT {listed}, count(*) AS weight FROM placed GROUP BY {listed}")
         place = "0"
-        for name, number in zip(names, question.unknown, strict=True):
-            place = f"({place} * 31 + ({self.seed(name, question.keys[number].facts.kind)}) % {P} + {WIDE}) % {P}"
+        for name, kind in question.sought.items():
+            place = f"({place} * 31 + ({self.seed(name, kind)}) % {P} + {WIDE}) % {P}"
         ranks = self.keyed(question, secret).ranks(place)
         first = f"dense_rank() OVER (PARTITION BY u ORDER BY h, {listed}) <= {search.groups}"
         weight = f"floor({search.steps - 1} / sqrt(CAST(m AS DOUBLE)))" if search.steps > 1 else "1"
@@ -234,7 +233,7 @@ class Generator:
             cell = position if cell == "0" else f"({cell}) * {len(axis.values or ())} + {position}"
         if question.searched:
             cell = "0"
-            carried += [f"k{place}" for place in question.unknown]
+            carried += question.sought
         if question.unit is not None:
             carried.append("u")
             filters.append("u IS NOT NULL" + (f" AND hash(u) % {passes} = {turn}" if passes > 1 else ""))
@@ -246,14 +245,13 @@ class Generator:
         """SQL for the position of a row's keys among their public values; adds what it needs to `joins`, `filters`."""
         index, values = axis.places[0], axis.values
         if question.keys[index].facts.keys is None:
-            filters.extend(f"k{place} IS NOT NULL" for place in axis.places)
+            filters.extend(f"{name} IS NOT NULL" for name in question.sought)
             if values is None:
                 return "0"
             found = FOUND
             if self._seals is not None and not isinstance(cast(object, values), range):  # which is a table there
-                kinds = {f"k{place}": question.keys[place].facts.kind for place in axis.places}
-                found = f"{self.seal(f'({self.dialect.listed(kinds, values)})')} AS {FOUND}"
-            joins.append(f" JOIN {found} USING ({', '.join(f'k{place}' for place in axis.places)})")
+                found = f"{self.seal(f'({self.dialect.listed(question.sought, values)})')} AS {FOUND}"
+            joins.append(f" JOIN {found} USING ({', '.join(question.sought)})")
             return f"{FOUND}.position"
         assert values is not None
         keys = [row[0] for row in values] if len(axis.places) == 1 else []

@@ -23,20 +23,19 @@ ALLOWED = (
 CURE = "Export the view to a file (COPY ... TO 'view.parquet'); then its rows are what is protected."
 
 
-def view_source(name: str, views: Mapping[str, str], tables: Sequence[str], base: str) -> str:
+def view_source(
+    name: str, views: Mapping[str, str], tables: Sequence[str], base: str, above: tuple[str, ...] = ()
+) -> str:
     """SQL for the rows of a view.
 
     Args:
         views: the statement of each view of the file.
         tables: of the file.
         base: what stands before the name of a table.
+        above: the views that are made of this one.
 
     Raises: SourceError if a row of the view is not made from one row of a table of the file.
     """
-    return _source(name, views, tables, base, ())
-
-
-def _source(name: str, views: Mapping[str, str], tables: Sequence[str], base: str, above: tuple[str, ...]) -> str:
     if name in above:
         raise SourceError(f"the view {name!r} is made of itself.")
     select = _select(name, views[name])
@@ -62,7 +61,7 @@ def _source(name: str, views: Mapping[str, str], tables: Sequence[str], base: st
                 raise _refused(name, f"it holds {node.sql('duckdb')}")
     columns = ", ".join(map(_total, select.expressions))
     where = select.args.get("where")
-    inner = f"{base}.{quoted(below)}" if below in tables else _source(below, views, tables, base, (*above, name))
+    inner = f"{base}.{quoted(below)}" if below in tables else view_source(below, views, tables, base, (*above, name))
     condition = "" if where is None else f" WHERE TRY({where.this.sql('duckdb')})"
     return f"(SELECT {columns} FROM {inner} AS {quoted(table.alias_or_name)}{condition})"
 

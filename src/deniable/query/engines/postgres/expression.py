@@ -172,8 +172,7 @@ class Postgres(Dialect):
             return filled(FLOAT, [self.quoted(name)])
         if base == "timestamp with time zone":
             return f"({self.quoted(name)} AT TIME ZONE 'UTC')"
-        kind = self.kinds.get(base)
-        return self.quoted(name) if kind is None else f"CAST({self.quoted(name)} AS {self.types[kind]})"
+        return super().stored(name, base)
 
     def finished(self, sql: str, kind: Kind) -> str:
         if kind is Kind.TEXT:

@@ -23,7 +23,7 @@ from deniable.errors import ExecutionError, UnsupportedQueryError
 from deniable.noise.bits import Bits, Streams
 from deniable.query.aggregates.aggregate import integers
 from deniable.query.answer import build_release, key_columns
-from deniable.query.engines.base import ARROW
+from deniable.query.engines.base import arrow_schema
 from deniable.query.engines.duckdb.sql import FOUND, Generator
 from deniable.query.engines.remote import RemoteEngine, generator_of
 from deniable.query.engines.spark.runner import SparkRunner
@@ -135,13 +135,10 @@ class SparkEngine(RemoteEngine):
         """The plan for the keys that are shown. They are numbered in a view; the driver knows how many they are."""
         question, search, session = plan.query.question, plan.key_search, self._runner.session
         assert search is not None
-        fields = [
-            (f"k{place}", pa.type_for_alias(ARROW[question.keys[place].facts.kind])) for place in question.unknown
-        ]
-        names = [name for name, _ in fields]
+        names = list(question.sought)
         block = f"pmod(xxhash64({', '.join(names)}), {BUCKETS}) AS block"
         keys = session.sql(generator.keys(question, search, secret=secret)).selectExpr(block, *names, "weight")
-        schema = pa.schema([("block", pa.int64()), *fields, ("place", pa.int64())])
+        schema = pa.schema([("block", pa.int64()), *arrow_schema(question.sought), ("place", pa.int64())])
         self._write(keys, f"{place}-keys", Blocks(partial(shown, search), tuple(names), Streams(bits)), schema)
         kept = session.read.parquet(f"{place}-keys")
         counts = dict(kept.groupBy("block").count().collect())
@@ -166,11 +163,10 @@ def _view(place: str) -> str:
 
 def _sample(plan: PricedPlan) -> tuple[PricedPlan, pa.Table]:
     """The plan where one tuple of unknown values was found, and its first group, in which there is nothing."""
-    keys, unknown = plan.query.question.keys, plan.query.question.unknown
-    kinds = {f"k{place}": pa.type_for_alias(ARROW[keys[place].facts.kind]) for place in unknown}
+    keys = arrow_schema(plan.query.question.sought)
     numbers = ["block", "cell", *(f"a{place}" for place in range(len(plan.parts)))]
-    row = {name: pa.array([0]) for name in numbers} | {name: pa.nulls(1, kind) for name, kind in kinds.items()}
-    return plan.on([(None,) * len(unknown)] if unknown else None), pa.table(row)
+    row = {name: pa.array([0]) for name in numbers} | {key.name: pa.nulls(1, key.type) for key in keys}
+    return plan.on([(None,) * len(keys)] if len(keys) else None), pa.table(row)
 
 
 def _exact(plan: PricedPlan, generator: Generator, secret: bytes, view: str) -> str:
@@ -182,7 +178,7 @@ def _exact(plan: PricedPlan, generator: Generator, secret: bytes, view: str) -> 
         inner = prod(len(axis.values or ()) for axis in after)
         layers = f"WITH {FOUND} AS (SELECT * FROM {view}) "
         joins = f" JOIN {FOUND} ON position = cell DIV {inner} % {max(1, len(question.found or ()))}"
-        columns += [f"k{place}" for place in question.unknown]
+        columns += question.sought
     for number, (places, statement) in enumerate(generator.statements(plan, secret=secret)):
         names = [f"a{place}" for place in places]
         joins += f" LEFT JOIN ({statement}) AS s{number}(cell, {', '.join(names)}) USING (cell)"

@@ -102,9 +102,9 @@ class Spark(Dialect):
         return super().column(name, base, kind)
 
     def stored(self, name: str, base: str) -> str:
-        kind = self.kinds.get(base)
-        stored = self.quoted(name) if kind is None else f"CAST({self.quoted(name)} AS {self.types[kind]})"
-        return f"try_validate_utf8({stored} COLLATE UTF8_BINARY)" if kind is Kind.TEXT else stored
+        stored = super().stored(name, base)
+        text = self.kinds.get(base) is Kind.TEXT
+        return f"try_validate_utf8({stored} COLLATE UTF8_BINARY)" if text else stored
 
     def finished(self, sql: str, kind: Kind) -> str:
         return f"nanvl({sql}, CAST(NULL AS DOUBLE))" if kind is Kind.REAL else sql
