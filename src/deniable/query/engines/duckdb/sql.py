@@ -75,7 +75,7 @@ class Generator:
         parts = [part for part in plan.parts if isinstance(part, PricedAggregate) and _in_totals(part)]
         layers = self._layers(question, parts, share)
         if question.unit is None:
-            sums = ", ".join(_whole_total(index, parts) for index in range(len(parts)))
+            sums = ", ".join(f"coalesce({_total(index, parts)}, 0) AS a{index}" for index in range(len(parts)))
             body = f"SELECT cell, {sums} FROM placed GROUP BY cell"
         elif question.table.total_rows is not None:
             body = _spread(layers, parts, question.table.total_rows)
@@ -117,7 +117,7 @@ class Generator:
         if question.unit is None:
             return self._layered(layers, self.tallied("placed WHERE x0 IS NOT NULL"))
         keyed = self.keyed(question, secret)
-        source = _counted(question, layers, keyed)
+        source = _counted(layers, question, keyed)
         layers.append(
             f"ranked AS (SELECT cell, x0, {keyed.ranks()} AS h, row_number() OVER (PARTITION BY u, cell ORDER BY x0) "
             f"AS r, count(*) OVER (PARTITION BY u, cell) AS n FROM {source} WHERE x0 IS NOT NULL)"
@@ -146,7 +146,7 @@ class Generator:
                 f"(({self.seed('x0', Kind.NULL if argument is None else argument.facts.kind)}) % {P} + {WIDE}) % {P}"
             )
             kept = f"row_number() OVER (PARTITION BY u, cell ORDER BY h, x0) <= {question.table.rows}"
-            own = f"SELECT DISTINCT u, cell, x0 FROM {_counted(question, layers, keyed)} WHERE x0 IS NOT NULL"
+            own = f"SELECT DISTINCT u, cell, x0 FROM {_counted(layers, question, keyed)} WHERE x0 IS NOT NULL"
             ranked = f"SELECT u, cell, x0, {keyed.ranks(value)} AS h FROM ({own}) AS own"
             layers.append(f"ranked AS ({ranked}), shown AS (SELECT cell, x0 FROM ranked QUALIFY {kept})")
             source = "shown"
@@ -324,20 +324,13 @@ def _value_of(index: int, parts: Sequence[Priced]) -> int:
 # Totals -----------------------------------------------------------------------------------------------------------
 
 
-def _whole_total(index: int, parts: Sequence[PricedAggregate]) -> str:
-    """The total of one aggregate where every row is a unit: nothing to bound."""
-    aggregate = parts[index].aggregate
-    if isinstance(aggregate, Sum):
-        return f"coalesce({_centred_sum(index, parts[index])}, 0) AS a{index}"
-    if aggregate.argument is not None:
-        return f"count(x{_value_of(index, parts)}) AS a{index}"
-    return f"count(*) AS a{index}"
-
-
-def _centred_sum(index: int, part: PricedAggregate) -> str:
-    """The sum of x minus centre, in 128 bits."""
-    centre = part.centre // part.share
-    return f"sum(x{index}) - {centre}::HUGEINT * count(x{index})" if centre else f"sum(x{index})"
+def _total(index: int, parts: Sequence[PricedAggregate]) -> str:
+    """What rows that count in full add up to: x minus centre, in 128 bits, or how many of them have a value."""
+    part = parts[index]
+    if isinstance(part.aggregate, Sum):
+        centre = part.centre // part.share
+        return f"sum(x{index}) - {centre}::HUGEINT * count(x{index})" if centre else f"sum(x{index})"
+    return "count(*)" if part.aggregate.argument is None else f"count(x{_value_of(index, parts)})"
 
 
 def _bounded(layers: list[str], question: Question, parts: Sequence[PricedAggregate], keyed: Keyed) -> str:
@@ -347,16 +340,10 @@ def _bounded(layers: list[str], question: Question, parts: Sequence[PricedAggreg
     is less, the same in every aggregate: what keeping `rows` of them at random gives on average, without the
     randomness. A unit in more than `groups` groups keeps those with the smallest keyed hashes.
     """
-    table = question.table
-    pairs = ", ".join(piece for index in range(len(parts)) for piece in _pair_columns(index, parts))
-    totals = ", ".join(_pair_total(index, parts, table.rows) for index in range(len(parts)))
-    columns = f"count(*) AS n{', ' + pairs if pairs else ''}"
-    layers.append(f"pairs AS (SELECT u, cell, {columns} FROM placed GROUP BY u, cell)")
-    source = "pairs"
-    if table.groups < question.cells:
-        layers += _choose_groups(table.groups, keyed)
-        source = "counted"
-    return f"SELECT cell, {totals} FROM {source} GROUP BY cell"
+    columns = ["count(*) AS n"]  # what a unit adds to a group, before it is shared out
+    columns += [f"{_total(i, parts)} AS s{i}" for i, part in enumerate(parts) if part.aggregate.argument is not None]
+    totals = ", ".join(_pair_total(index, parts, question.table.rows) for index in range(len(parts)))
+    return f"SELECT cell, {totals} FROM {_pairs(layers, question, keyed, *columns)} GROUP BY cell"
 
 
 def _spread(layers: list[str], parts: Sequence[PricedAggregate], total_rows: int) -> str:
@@ -377,44 +364,38 @@ def _spread_total(index: int, parts: Sequence[PricedAggregate], total_rows: int)
         value = f"(x{index} - {centre})" if centre else f"x{index}"
         largest = max(abs(part.lower), abs(part.upper)) * total_rows
         wide = "" if largest < 2**63 else "::HUGEINT"  # 64 bits are much faster where they provably suffice
-        return f"coalesce(sum({_shared(value + wide, part.share, 'n', total_rows)}), 0) AS a{index}"
-    share = _shared("1", part.share, "n", total_rows)
+        return f"coalesce(sum({_shared(value + wide, part.share, total_rows)}), 0) AS a{index}"
+    share = _shared("1", part.share, total_rows)
     if part.aggregate.argument is None:
         return f"sum({share}) AS a{index}"
     return f"coalesce(sum({share}) FILTER (WHERE x{_value_of(index, parts)} IS NOT NULL), 0) AS a{index}"
 
 
-def _shared(value: str, steps: int, count: str, most: int) -> str:
-    """`value` in lattice steps; where `count` exceeds `most`, the share of `most` in it, rounded towards 0."""
-    return f"CASE WHEN {count} > {most} THEN ({value} * {most * steps}) // {count} ELSE {value} * {steps} END"
+def _shared(value: str, steps: int, most: int) -> str:
+    """`value` in lattice steps; where n rows are more than `most`, the share of `most` in it, rounded towards 0."""
+    return f"CASE WHEN n > {most} THEN ({value} * {most * steps}) // n ELSE {value} * {steps} END"
 
 
-def _choose_groups(groups: int, keyed: Keyed) -> list[str]:
-    """Layers that leave the groups of a unit that count, those of the smallest ranks.
+def _pairs(layers: list[str], question: Question, keyed: Keyed, *columns: str) -> str:
+    """The pairs of a unit and a group that count, with columns of theirs; adds what it needs to `layers`.
 
-    The bound holds for any ranks; the key only keeps the choice unpredictable.
+    Of a unit in too many groups, those of the smallest ranks count. The bound holds for any ranks; the key only keeps
+    the choice unpredictable.
     """
-    return [
-        f"hashed AS (SELECT *, {keyed.ranks()} AS h FROM pairs)",
-        f"counted AS (SELECT * FROM hashed QUALIFY row_number() OVER (PARTITION BY u ORDER BY h) <= {groups})",
-    ]
+    layers.append(f"pairs AS (SELECT {', '.join(['u', 'cell', *columns])} FROM placed GROUP BY u, cell)")
+    if question.table.groups >= question.cells:
+        return "pairs"
+    first = f"row_number() OVER (PARTITION BY u ORDER BY h) <= {question.table.groups}"
+    layers.append(f"hashed AS (SELECT *, {keyed.ranks()} AS h FROM pairs)")
+    layers.append(f"counted AS (SELECT * FROM hashed QUALIFY {first})")
+    return "counted"
 
 
-def _counted(question: Question, layers: list[str], keyed: Keyed) -> str:
+def _counted(layers: list[str], question: Question, keyed: Keyed) -> str:
     """The rows of `placed` in the groups of a unit that count; adds what it needs to `layers`."""
-    groups = question.table.groups
-    if groups >= question.cells:
+    if question.table.groups >= question.cells:
         return "placed"
-    layers += ["pairs AS (SELECT u, cell FROM placed GROUP BY u, cell)", *_choose_groups(groups, keyed)]
-    return "placed JOIN counted USING (u, cell)"  # a unit and a group stand there once
-
-
-def _pair_columns(index: int, parts: Sequence[PricedAggregate]) -> list[str]:
-    """What a unit adds to a group, before it is shared out: a sum, or how many of its rows have a value."""
-    part = parts[index]
-    if isinstance(part.aggregate, Sum):
-        return [f"{_centred_sum(index, part)} AS s{index}"]
-    return [f"count(x{_value_of(index, parts)}) AS s{index}"] if part.aggregate.argument is not None else []
+    return f"placed JOIN {_pairs(layers, question, keyed)} USING (u, cell)"  # a unit and a group stand there once
 
 
 def _pair_total(index: int, parts: Sequence[PricedAggregate], rows: int) -> str:
@@ -423,4 +404,4 @@ def _pair_total(index: int, parts: Sequence[PricedAggregate], rows: int) -> str:
         return f"count(*){'' if part.aggregate.argument is None else f' FILTER (WHERE s{index} > 0)'} AS a{index}"
     if part.aggregate.argument is None:
         return f"sum(least(n, {rows})) AS a{index}"
-    return f"coalesce(sum({_shared(f's{index}::HUGEINT', part.share, 'n', rows)}), 0) AS a{index}"
+    return f"coalesce(sum({_shared(f's{index}::HUGEINT', part.share, rows)}), 0) AS a{index}"
