@@ -47,6 +47,11 @@ def test_a_function_that_reads_another_row_is_found() -> None:
         BOARD.replay(lambda value, prices: ordered.append(0) or len(ordered), rows, player=0, row=4)
 
 
+def test_an_output_that_is_no_number_accuses_nobody() -> None:
+    told = BOARD.replay(lambda value, prices: [float("nan"), value], list(ROWS), player=0, row=4)
+    assert (told[0][1], told[1][1]) == (ROWS[0], 4)
+
+
 @pytest.mark.parametrize("signal", [[1, [2]], {"a": [1, 2]}, np.array([[1, 2]], dtype=object)], ids=str)
 def test_nobody_can_write_to_the_signal(signal: object) -> None:
     def writes(row: int, seen: object) -> None:

@@ -119,6 +119,7 @@ def test_own_costs_beyond_the_bounds_are_moved_to_them() -> None:
         ({"latencies": [[0, 1, 2]]}, "table"),
         ({"latencies": [[0, 1], [0, 1, 2]]}, "latencies"),
         ({"latencies": [[0.5, 1], [0, 1]]}, "integers"),
+        ({"latencies": [[0, 2**63 - 1], [0, 1]], "influence": 2**63 - 1}, "2\\^53"),
         ({"top": -1}, "top"),
         ({"influence": "x"}, "influence"),
     ],

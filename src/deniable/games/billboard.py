@@ -111,4 +111,5 @@ def frozen(value: object) -> object:
 
 
 def _same(one: object, other: object) -> bool:
-    return bool(np.array_equal(np.asarray(one, dtype=object), np.asarray(other, dtype=object)))
+    a, b = np.asarray(one, dtype=object), np.asarray(other, dtype=object)
+    return a.shape == b.shape and bool(np.all((a == b) | ((a != a) & (b != b))))  # noqa: PLR0124 - NaN is like NaN

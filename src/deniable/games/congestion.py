@@ -78,6 +78,8 @@ class CongestionGame(metaclass=InWords):
             raise InvalidParameterError(
                 "latencies must be a table of integers: the costs of each of 2 or more resources at loads 0, 1, ..."
             )
+        if table.max() > 2**53 or table.min() < -(2**53):
+            raise InvalidParameterError("latencies must be from -2^53 to 2^53, such as whole seconds")
         return table.astype(np.int64)
 
     @property
