@@ -46,7 +46,7 @@ def test_a_path_of_two_steps_ends_at_the_household() -> None:
         "persons": pa.table({"person_id": [1, 2, 3], "home": ["a", "a", None]}),
         "homes": pa.table({"home": ["a", "b"], "place": ["n", "s"]}),
     }
-    engine = DuckDBEngine.of(parts, threads=1)
+    engine = DuckDBEngine(parts, threads=1)
     tables = declared_tables(
         parts, schema=engine.schema, columns={}, public=[], unit=PrivacyUnit(column="home"), promise={"rows": 5},
         paths={"visits": ("person", "persons", "person_id"), "persons": ("home", "homes")},
@@ -63,7 +63,7 @@ def test_a_path_of_two_steps_ends_at_the_household() -> None:
 @pytest.mark.parametrize(("codes", "found"), [([1, 2, None, None], 3), ([1, 2, 2], None)])
 def test_where_every_row_is_a_unit_a_public_table_gives_each_at_most_one(codes: list[int], found: int | None) -> None:
     parts = {"people": pa.table({"code": [1, 2, 1, 9]}), "codes": pa.table({"code": pa.array(codes, pa.int64())})}
-    engine = DuckDBEngine.of(parts, threads=1)
+    engine = DuckDBEngine(parts, threads=1)
     unit = PrivacyUnit(column=None, noun="person")
     tables = declared_tables(parts, schema=engine.schema, columns={}, public=["codes"], unit=unit, promise={})
     for text in ("people JOIN codes USING (code)", "codes c JOIN people p ON c.code = p.code"):
@@ -94,7 +94,7 @@ OF_HOUSEHOLDS = [
 def test_a_household_moves_an_answer_no_further_than_the_plan_says(relation: Any) -> None:
     """Household h leaves all tables, or comes back with other members, who made other visits; rows and groups vary."""
     draw, reached = np.random.default_rng(5), 0
-    engine = DuckDBEngine.of({name: schema.empty_table() for name, schema in HOUSEHOLDS.items()}, threads=1)
+    engine = DuckDBEngine({name: schema.empty_table() for name, schema in HOUSEHOLDS.items()}, threads=1)
 
     def exact(plan: Any, persons: list[Any], visits: list[Any]) -> list[Any]:
         for place, (rows, schema) in enumerate(zip((visits, persons), HOUSEHOLDS.values(), strict=True)):

@@ -35,7 +35,7 @@ COLUMNS = {
     "lines": {"weight": Number(lower=0, upper=2)},
 }
 Rows = Sequence[tuple[Any, ...]]
-ENGINE = DuckDBEngine.of(
+ENGINE = DuckDBEngine(
     {
         name: pa.schema([(column, KEYS[column]) for column in columns.split()]).empty_table()
         for name, columns in {
@@ -86,7 +86,7 @@ def totals(
 def test_units_that_are_read_as_another_type_are_no_units() -> None:
     """'1' and '01' are two people, and one whole number."""
     parts = {"a": pa.table({"who": ["1", "01"]}), "b": pa.table({"who": ["1", "01"]})}
-    engine = DuckDBEngine.of(parts, threads=1)
+    engine = DuckDBEngine(parts, threads=1)
     asked = "SELECT COUNT(*) FROM a JOIN b USING (who)"
     for columns, allowed in (({}, True), ({name: {"who": Number(integer=True)} for name in parts}, False)):
         tables = declared_tables(

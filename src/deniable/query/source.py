@@ -52,7 +52,7 @@ def open_source(
     if runner is not None:
         return _engine({"": runner}, None if table is None else table.rpartition(".")[2])
     part = _part(source, columns or {}, unit, table=table)
-    return DuckDBEngine.of({"": part}, memory=memory, threads=threads)
+    return DuckDBEngine({"": part}, memory=memory, threads=threads)
 
 
 def _runner(source: object, table: str | None = None) -> Runner | None:
@@ -101,7 +101,7 @@ def open_sources(
             raise SourceError("tables of one question are all on one server, all in one Spark session, or all here.")
         return _engine(remote)
     parts = {name: _part(source, columns.get(name, {}), unit) for name, source in sources.items()}
-    return DuckDBEngine.of(parts, memory=memory, threads=threads)
+    return DuckDBEngine(parts, memory=memory, threads=threads)
 
 
 def _part(
@@ -134,7 +134,7 @@ def open_policy(
             name: DuckDBEngine.located(Path(each.source), table=each.table, csv=each.csv, partitions=each.partitions)
             for name, each in every.items()
         }
-        engine = DuckDBEngine.of(parts, memory=memory, threads=threads)
+        engine = DuckDBEngine(parts, memory=memory, threads=threads)
     if not policy.several:
         return engine, {policy.name: policy.described(engine.schema())}, noted(engine)
     several = policy.several

@@ -66,7 +66,7 @@ def engines(postgres_server: Server) -> Iterator[tuple[Engine, Engine, str]]:
         for name, rows in tables.items():
             load(url, name, rows)
         pairs = {name: (url, name) for name in tables}
-        yield DuckDBEngine.of(tables), open_sources(pairs, columns={}, unit=None), url
+        yield DuckDBEngine(tables), open_sources(pairs, columns={}, unit=None), url
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("ALTER ROLE deniable RESET ALL")
 

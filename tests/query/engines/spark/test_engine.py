@@ -34,7 +34,7 @@ def test_spark_gives_the_same_integers_and_draws_noise_once(spark: Any, tmp_path
         frames[name] = spark.read.parquet(str(tmp_path / f"{name}.parquet"))
     for name, collation in (("g", "UNICODE_CI_AI"), ("name", "UTF8_LCASE")):  # in which more texts are equal
         frames["t"] = frames["t"].withColumn(name, expr(f"{name} COLLATE {collation}"))
-    one, other = DuckDBEngine.of(tables), open_sources(frames, columns={}, unit=None)
+    one, other = DuckDBEngine(tables), open_sources(frames, columns={}, unit=None)
     for text, unit in product(QUESTIONS, ("who", "name", None)):
         assert_same(one, other, text, unit)
     for text, whose in product(RELATIONS, UNITS):

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Found = TypeVar("Found")
-Opener = Callable[[], "duckdb.DuckDBPyConnection"]
 CELL_BYTES = 4  # on disk, about so many a value: what a file's size says about its rows
 BATCH = 2**20  # rows that are fetched at a time
 ROW_BYTES = 80  # of intermediate results, at most about so many a row of the source
@@ -72,17 +71,28 @@ class DuckDBEngine(Engine):
     """Exact aggregates over Parquet and CSV files, tables of DuckDB files, and Arrow tables in memory.
 
     Args:
-        sources: SQL for the rows of each table; that of the only one stands under "".
-        limited: whether the caller set a limit of memory.
+        parts: files and tables in memory, by name; the only one stands under "".
     """
 
-    def __init__(self, open_connection: Opener, sources: Mapping[str, str], *, limited: bool = False) -> None:
+    def __init__(
+        self, parts: Mapping[str, "Located | pa.Table"], *, memory: str | None = None, threads: int | None = None
+    ) -> None:
         import duckdb
 
-        self._open = open_connection
         self._lock = threading.Lock()  # a cursor of its own would not see a registered table
-        self._limited = limited
-        self._rows, self._public = 0, False  # about how many rows there are, and whether the world may know it
+        self._memory, self._threads = memory, threads
+        self._files = {name: part for name, part in parts.items() if isinstance(part, Located)}
+        self._frames: dict[str, pa.Table] = {}
+        sources: dict[str, str] = {}
+        for name, part in parts.items():
+            if isinstance(part, Located):
+                sources[name] = part.source
+            else:
+                from deniable.query.engines.duckdb.arrow import readable  # loads pyarrow
+
+                check_names(part.column_names)
+                sources[name] = f"frame{len(self._frames)}"
+                self._frames[sources[name]] = readable(part)
         try:
             self._connection = self._open()
             self._tables: dict[str, Source] = {}
@@ -102,59 +112,39 @@ class DuckDBEngine(Engine):
                 "the source cannot be opened as a table: it is not of the format that its name says, or it is damaged, "
                 "or it has a column of a type that cannot be read. Check the file with the program that wrote it."
             ) from None
+        self.paths = {name: part.name for name, part in self._files.items()}
+        if len(self._files) == len(parts) == 1:
+            (part,) = self._files.values()
+            self.source_name, self.table = part.name, part.table
+        size = sum(path.stat().st_size for part in self._files.values() for path in part.paths)
+        width = sum(len(self._tables[name].types) for name in self._files)
+        self._rows: int = sum(frame.num_rows for frame in self._frames.values())  # about
+        self._rows += math.ceil(size / (CELL_BYTES * max(1, width)))
 
     @classmethod
     def from_arrow(cls, table: "pa.Table", *, memory: str | None = None, threads: int | None = None) -> Self:
         """An engine over a table in memory."""
-        return cls.of({"": table}, memory=memory, threads=threads)
+        return cls({"": table}, memory=memory, threads=threads)
 
     @classmethod
     def from_file(cls, path: Path, *, memory: str | None = None, threads: int | None = None, **how: Any) -> Self:
         """An engine over a file, or a folder or pattern of them; see `locate`."""
-        return cls.of({"": cls.located(path, **how)}, memory=memory, threads=threads)
+        return cls({"": cls.located(path, **how)}, memory=memory, threads=threads)
 
     @staticmethod
     def located(path: Path, **how: Any) -> Located:
         """What is to be read for a path; see `locate`."""
         return locate(path, connect=lambda: _connect(None, None), **how)
 
-    @classmethod
-    def of(
-        cls, parts: Mapping[str, "Located | pa.Table"], *, memory: str | None = None, threads: int | None = None
-    ) -> Self:
-        """An engine over files and tables in memory, by name."""
-        files = {name: part for name, part in parts.items() if isinstance(part, Located)}
-        frames: dict[str, pa.Table] = {}
-        for name, part in parts.items():
-            if not isinstance(part, Located):
-                from deniable.query.engines.duckdb.arrow import readable  # loads pyarrow
-
-                check_names(part.column_names)
-                frames[name] = readable(part)
-        held = {name: f"frame{number}" for number, name in enumerate(frames)}
-
-        def open_connection() -> "duckdb.DuckDBPyConnection":
-            connection = _connect(memory, threads)
-            for name, frame in frames.items():
-                connection.register(held[name], frame)
-            for statement in dict.fromkeys(statement for part in files.values() for statement in part.attach):
-                connection.execute(statement)
-            _lock(connection, [path for part in files.values() for path in part.paths])
-            return connection
-
-        sources = {name: held[name] if name in held else files[name].source for name in parts}
-        engine = cls(open_connection, sources, limited=memory is not None)
-        engine.paths = {name: part.name for name, part in files.items()}
-        if len(files) == len(parts) == 1:
-            (part,) = files.values()
-            engine.source_name, engine.table = part.name, part.table
-        size = sum(path.stat().st_size for part in files.values() for path in part.paths)
-        columns = sum(len(engine._tables[name].types) for name in files)
-        engine._rows = sum(frame.num_rows for frame in frames.values()) + math.ceil(
-            size / (CELL_BYTES * max(1, columns))
-        )
-        engine._public = not frames
-        return engine
+    def _open(self) -> "duckdb.DuckDBPyConnection":
+        """A connection that may read the parts, and nothing else."""
+        connection = _connect(self._memory, self._threads)
+        for name, frame in self._frames.items():
+            connection.register(name, frame)
+        for statement in dict.fromkeys(statement for part in self._files.values() for statement in part.attach):
+            connection.execute(statement)
+        _lock(connection, [path for part in self._files.values() for path in part.paths])
+        return connection
 
     def schema(self, table: str = "") -> Mapping[str, Kind | None]:
         return {name: KINDS.get(base) for name, base in self._tables[table].types.items()}
@@ -241,7 +231,7 @@ class DuckDBEngine(Engine):
 
         turns = plan.query.question.unit is not None  # else nothing to take turns by, and little memory is needed
         passes = self._passes() if turns else 1
-        progress = progress if self._public and passes > 1 else None
+        progress = progress if passes > 1 and not self._frames else None  # whose size is private
         while passes <= (MOST_PASSES if turns else 1):
             found = begin()
             try:
@@ -274,7 +264,7 @@ class DuckDBEngine(Engine):
         """A number of passes after which the memory should suffice: a pass that fails has wasted its time."""
         import duckdb
 
-        if not self._limited:
+        if self._memory is None:
             return 1
         limit = "1 GiB"
         with suppress(duckdb.Error):
