@@ -2,9 +2,13 @@
 
 from dataclasses import replace
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
+import deniable as dn
 from deniable.errors import UnsupportedQueryError
+from deniable.query.catalog import Table
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.engines.duckdb.sql import Generator
 from tests.query.conftest import SECRET, frame, plan_of, table_of
@@ -51,3 +55,22 @@ def test_a_statement_of_absurd_length_is_refused() -> None:
         text = f"LEAST({text}, 1)"
     with pytest.raises(UnsupportedQueryError, match="deeply nested"):
         statement(f"SELECT SUM({text}) FROM t")
+
+
+@pytest.mark.parametrize("bits", ["int8", "uint8"])
+def test_numbers_of_few_bits_never_stop_a_question(bits: str) -> None:
+    """An error that some row causes would tell of it, exactly: 100 in the first of two keys did."""
+    held = pa.array([0, 3, 100], bits)
+    source = pa.table({"who": [1, 2, 3], "k": held, "j": held})
+    numbers = dn.Number(lower=0, upper=100, integer=True)
+    table = Table(
+        name="t",
+        schema=(engine := DuckDBEngine.from_arrow(source)).schema(),
+        unit=dn.PrivacyUnit(column="who", noun="person"),
+        columns={"k": numbers, "j": numbers},
+        rows=2,
+    )
+    for total in ("COUNT(*)", "SUM(j)", "COUNT(DISTINCT j)"):
+        (exact,) = engine.exact(plan_of(table, f"SELECT k, j, {total} FROM t GROUP BY k, j"), secret=SECRET)
+        assert set(np.flatnonzero(exact)) <= {0, 3 * 101 + 3, 100 * 101 + 100}
+        assert exact[-1] > 0

@@ -257,7 +257,7 @@ class Generator:
         keys = [row[0] for row in values] if len(axis.places) == 1 else []
         if keys and all(type(key) is int for key in keys) and keys == list(range(keys[0], keys[0] + len(keys))):  # type: ignore
             filters.append(f"k{index} BETWEEN {keys[0]} AND {keys[-1]}")
-            return f"(CAST(k{index} AS BIGINT) - {keys[0]})" if keys[0] else f"k{index}"
+            return f"(CAST(k{index} AS BIGINT) - {keys[0]})"  # k may be of 8 bits, which times 100 are too many
         rows = ", ".join(f"({', '.join(map(self.constant, row))}, {position})" for position, row in enumerate(values))
         names = ", ".join(f"v{place}" for place in axis.places)
         same = " AND ".join(f"k{place} IS NOT DISTINCT FROM d{index}.v{place}" for place in axis.places)
