@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from deniable.errors import InvalidParameterError, UnsupportedQueryError
 from deniable.ledger import Entry
@@ -275,6 +274,8 @@ class Family:
 
         The errors are known sums of the independent noises, whatever the data, as long as nothing is cut at 0.
         """
+        from scipy.optimize import nnls
+
         bits = DeterministicBits(0)  # of no noise: it draws what errors could be, always the same
         found: list[dict[int, Consistent]] = [{} for _ in plans]
         for aggregate in self.finest.aggregates:
