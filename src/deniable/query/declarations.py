@@ -191,14 +191,16 @@ def _row(key: Any) -> Row:
 
 def _values_of(values: Any) -> Iterable[Any]:
     """Keys as Python has them; of a frame or a column of one, each once."""
-    import narwhals as nw
+    held = values
+    if type(values).__module__ not in ("builtins", "numpy"):
+        import narwhals as nw
 
-    held: Any = nw.from_native(values, allow_series=True, pass_through=True)
-    if isinstance(held, nw.Series):
-        return dict.fromkeys(held.to_list())
-    if isinstance(held, nw.DataFrame):
-        rows = dict.fromkeys(held.rows())
-        return (row if len(row) > 1 else row[0] for row in rows)
+        held = nw.from_native(values, allow_series=True, pass_through=True)
+        if isinstance(held, nw.Series):
+            return dict.fromkeys(held.to_list())
+        if isinstance(held, nw.DataFrame):
+            rows = dict.fromkeys(held.rows())
+            return (row if len(row) > 1 else row[0] for row in rows)
     held = held.tolist() if hasattr(held, "tolist") else held
     if isinstance(held, str | Declaration) or not isinstance(held, Iterable):
         raise CatalogError(f"keys must be a list of values, got {values!r}. Write Keys([...]).")
