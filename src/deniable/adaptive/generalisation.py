@@ -10,9 +10,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import Real, positive_integer, probability
 from deniable.privacy import PrivacyLoss, Replace
+from deniable.privacy.budget.filter import proved_for
 
 _ROUND_UP = 1 + 1e-9  # of every bound, whose floats are good to far more digits
 
@@ -31,7 +32,7 @@ def uniform_stability(loss: PrivacyLoss) -> float:
     >>> round(uniform_stability(PureLoss("0.2")), 4)
     0.0997
     """
-    return min(1.0, _checked(loss).delta(0).upper * _ROUND_UP)
+    return min(1.0, proved_for(Replace, loss).delta(0).upper * _ROUND_UP)
 
 
 def expected_gap(loss: PrivacyLoss) -> float:
@@ -144,7 +145,7 @@ def _leaning(epsilon: float) -> float:
 
 def _pairs(loss: PrivacyLoss) -> Iterator[tuple[float, float]]:
     """Some pairs (epsilon, delta) that the loss keeps."""
-    pure = _checked(loss).pure_epsilon
+    pure = proved_for(Replace, loss).pure_epsilon
     if pure is not None:
         yield min(float(pure), 700.0), 0.0
     for power in range(3, 16):
@@ -153,15 +154,6 @@ def _pairs(loss: PrivacyLoss) -> Iterator[tuple[float, float]]:
         if epsilon < 700:
             yield epsilon, float(delta)
     yield 700.0, 1.0
-
-
-def _checked(loss: PrivacyLoss) -> PrivacyLoss:
-    """The loss, which must be proved for samples of a fixed size."""
-    if not isinstance(loss, PrivacyLoss):
-        raise InvalidParameterError(f"loss must be a privacy loss, such as PureLoss(1), got {type(loss).__name__}")
-    if Replace not in loss.relations:
-        raise UnprovedError(f"{loss!r} is not proved under replace, which samples of a fixed size need. Convert it.")
-    return loss
 
 
 def failure_of(value: Real) -> Fraction:

@@ -6,8 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from deniable.limits.two_points import apart, checked, places, size_of
-from deniable.privacy import PrivacyLoss
+from deniable.limits.two_points import apart, places, size_of
+from deniable.privacy import PrivacyLoss, Replace
+from deniable.privacy.budget.filter import proved_for
 
 
 def marginals_error(loss: PrivacyLoss, *, rows: int, columns: int) -> float:
@@ -40,7 +41,7 @@ def marginals_error(loss: PrivacyLoss, *, rows: int, columns: int) -> float:
 
 def _contrasts(loss: PrivacyLoss) -> Iterator[tuple[float, float]]:
     """How far expectations can differ: c root(second moment), but for a share delta."""
-    divergence = checked(loss).renyi(2).upper
+    divergence = proved_for(Replace, loss).renyi(2).upper
     if divergence < 300:
         yield math.sqrt(math.expm1(divergence)), 0.0
     for failure in (Fraction(0), *(Fraction(1, 10**power) for power in range(3, 16))):

@@ -4,9 +4,10 @@ import math
 from fractions import Fraction
 
 from deniable.errors import InvalidParameterError
-from deniable.limits.two_points import MOST_UNITS, checked
+from deniable.limits.two_points import MOST_UNITS
 from deniable.numbers.rationals import Real, positive_integer, probability, whole_number
-from deniable.privacy import PrivacyLoss
+from deniable.privacy import PrivacyLoss, Replace
+from deniable.privacy.budget.filter import proved_for
 
 _MOST, _LARGEST, _FEW = 2**1000, 1e6, 200
 _SHARES = (0, 1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 0.7, 0.8, 0.9, 1)  # of the whole epsilon, that are tried
@@ -29,7 +30,7 @@ def packed_success(loss: PrivacyLoss, *, sets: int, units: int) -> float:
     0.0197
     """
     others = whole_number("sets", sets, lower=2, upper=_MOST) - 1
-    together, best = checked(loss).group(positive_integer("units", units)), 1.0
+    together, best = proved_for(Replace, loss).group(positive_integer("units", units)), 1.0
     rare = 0 if loss.pure_epsilon is not None else max(loss.infinite_mass, Fraction(1, 10**9))
     whole = units * loss.epsilon(rare).upper
     for end in (whole * share for share in (_SHARES if units <= _FEW else (1,)) if whole < _LARGEST):

@@ -7,9 +7,10 @@ import math
 
 import numpy as np
 
-from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import Real, positive_integer, positive_rational, probability, whole_number
 from deniable.privacy import PrivacyLoss, Replace
+from deniable.privacy.budget.filter import proved_for
 
 MOST_UNITS = 10_000
 """Rows in which data sets differ, at most; more of them are taken for as different as can be."""
@@ -33,7 +34,7 @@ def two_point_error(loss: PrivacyLoss, *, units: int) -> float:
     >>> round(two_point_error(PureLoss("0.1"), units=10), 4)      # 1 / (1 + e) = 0.2689
     0.3033
     """
-    return checked(loss).group(positive_integer("units", units)).tradeoff().minimax_error().lower
+    return proved_for(Replace, loss).group(positive_integer("units", units)).tradeoff().minimax_error().lower
 
 
 def mean_error(loss: PrivacyLoss, *, rows: int) -> float:
@@ -47,8 +48,8 @@ def mean_error(loss: PrivacyLoss, *, rows: int) -> float:
     >>> mean_error(PureLoss(1), rows=1000) * 1000 > 0.36
     True
     """
-    count, checked_loss = size_of("rows", rows), checked(loss)
-    return max(k / (2 * count) * (1 - apart(checked_loss, k)) for k in places(count)) * ROUND_DOWN
+    count, proved = size_of("rows", rows), proved_for(Replace, loss)
+    return max(k / (2 * count) * (1 - apart(proved, k)) for k in places(count)) * ROUND_DOWN
 
 
 def population_error(loss: PrivacyLoss, *, rows: int, distance: Real) -> float:
@@ -68,13 +69,13 @@ def population_error(loss: PrivacyLoss, *, rows: int, distance: Real) -> float:
     """
     from scipy.stats import binom
 
-    count, checked_loss = size_of("rows", rows), checked(loss)
+    count, proved = size_of("rows", rows), proved_for(Replace, loss)
     share = float(positive_rational("distance", distance))
     if share > 1:
         raise InvalidParameterError(f"distance must be in (0, 1], got {distance}")
     ends = np.array([0, *places(count)])
     below = np.diff(binom.cdf(ends, count, share), prepend=0.0)  # of (ends[i - 1], ends[i]]
-    told = np.array([0.0, *(apart(checked_loss, int(k)) for k in ends[1:])])  # grows with k: the right end is safe
+    told = np.array([0.0, *(apart(proved, int(k)) for k in ends[1:])])  # grows with k: the right end is safe
     return max(0.0, float(1 - below @ told - (1 - below.sum()))) / 2 * ROUND_DOWN
 
 
@@ -126,15 +127,6 @@ def local_floor(people: int, *, epsilon: Real) -> float:
 def size_of(name: str, size: object) -> int:
     """How many rows, columns or people: from 1 to 2^62."""
     return whole_number(name, size, lower=1, upper=2**62)
-
-
-def checked(loss: PrivacyLoss) -> PrivacyLoss:
-    """The loss, which must be proved for tables of a public number of rows."""
-    if not isinstance(loss, PrivacyLoss):
-        raise InvalidParameterError(f"loss must be a privacy loss, such as PureLoss(1), got {type(loss).__name__}")
-    if Replace not in loss.relations:
-        raise UnprovedError(f"{loss!r} is not proved under replace, for which limits are stated. Convert it.")
-    return loss
 
 
 def apart(loss: PrivacyLoss, units: int) -> float:

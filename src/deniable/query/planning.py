@@ -81,6 +81,8 @@ class Planning(Statistics):
                     return made(way, asked, weights)
             return made(ways[-1], asked, weights)
 
+        public: dict[str, str] = {}
+
         def made(found: tuple[Found, ...], asked: Price, weights: Mapping[str, Real] | None) -> PricedPlan:
             query = read(reduce(lambda held, each: each.applied(held), found, tables))
             check_outcome(query, many=many)
@@ -90,8 +92,9 @@ class Planning(Statistics):
                 plan = cheapest(query, error, confidence=confidence, delta=asked.delta, budget=self.ledger.budget)
             for each in (plan, *(searched for one in found for searched in one.plans)):
                 self._engine.check(each)
-            public = {scan.source.name: self._fingerprint(scan) for scan in public_tables(query.question.source)}
-            return replace(plan, searches=found, public=public)
+            scans = {scan.source.name: scan for scan in public_tables(query.question.source)}
+            public.update({name: self._fingerprint(scan) for name, scan in scans.items() if name not in public})
+            return replace(plan, searches=found, public={name: public[name] for name in scans})
 
         found, prices = searches(read, tables, asked, self._recall)
         if found and error is not None:

@@ -148,7 +148,7 @@ def proved_for(relation: Relation, loss: PrivacyLoss) -> PrivacyLoss:
     Raises: UnprovedError if it is not proved for the relation.
     """
     if not isinstance(loss, PrivacyLoss):
-        raise InvalidParameterError(f"what is charged is a privacy loss, got {loss!r}")
+        raise InvalidParameterError(f"loss must be a privacy loss, such as PureLoss(1), got {type(loss).__name__}")
     if relation not in loss.relations:
         raise UnprovedError(f"{loss!r} is not proved for {relation}, which is protected here. State the loss for it.")
     return loss

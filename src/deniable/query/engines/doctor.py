@@ -128,15 +128,11 @@ class Doctor:
             value = self._value(table.expressions.get(name) or Column(name, Facts(kind=declared.kind)))
             own = f"SELECT {unit} AS u, {value} AS k, count(*) AS n {known} AND {self._listed(value, declared)}"
             per_unit = f"SELECT u, count(*) AS g, max(n) AS n FROM ({own} GROUP BY 1, 2) GROUP BY 1"
-            odd = {
-                f"units in more than groups={groups} groups of {name}; they keep {groups}": f"g > {groups}",
-                f"units with more than rows={rows} rows in one group of {name}": f"n > {rows}",
-            }
-            odd = {
-                what: test
-                for (what, test), limit in zip(odd.items(), ("groups", "rows"), strict=True)
-                if limit not in table.auto
-            }
+            odd = {}
+            if "groups" not in table.auto:
+                odd[f"units in more than groups={groups} groups of {name}; they keep {groups}"] = f"g > {groups}"
+            if "rows" not in table.auto:
+                odd[f"units with more than rows={rows} rows in one group of {name}"] = f"n > {rows}"
             yield from self._ask(noun, f"FROM ({per_unit})", odd)
 
     def _limits(self, name: str, declared: Declaration, kind: Kind | None) -> Iterator[str]:
