@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.vectors.clipping import clipped, squared_norms
+from deniable.mechanisms.vectors.clipping import clipped, doubles, squared_norms
 from deniable.numbers.rationals import positive_rational, shown, whole_number
 from deniable.privacy import PrivacyUnit, Relation
 from deniable.privacy.call import InWords, read_fields
@@ -93,6 +93,7 @@ class Clip(Part):
 
         The norm is that of a step; it differs from `self.norm` only if the clip is adaptive.
         """
+        rows = doubles(rows)
         usable = np.where(np.isfinite(rows).all(axis=1, keepdims=True), rows, 0.0)
         ends = np.cumsum([size for size, _ in self.blocks], dtype=np.int64)[:-1]
         found = []

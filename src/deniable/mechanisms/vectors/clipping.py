@@ -7,6 +7,7 @@ differently at the edges of their blocks. `deniable.privacy.sensitivity.vectors`
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +23,12 @@ def clipped(rows: Floats, *, radius: float, steps: int, l1: bool = False) -> NDA
     """Rows with norm at most `radius`, in units of radius / steps, rounded towards 0.
 
     Args:
-        rows: of shape (rows, columns); any floats.
+        rows: of shape (rows, columns); numbers of any type, which are read as float64.
         steps: at most 2^30, so that squared norms are int64, added up in blocks of columns.
         l1: whether the norm is that of Manhattan instead of Euclid.
     """
     with np.errstate(over="ignore", invalid="ignore"):
+        rows = doubles(rows)
         norms = sum(np.abs(rows).T, np.zeros(len(rows))) if l1 else np.sqrt(squared_norms(rows))
         scaled = rows * (_SHRINK * steps / np.maximum(norms, radius))[:, np.newaxis]
     scaled[np.isnan(scaled)] = 0.0  # would be -2^63, whose square wraps around to 0
@@ -47,8 +49,14 @@ def chunks(rows: Floats) -> Iterator[Floats]:
         yield rows[start : start + size]
 
 
+def doubles(rows: NDArray[Any]) -> Floats:
+    """Rows as float64: narrower types round products by more than `clipped` allows, or overflow in a square."""
+    return rows.astype(np.float64, copy=False)
+
+
 def squared_norms(rows: Floats) -> Floats:
     """Squared norm of every row, added up column by column."""
+    rows = doubles(rows)
     if 0 < len(rows) < rows.shape[1]:
         return np.cumsum(rows**2, axis=1)[:, -1]  # the same additions in the same order
     total = np.zeros(len(rows))
