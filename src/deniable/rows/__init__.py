@@ -18,6 +18,7 @@ An entry is asked for its class, and for `__array__` or `as_py` if it has them; 
 before it is in its one form. If what it is asked raises, it is missing.
 """
 
+from deniable.rows.attempts import attempted, each_row
 from deniable.rows.blocks import plain
 from deniable.rows.columns import Column, Container, array_of, column
 from deniable.rows.declared import arrow_of
@@ -33,10 +34,12 @@ __all__ = [
     "Whole",
     "array_of",
     "arrow_of",
+    "attempted",
     "codes",
     "column",
     "dimensions",
     "distinct",
+    "each_row",
     "labels",
     "left_out",
     "numbers",

@@ -1,11 +1,17 @@
 """Clients: their work against plain formulas, and what they refuse."""
 
+import math
+import warnings
+from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from deniable.learning import Clip, Squared, TrainingPlan
+from deniable.errors import InvalidParameterError
+from deniable.learning import Clip, Poisson, Squared, TrainingPlan
 from deniable.learning.federated import (
     Federated,
     LocalDescent,
@@ -19,6 +25,7 @@ from deniable.learning.federated import (
 from deniable.learning.federated.secure import pack
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import Replace
+from tests.rows.containers import ODD
 
 ROWS = np.random.default_rng(2).normal(size=(6, 3))
 PLAN = TrainingPlan(noise_multiplier=Fraction(1, 100), steps=2, dimensions=3, relation=Replace, clip=Clip(norm=1))
@@ -92,9 +99,75 @@ def test_a_client_answers_no_more_rounds_than_were_paid_and_no_bytes_that_are_no
     assert client.answer(first())
     assert client.answer(first()) == b""
     assert "rounds of the plan are over" in client.refusal
-    for wrong in (np.zeros(2), 1.0, np.zeros((1, 3))):
-        client = Participant(Federated(plan=PLAN), 0, lambda _, given=wrong: given)
-        assert (client.answer(first()), "3 numbers" in client.refusal) == (b"", True)
+
+
+def broken(_: object) -> Any:
+    raise SystemExit("a row")
+
+
+@pytest.mark.parametrize("trust", ["central", "local", "distributed"])
+def test_work_that_fails_is_a_zero_update_and_the_server_sees_no_difference(trust: str) -> None:
+    """The same draws for zeros and for every failure: the same bytes, and errors for the client's own log alone."""
+    federated = Federated(plan=PLAN, trust=trust, secure=SecureSum(survivors=3) if trust == "distributed" else None)
+    ways: list[Any] = [
+        broken,
+        *(lambda _, given=odd: given for odd in [np.zeros(2), 1.0, np.eye(3), None, *ODD.values()]),
+    ]
+
+    def sent(work: Any, errors: list[BaseException]) -> bytes:
+        client = Participant(federated, 0, work, log=errors.append, bits=DeterministicBits(1))
+        replies = client.answer(first()), client._secure and client._secure._vector.tobytes()
+        assert not client.refusal
+        return repr(replies)
+
+    zeros = sent(lambda _: np.zeros(3), [])
+    for work in ways:
+        errors: list[BaseException] = []
+        with warnings.catch_warnings(action="error"):
+            assert sent(work, errors) == zeros
+        assert errors
+        with pytest.raises(BaseException):  # noqa: B017, PT011 - whatever it is, to whoever may see it
+            federated.rehearse(work)
+
+
+def test_a_row_on_which_a_model_fails_has_no_gradient_and_a_sample_may_be_empty() -> None:
+    """Softmax of no rows raised, and one row of three spoiled the sum of all."""
+
+    class Fussy(Softmax):
+        def gradients(self, parameters: Any, rows: Any, labels: Any) -> Any:
+            if 3 in rows:
+                raise KeyError("a row")
+            return super().gradients(parameters, rows, labels)[rows[:, 0] < 8]  # of another length
+
+    public = {"noise_multiplier": Fraction(1, 1000), "steps": 40, "relation": Replace, "sampler": Poisson(rate="1/4")}
+    plan = TrainingPlan(**public, dimensions=6)
+    federated, model = Federated(plan=plan, trust="examples"), Fussy(columns=1, classes=3)
+    for rows in ([], [[1.0]], [[1.0], [3.0], [9.0], [2.0]]):
+        moved = []
+        for kept in (rows, [row if row[0] < 3 else [math.nan] for row in rows]):
+            local = LocalDescent(model=model, rows=kept, labels=[2] * len(rows), step_size=1)
+            work = private_descent(local, plan, expected_rows=4, bits=DeterministicBits(1))
+            client = Participant(federated, 0, work)
+            moved.append([client.answer(first(parameters=np.zeros(6))) for _ in range(40)])
+            assert {len(reply) for reply in moved[-1]} == {48}
+            assert not any(reply == bytes(48) for reply in moved[-1])
+        assert moved[0] == moved[1]
+
+
+def test_what_is_wrong_with_a_program_is_said_before_a_row_is_read() -> None:
+    federated = Federated(plan=PLAN, trust="examples")
+    local = LocalDescent(model=Squared(label_bound=1), rows=ROWS, labels=[1] * 6, step_size=1)
+    other = private_descent(local, replace(PLAN, noise_multiplier=1), expected_rows=6)
+    several = private_descent(replace(local, steps=2), PLAN, expected_rows=6)
+    for work in (None, local, other, several):
+        with pytest.raises(InvalidParameterError, match="work must be"):
+            Participant(federated, 0, work)  # type: ignore[arg-type]
+    summed = SimpleNamespace(gradients=lambda parameters, rows, labels: rows.sum(axis=0))
+    for model, wanted in ((Softmax(columns=3, classes=2), "8 numbers"), (summed, "3 numbers for each row")):
+        with pytest.raises(InvalidParameterError, match=wanted):
+            private_descent(replace(local, model=model), PLAN, expected_rows=6)
+    with pytest.raises(InvalidParameterError, match="one entry for each row"):
+        private_descent(replace(local, labels=[1]), PLAN, expected_rows=6)
 
 
 def test_a_round_whose_every_answer_is_given_by_a_new_client_from_a_state_is_the_same() -> None:

@@ -3,6 +3,7 @@
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -11,11 +12,13 @@ from numpy.typing import ArrayLike
 from deniable.errors import InvalidParameterError
 from deniable.learning.estimators.logistic import probabilities
 from deniable.learning.federated.secure import SecureClient, pack, unpack
+from deniable.learning.losses import products
 from deniable.learning.plan import TrainingPlan
 from deniable.learning.samplers import Places
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, positive_rational, whole_number
-from deniable.rows import Floats, numbers, silence, table
+from deniable.rows import Floats, attempted, each_row, numbers, silence, table
+from deniable.rows.attempts import Log
 
 if TYPE_CHECKING:
     from deniable.learning.federated.rounds import Federated
@@ -52,7 +55,10 @@ class Softmax:
     def _scores(self, parameters: ArrayLike, rows: object) -> tuple[Floats, Floats]:
         found, _ = table(rows, "rows", columns=self.columns)
         found = np.column_stack([found, np.ones(len(found))])
-        return found, found @ np.reshape(parameters, (self.columns + 1, self.classes))
+        weights = np.array(parameters, dtype=np.float64)
+        if weights.shape != (self.dimensions,):
+            raise InvalidParameterError(f"parameters must be {self.dimensions} numbers, got the shape {weights.shape}")
+        return found, products(found, weights.reshape(self.columns + 1, self.classes).T)
 
     @silence()
     def gradients(self, parameters: ArrayLike, rows: object, labels: object) -> Floats:
@@ -60,8 +66,8 @@ class Softmax:
         found, scores = self._scores(parameters, rows)
         known = numbers(labels, "labels")[:, np.newaxis] == np.arange(self.classes)
         slopes = (probabilities(scores) - known) * known.any(axis=1, keepdims=True)
-        products: Floats = found[:, :, np.newaxis] * slopes[:, np.newaxis]
-        return products.reshape(len(found), -1)
+        gradients: Floats = found[:, :, np.newaxis] * slopes[:, np.newaxis]
+        return gradients.reshape(len(found), self.dimensions)
 
     def predict(self, parameters: ArrayLike, rows: object) -> Places:
         """The most likely label of every row."""
@@ -95,32 +101,65 @@ class LocalDescent:
         return here - parameters
 
 
-def private_descent(local: LocalDescent, plan: TrainingPlan, *, expected_rows: int, bits: Bits = SECURE) -> Work:
-    """The update of a client who protects each of its rows: steps of `local` in a round, by a plan of those of all."""
-    rows, _ = table(local.rows, "rows", columns=getattr(local.model, "columns", plan.dimensions))
-    labels, size = numbers(local.labels, "labels"), float(positive_rational("step_size", local.step_size))
-    run = plan.run(len(rows), expected_rows=expected_rows, bits=bits)
+class PrivateDescent:
+    """The work of a client who protects each of its rows; `private_descent` makes it.
+
+    A row on which the model fails has a gradient of zero, and a step without rows has its noise.
+    """
+
+    def __init__(self, local: LocalDescent, plan: TrainingPlan, expected_rows: int, bits: Bits) -> None:
+        columns = getattr(local.model, "columns", plan.dimensions)
+        self.plan, self.steps = plan, whole_number("steps", local.steps, lower=1)
+        self._size, self._model = float(positive_rational("step_size", local.step_size)), local.model
+        made_up = np.shape(self._model.gradients(np.zeros(plan.dimensions), np.zeros((2, columns)), np.zeros(2)))
+        if made_up != (2, plan.dimensions):
+            raise InvalidParameterError(f"model must give {plan.dimensions} numbers for each row, got shape {made_up}")
+        self._rows, self._labels = table(local.rows, "rows", columns=columns)[0], numbers(local.labels, "labels")
+        if len(self._rows) != len(self._labels):
+            raise InvalidParameterError("labels must have one entry for each row")
+        self._run = plan.run(len(self._rows), expected_rows=expected_rows, bits=bits)
 
     @silence()
-    def work(parameters: Floats) -> Floats:
+    def __call__(self, parameters: Floats) -> Floats:
         here = parameters
-        for _ in range(local.steps):
-            batch = next(run)
-            here = here - size * run.mean_gradient(local.model.gradients(here, rows[batch], labels[batch]))
+        for _ in range(self.steps):
+            batch = next(self._run)
+            gradients = each_row(
+                partial(self._model.gradients, here), self._rows[batch], self._labels[batch], width=(here.size,)
+            )
+            here = here - self._size * self._run.mean_gradient(gradients)
         return here - parameters
 
-    return work
+
+def private_descent(
+    local: LocalDescent, plan: TrainingPlan, *, expected_rows: int, bits: Bits = SECURE
+) -> PrivateDescent:
+    """The update of a client who protects each of its rows: steps of `local` in a round, by a plan of those of all.
+
+    The model is tried on two made-up rows of zeros, and an error of it is raised here; later a row on which it fails
+    has a gradient of zero.
+    """
+    return PrivateDescent(local, plan, expected_rows, bits)
 
 
 class Participant:
     """A client as the server sees it: bytes in, bytes out, wherever it runs; refused bytes get none, see `refusal`.
 
-    `work` goes from parameters to an update: a `LocalDescent`, a `private_descent` or any function.
+    Where the work fails, or gives anything but `plan.dimensions` numbers, the update is zero, with noise where the
+    client adds it: the server sees no error. `Federated.rehearse` tries the work on made-up rows, and shows them.
+
+    Args:
+        work: from parameters to an update: a `LocalDescent` or any function; with trust="examples" a
+            `private_descent` by the plan of all.
+        log: called with each error of the work, in the process of the client: for logs that stay with the rows.
     """
 
-    def __init__(self, federated: "Federated", number: int, work: Work, *, bits: Bits = SECURE) -> None:
+    def __init__(
+        self, federated: "Federated", number: int, work: Work, *, log: Log | None = None, bits: Bits = SECURE
+    ) -> None:
         self.federated, self.number, self.refusal = federated, number, ""
-        self._work, self._bits, self._rounds = work, bits, 0
+        federated.check_work(work)
+        self._work, self._log, self._bits, self._rounds = work, log, bits, 0
         self._memory: Floats | float = 0.0  # of what a codec left out; as private as the rows, and never sent as it is
         self._secure: SecureClient | None = None
 
@@ -165,10 +204,8 @@ class Participant:
         if self._rounds == federated.rounds or not (0 < norm < np.inf and np.isfinite(parameters).all()):
             raise InvalidParameterError("all rounds of the plan are over, or norm and parameters are not finite")
         self._rounds += 1
-        update = np.asarray(self._work(parameters), dtype=np.float64)
-        if update.shape != (plan.dimensions,):
-            raise InvalidParameterError(f"work must give {plan.dimensions} numbers, got the shape {update.shape}")
-        update = update + self._memory
+        found = attempted(federated.update, self._work, parameters, log=self._log)
+        update = (np.zeros(plan.dimensions) if found is None else found) + self._memory
         if federated.trust == "examples":
             return bytes(update.astype("<f8").tobytes())
         exact = plan.clip.integers(update[np.newaxis], norm)[0]

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.learning.clips import AdaptiveClip, Part
-from deniable.learning.federated.clients import MASK, SHARE, TRAIN, UNMASK
+from deniable.learning.federated.clients import MASK, SHARE, TRAIN, UNMASK, PrivateDescent, Work
 from deniable.learning.federated.codecs import Codec
 from deniable.learning.federated.secure import SecureServer, SecureSum
 from deniable.learning.federated.transport import Messages
@@ -22,7 +22,7 @@ from deniable.learning.plan import TrainingPlan, TrainingRun
 from deniable.learning.samplers import Poisson
 from deniable.noise import gaussian, skellam
 from deniable.noise.bits import SECURE, Bits
-from deniable.numbers.rationals import positive_rational, root_above, whole_number
+from deniable.numbers.rationals import positive_rational, root_above, shown, whole_number
 from deniable.privacy import ApproximateLoss, GaussianDPLoss, PrivacyLoss, Replace
 from deniable.privacy.around.restricted import RestrictedLoss
 from deniable.privacy.losses.skellam import skellam_loss
@@ -138,6 +138,35 @@ class Federated(Part):
         jump = max(room, 0.0) / 3 if self.noise == "skellam" else 0.0  # Bernstein's inequality, with jumps of one step
         tail = math.exp(-(max(room, 0.0) ** 2) / (2 * (max(clients, 1) * float(self.share_squared) + jump)))
         return min(2 * tail * self.plan.steps * self.plan.mechanism.columns, 1.0)
+
+    def check_work(self, work: Work) -> None:
+        """Raise: InvalidParameterError for work that does not do what the loss says, which its kind alone tells."""
+        if not callable(work):
+            raise InvalidParameterError(f"work must be a function from parameters to an update, got {shown(work)}")
+        fits = isinstance(work, PrivateDescent) and work.plan == self.plan and work.steps == self.local_steps
+        if self.trust == "examples" and not fits:
+            raise InvalidParameterError(
+                'with trust="examples" work must be private_descent(local, plan, ...) by the plan of all, with '
+                f"steps={self.local_steps} in local"
+            )
+
+    def update(self, work: Work, parameters: Floats) -> Floats:
+        """The update that some work makes of parameters, if it is one."""
+        found = np.array(work(parameters.copy()), dtype=np.float64)
+        if found.shape != (self.plan.dimensions,):
+            raise InvalidParameterError(f"work must give {self.plan.dimensions} numbers, got the shape {found.shape}")
+        return found
+
+    def rehearse(self, work: Work) -> None:
+        """Try work on *made-up* rows, and raise what is wrong with it, of which a `Participant` makes a zero update.
+
+        >>> from deniable.learning.federated import LocalDescent, Softmax
+        >>> model = Softmax(columns=1, classes=2)
+        >>> federated = Federated(plan=TrainingPlan(noise_multiplier=1, steps=5, dimensions=model.dimensions))
+        >>> federated.rehearse(LocalDescent(model=model, rows=[[0.5], [2.0]], labels=[0, 1], step_size=1))
+        """
+        self.check_work(work)
+        self.update(work, np.zeros(self.plan.dimensions))
 
     @silence()
     def fit(

@@ -18,7 +18,7 @@ from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import shown, whole_number
 from deniable.privacy import AddRemove, PrivacyLoss, Relation
 from deniable.privacy.budget import Remaining
-from deniable.rows import Container, Floats, places_of, silence, table
+from deniable.rows import Container, Floats, attempted, places_of, silence, table
 from deniable.statistics.statistic import Payer, paid, without_rows
 
 
@@ -128,23 +128,17 @@ class Teachers:
             parts[places == len(names)] = self.count
             order = np.argsort(parts, kind="stable")
             split = np.split(order, np.searchsorted(parts[order], np.arange(1, self.count + 1)))[:-1]
-            self._taught = [_tried(self._teacher, rows[part], names[places[part]]) for part in split]
+            self._taught = [attempted(self._teacher, rows[part], names[places[part]]) for part in split]
         votes = np.zeros((len(queries), len(self._labels.classes) + 1), dtype=np.int64)
         for answer in self._taught:
-            found = None if answer is None else _tried(places_of, _tried(answer, queries.copy()), self._labels.classes)
+            found = (
+                None
+                if answer is None
+                else attempted(places_of, attempted(answer, queries.copy()), self._labels.classes)
+            )
             if found is not None and found.shape == (len(queries),):
                 votes[np.arange(len(queries)), found] += 1
         return votes[:, :-1]
-
-
-def _tried(function: Callable[..., Any], *given: Any) -> Any:
-    """What the function gives, or None where it fails: whatever it raises may depend on a row."""
-    try:
-        return function(*given)
-    except BaseException as error:
-        if type(error) is KeyboardInterrupt:
-            raise
-        return None
 
 
 def _numbers(name: str, values: ArrayLike) -> Floats:

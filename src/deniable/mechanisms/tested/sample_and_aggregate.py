@@ -22,7 +22,7 @@ from deniable.noise import uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import checked_bounds, shown, whole_number
 from deniable.privacy import PrivacyLoss, Relation, Replace, Sensitivity, of_count
-from deniable.rows import plain
+from deniable.rows import attempted, plain
 
 Rows = NDArray[Any]
 
@@ -103,13 +103,8 @@ class SampleAndAggregate(Mechanism):
 
     def _value(self, function: Callable[[Rows], object], part: Rows) -> int:
         """The function on one block, or `lower` where it fails."""
-        try:
-            value = float(function(part))  # type: ignore[arg-type]
-        except BaseException as error:  # whatever it is, such as sys.exit() of a script, it may depend on a row
-            if type(error) is KeyboardInterrupt:
-                raise
-            return self.lower
-        if np.isnan(value):
+        value = attempted(lambda: float(function(part)))  # type: ignore[arg-type]
+        if value is None or np.isnan(value):
             return self.lower
         return int(min(max(round(value) if np.isfinite(value) else value, self.lower), self.upper))
 

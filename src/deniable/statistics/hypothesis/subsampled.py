@@ -14,7 +14,7 @@ from deniable.noise.bits import Bits
 from deniable.numbers.rationals import Real, positive_integer, probability, whole_number
 from deniable.privacy import Sensitivity, of_count
 from deniable.release import Release
-from deniable.rows import Container, labels, plain
+from deniable.rows import Container, attempted, labels, plain
 from deniable.statistics.call import in_words
 from deniable.statistics.hypothesis.base import HypothesisTest, TestOptions, multinomials, noise, p_value
 from deniable.statistics.noised import Noised
@@ -80,13 +80,8 @@ class SubsampledTest(Noised, HypothesisTest):
 
     def _p_value(self, block: NDArray[Any]) -> float:
         """That of the inner test; 1 where it gives none, whatever the reason: it may depend on private rows."""
-        try:
-            found = float(self.test(block))
-        except BaseException as error:
-            if type(error) is KeyboardInterrupt:  # somebody does not want to wait
-                raise
-            return 1.0
-        return found if 0 <= found <= 1 else 1.0
+        found = attempted(lambda: float(self.test(block)))
+        return found if found is not None and 0 <= found <= 1 else 1.0
 
 
 @in_words
