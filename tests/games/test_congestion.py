@@ -13,6 +13,7 @@ from deniable.games.congestion import _stationary
 from deniable.ledger import Ledger
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import Budget, PrivacyUnit, Replace
+from tests.mechanisms.drawn import drawn_loss
 
 COUNT = 2000
 GAME = CongestionGame(
@@ -89,6 +90,15 @@ def test_one_row_reaches_others_only_through_the_posts(monkeypatch: pytest.Monke
     assert (again == first.actions).all()
     assert (np.delete(other, 5) == np.delete(again, 5)).all()
     assert other[5] == 3 != again[5]
+
+
+def test_the_noise_that_was_drawn_proves_the_stated_loss() -> None:
+    """Another row moves two counts of nearly every round: above a quarter of rho, so half the scale is found out."""
+    game = CongestionGame(latencies=[[0] * 11, [0] * 11], influence=0, top=1000)
+    run = lambda own, bits: game.learn(own, rho=1, rounds=60, bits=bits)  # noqa: E731
+    drawn = drawn_loss(run, [[0, 1000]] * 10, [[1000, 0], *[[0, 1000]] * 9], relation=Replace)
+    stated = run([[0, 1000]] * 10, DeterministicBits(1)).board.loss
+    assert 1 / 4 < drawn.rho <= stated.rho == 1
 
 
 def test_games_are_paid_before_a_row_is_read() -> None:

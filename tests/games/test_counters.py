@@ -10,8 +10,9 @@ from deniable.errors import InvalidParameterError
 from deniable.games import Counters
 from deniable.mechanisms.additive import Gaussian
 from deniable.mechanisms.base import Released
-from deniable.noise.bits import DeterministicBits
+from deniable.noise.bits import Bits, DeterministicBits
 from deniable.privacy import Replace
+from tests.mechanisms.drawn import drawn_loss
 
 MADE = Counters(players=10, cells=2, passes=3, batches=4, rho=1)
 
@@ -53,6 +54,18 @@ def test_the_price_is_that_of_all_nodes_together() -> None:
         nodes = 5 * made.levels
         assert nodes * squared / (2 * made.noise.sigma_squared) == Fraction(1, 2)
         assert (made.privacy_loss.rho, made.privacy_loss.relations) == (Fraction(1, 2), {Replace})
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_the_noise_that_was_drawn_has_the_stated_loss(moves: bool) -> None:
+    """The first of eight players takes every turn from one counter to the other, or the reverse."""
+    made = Counters(players=8, cells=2, passes=2, batches=4, rho=1, moves=moves)
+
+    def run(change: list[int], bits: Bits) -> None:
+        made.run(lambda players, posted: np.array(change if players.start == 0 else [0, 0]), bits=bits)
+
+    drawn = drawn_loss(run, [1, -1 * moves], [-1 * moves, 1], relation=Replace)
+    assert drawn.rho == made.privacy_loss.rho == 1
 
 
 def test_errors_of_all_differences_keep_the_bound_and_come_within_a_factor_of_three() -> None:

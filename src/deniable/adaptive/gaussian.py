@@ -91,4 +91,4 @@ class GaussianAnswers(Holdout):
 
 def _noise(epsilon: Fraction) -> Gaussian:
     """Noise whose standard deviation is the reach of a row over epsilon."""
-    return Gaussian(sigma_squared=(REACH.l1 / epsilon) ** 2)
+    return Gaussian.calibrated(REACH, rho=epsilon**2 / 2)

@@ -149,4 +149,4 @@ class ReusableHoldout(Correcting):
 def _mechanisms(epsilon: Fraction) -> tuple[AboveThreshold, Laplace]:
     """What compares and what tells a value, for epsilon a correction in all."""
     comparing = AboveThreshold.calibrated(REACH, epsilon=epsilon * (1 - _VALUES))
-    return comparing, Laplace(scale=REACH.l1 / (epsilon * _VALUES))
+    return comparing, Laplace.calibrated(REACH, epsilon=epsilon * _VALUES)

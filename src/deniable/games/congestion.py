@@ -19,8 +19,7 @@ from deniable.noise import uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.noise.simulation import uniforms
 from deniable.numbers.rationals import Real, positive_integer, positive_rational, whole_number
-from deniable.privacy import ConcentratedLoss, Replace
-from deniable.privacy.around.restricted import RestrictedLoss
+from deniable.privacy import Replace, of_count
 from deniable.privacy.call import InWords
 from deniable.rows import floats
 
@@ -151,8 +150,9 @@ class CongestionGame(metaclass=InWords):
         Source: Kearns, Pai, Roth, Ullman (2014), arXiv:1207.4084; Blum, Mansour (2007), for swap regret.
         """
         budget, turns = positive_rational("rho", rho), positive_integer("rounds", rounds)
-        noise = Gaussian(sigma_squared=turns / budget)  # another row moves two counts of each round by 1
-        loss = RestrictedLoss(ConcentratedLoss(budget), Replace)
+        moved = of_count(rows=1, groups=1, relation=Replace)  # another row changes one action of a round
+        noise = Gaussian.calibrated(moved, rho=budget / turns)
+        loss = noise.privacy_loss(moved) * turns
         text = f"learn a congestion game in {turns} rounds"
         paid(ledger, loss, text=text, question=f"{self._table.tolist()} {loss!r} {turns}", bits=bits)
         costs, size = self._costs(own), len(self._table)

@@ -14,8 +14,7 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive import Gaussian
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import positive_integer, positive_rational, whole_number, yes_or_no
-from deniable.privacy import ConcentratedLoss, PrivacyLoss, Replace
-from deniable.privacy.around.restricted import RestrictedLoss
+from deniable.privacy import PrivacyLoss, Replace, Sensitivity, of_count
 from deniable.privacy.call import InWords, read_fields
 
 Counts = NDArray[np.int64]
@@ -57,12 +56,22 @@ class Counters(metaclass=InWords):
     @property
     def noise(self) -> Gaussian:
         """The noise of a node."""
-        return Gaussian(sigma_squared=self.passes * self.levels * (8 if self.moves else 2) / (2 * self.rho))
+        return Gaussian.calibrated(self._moved, rho=self.rho / self._nodes)
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
         """Everything that is posted, for one player with another row."""
-        return RestrictedLoss(ConcentratedLoss(self.rho), Replace)
+        return self.noise.privacy_loss(self._moved) * self._nodes
+
+    @property
+    def _nodes(self) -> int:
+        """Nodes that hold a turn of one player."""
+        return self.passes * self.levels
+
+    @property
+    def _moved(self) -> Sensitivity:
+        """How far another turn moves the counters of a node; a move is a count that goes and one that comes."""
+        return of_count(rows=1, groups=1, relation=Replace) * (2 if self.moves else 1)
 
     def error(self, failure: float) -> int:
         """Bound on the error of every change of a count between two posts, with probability 1 - failure.

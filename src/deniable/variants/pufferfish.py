@@ -11,9 +11,11 @@ from typing import Any, TypeAlias
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive import Laplace
+from deniable.mechanisms.tested.distance import of_steps
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import INFINITE, NONNEGATIVE, Interval
-from deniable.numbers.rationals import Real, exact_rational, positive_integer, positive_rational, shown
+from deniable.numbers.rationals import Real, exact_rational, positive_integer, shown
+from deniable.privacy import Replace
 
 Data: TypeAlias = Hashable
 Secret: TypeAlias = Callable[[Data], bool]
@@ -96,7 +98,7 @@ class Pufferfish:
         Guarantee: no mass moves further than W, which changes the probability of an integer by at most e^(W / scale).
         Source: Song, Wang, Chaudhuri (2017), arXiv:1603.03977.
         """
-        return Laplace(scale=max(1, self.wasserstein(query)) / positive_rational("epsilon", epsilon))
+        return Laplace.calibrated(of_steps(max(1, self.wasserstein(query)), Replace), epsilon=epsilon)
 
     def _conditional(self, mechanism: Laws) -> list[tuple[Any, Any]]:
         """The laws of the output given each secret of a pair, for all pairs and models that allow both."""

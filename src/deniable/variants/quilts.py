@@ -17,6 +17,7 @@ from deniable.mechanisms.base import Released
 from deniable.mechanisms.integers import Integers
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, exact_rational, positive_integer, positive_rational
+from deniable.privacy import Replace, of_count
 from deniable.rows import floats
 from deniable.variants.pufferfish import Data
 
@@ -149,13 +150,18 @@ class MarkovQuilt:
             worst = max(worst, self._worst(np.max(tables or [self._mixed(reach)], axis=0) + slack, some))
         return Fraction(math.ceil(worst * (1 + 2.0**-40) * 2**32), 2**32)
 
+    @property
+    def noise(self) -> Laplace:
+        """The noise of every count of `release`: `scale` for a query that one time moves by 1, and one moves two."""
+        return Laplace.calibrated(of_count(rows=1, groups=1, relation=Replace), epsilon=1 / self.scale)
+
     def release(self, series: object, *, bits: Bits = SECURE) -> Released[Integers]:
-        """How often each state occurs, with noise of scale 2 `scale`; what is no state, 0, 1, ..., counts as 0."""
-        seen, noise = floats.numbers(series, "series"), Laplace(scale=2 * self.scale)
+        """How often each state occurs, with `noise`; a value that is not a state, 0, 1, ..., counts as 0."""
+        seen = floats.numbers(series, "series")
         if len(seen) != self.length:
             raise InvalidParameterError(f"the series must have the declared length, {self.length}, got {len(seen)}")
         places = np.where((seen >= 0) & (seen < self.states), seen, 0).astype(np.int64)
-        return noise.release(np.bincount(places, minlength=self.states), bits=bits)
+        return self.noise.release(np.bincount(places, minlength=self.states), bits=bits)
 
     def _worst(self, influence: Floats, times: NDArray[np.int64]) -> float:
         """The largest sigma of these times: for each the least card / (epsilon - influence) of its quilts."""

@@ -8,10 +8,11 @@ from deniable import Budget, Ledger, PrivacyUnit
 from deniable.errors import BudgetExceededError, InvalidParameterError
 from deniable.learning import Vote, VoteAccount
 from deniable.learning.pate.account import divergences, log_wrong, raised
-from deniable.noise.bits import DeterministicBits
+from deniable.noise.bits import Bits, DeterministicBits
 from deniable.privacy import AddRemove
 from deniable.privacy.currencies.conversion import renyi_epsilon
 from tests.learning.pate.laws import gaussian_law, laplace_law, neighbours, renyi
+from tests.mechanisms.drawn import drawn_loss
 
 SOME = [(0, 0, 20), (2, 17, 1), (8, 12, 0), (7, 7, 6), (15, 5, 0), (0, 1, 19), (10, 10, 0)]
 
@@ -102,6 +103,21 @@ def test_sanitised_bounds_are_above_the_secret_ones() -> None:
     assert low <= 40
     assert not told.safe
     assert "no other table" in str(told)
+
+
+@pytest.mark.parametrize("vote", [Vote.gnmax(sigma=100), Vote.lnmax(gamma="1/50")], ids=str)
+def test_the_noise_that_was_drawn_proves_what_was_paid(vote: Vote) -> None:
+    """One teacher changes all votes, at every gap of which the raised divergence may fall: half the scale is not."""
+
+    def run(votes: np.ndarray, bits: Bits) -> object:
+        return account_of(votes, vote).sanitise(epsilon=1, delta="1e-5", order=16, spread=60, bits=bits)
+
+    losses = [
+        drawn_loss(run, np.tile([first, 1000 - first, 0], (3, 1)), there, relation=AddRemove).epsilon(0).upper
+        for first in range(502, 1000, 5)
+        for there in (np.tile([first - 1, 1001 - first, 0], (3, 1)),)
+    ]
+    assert 0.8 < max(losses) <= 1
 
 
 def test_the_sanitised_bound_can_be_far_below_the_certified_epsilon() -> None:
