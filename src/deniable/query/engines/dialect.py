@@ -102,7 +102,11 @@ class Dialect(ABC):
 
     @abstractmethod
     def finished(self, sql: str, kind: Kind) -> str:
-        """The value of an operator or column, made NULL where it is NaN, and compared by its bytes if it is text."""
+        """Return the canonical form of an operator's or column's value, so that equal values are one value.
+
+        NaN is NULL, -0.0 is 0.0, and text is compared by its bytes: what a group, DISTINCT or a join holds equal, no
+        operator above can tell apart.
+        """
 
     @abstractmethod
     def digest(self, sql: str) -> str:
@@ -147,7 +151,7 @@ class Dialect(ABC):
                     raise UnsupportedQueryError("whole numbers must lie within -2**63 and 2**63 - 1.")
                 return f"CAST({value} AS {self.types[Kind.INTEGER]})"
             case Fraction():
-                return f"CAST('{float(value)!r}' AS {self.types[Kind.REAL]})"
+                return f"CAST('{float(value) + 0.0!r}' AS {self.types[Kind.REAL]})"
             case str():
                 return self.finished(self.text(value), Kind.TEXT)
             case datetime():

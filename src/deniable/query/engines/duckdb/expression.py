@@ -95,7 +95,7 @@ class DuckDB(Dialect):
         return self.calendar(stored, kind)
 
     def finished(self, sql: str, kind: Kind) -> str:
-        return f"nullif({sql}, {NAN})" if kind is Kind.REAL else sql
+        return f"nullif({sql} + 0.0::DOUBLE, {NAN})" if kind is Kind.REAL else sql
 
     def unit(self, name: str, base: str) -> str:
         """An ENUM is its text, not its place in the list of all texts; -0.0 and 0.0 are one unit."""

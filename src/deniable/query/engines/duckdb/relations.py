@@ -133,7 +133,7 @@ def _union(relation: Union, parts: Sequence[Source]) -> Source:
 
 
 def _grouped(relation: Grouped, held: Source) -> Source:
-    """Rows of nobody are left out; -0.0 is 0.0, so that the least of both has one value."""
+    """Return the rows of a grouped relation; those of nobody are left out."""
     types = held.kept(relation)
     groups = [f"k{n}" for n in range(len(relation.keys))]
     inner = [f"{held.expression(key)} AS {name}" for name, key in zip(groups, relation.keys, strict=True)]
@@ -163,7 +163,7 @@ def _total(total: Total, name: str, held: Source) -> tuple[str, str]:
         return "1", "count(*)"
     value, real = held.expression(total.argument), total.argument.facts.kind is Kind.REAL
     if total.function in ("count", "min", "max"):
-        return f"{value} + 0.0::DOUBLE" if real else value, f"{total.function}({name})"
+        return value, f"{total.function}({name})"
     sql = f"sum({name})"
     rounded = (  # once, also where a sum has more bits than a float
         f"CASE WHEN abs({sql}) < 9007199254740992 THEN CAST(CAST({sql} AS BIGINT) AS DOUBLE) "

@@ -287,7 +287,7 @@ def _value(part: Priced, argument: Expression, name: str) -> str:
             # NULL stays NULL (LEAST would make it the last code), and rounding puts nothing beyond the last code.
             value = f"({clamp(f'CAST({name} AS DOUBLE)', low, high, step=grid.step)}) - {low}"
             return f"CAST(floor(({value}) / {step!r}::DOUBLE + 0.5::DOUBLE) AS BIGINT)"
-    return f"nullif({name}, {NAN})" if real else name
+    return f"nullif({name} + 0.0::DOUBLE, {NAN})" if real else name
 
 
 def _on_lattice(part: PricedAggregate, value: str, *, real: bool) -> str:

@@ -24,7 +24,7 @@ from deniable.query.engines.dialect import (
 )
 from deniable.query.expression import Key, Kind
 
-INFINITE, NAN = (f"CAST('{name}' AS DOUBLE PRECISION)" for name in ("Infinity", "NaN"))
+INFINITE, NAN, ZERO = (f"CAST('{name}' AS DOUBLE PRECISION)" for name in ("Infinity", "NaN", "0"))
 REAL, TEN = "CAST($1 AS DOUBLE PRECISION)", "power(CAST(10 AS DOUBLE PRECISION), $2)"
 ROUGH = "Its last digits depend on the server's library. Compute it outside of the query."
 
@@ -177,4 +177,4 @@ class Postgres(Dialect):
     def finished(self, sql: str, kind: Kind) -> str:
         if kind is Kind.TEXT:
             return f'({sql} COLLATE "C")'
-        return f"nullif({sql}, {NAN})" if kind is Kind.REAL else sql
+        return f"nullif({sql} + {ZERO}, {NAN})" if kind is Kind.REAL else sql

@@ -107,4 +107,4 @@ class Spark(Dialect):
         return f"try_validate_utf8({stored} COLLATE UTF8_BINARY)" if text else stored
 
     def finished(self, sql: str, kind: Kind) -> str:
-        return f"nanvl({sql}, CAST(NULL AS DOUBLE))" if kind is Kind.REAL else sql
+        return f"nanvl({sql} + 0D, CAST(NULL AS DOUBLE))" if kind is Kind.REAL else sql
