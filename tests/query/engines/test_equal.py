@@ -57,7 +57,9 @@ def assert_one_value(dialect: Dialect, base: str, source: str, run: Run) -> int:
             for each in calls(column):
                 with suppress(UnsupportedQueryError):
                     items.append(f"CAST({translator.expression(each)} AS VARCHAR)")
-            rows = run(f"SELECT min(n) OVER (PARTITION BY {key}), CAST({key} AS VARCHAR), {', '.join(items)} FROM {source}")
+            rows = run(
+                f"SELECT min(n) OVER (PARTITION BY {key}), CAST({key} AS VARCHAR), {', '.join(items)} FROM {source}"
+            )
             seen: dict[int, tuple[Any, ...]] = {}
             for group, *values in rows:
                 merged += group in seen

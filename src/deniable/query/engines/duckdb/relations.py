@@ -84,8 +84,11 @@ def rows_of(relation: Relation, tables: Mapping[str, Source]) -> Source:
                 items.append(f"{held.unit(inner.unit)} AS {quoted(UNIT)}")
                 types |= held.owned(inner.unit)
             return replace(held, text=f"(SELECT {', '.join(items)} FROM {held.text})", types=types)
-        case Join(left=left, right=right, on=on, outer=outer):
+        case Join(left=left, right=right, on=on, outer=outer, unique=unique):
             one, other = rows(left), rows(right)
+            if unique:  # the promise was looked up while planning: a public table may have changed since
+                one = one if left.private else _once(one, [key for key, _ in on])
+                other = other if right.private else _once(other, [key for _, key in on])
             pairs = " AND ".join(f"{one.expression(a)} = {other.expression(b)}" for a, b in on)
             text = f"(SELECT * FROM {one.text} {'LEFT ' if outer else ''}JOIN {other.text} ON {pairs})"
             return replace(one, text=text, types={**one.types, **other.types})
@@ -94,6 +97,14 @@ def rows_of(relation: Relation, tables: Mapping[str, Source]) -> Source:
         case Grouped(source=inner):
             return _grouped(relation, rows(inner))
     raise NotImplementedError(type(relation).__name__)
+
+
+def _once(held: Source, keys: Sequence[Expression]) -> Source:
+    """Return the rows whose keys no other row has, so that nothing meets two of them."""
+    copies, same = quoted("(copies)"), ", ".join(map(held.expression, keys))
+    counted = f"(SELECT *, count(*) OVER (PARTITION BY {same}) AS {copies} FROM {held.text})"
+    listed = ", ".join(map(held.name, held.types))
+    return replace(held, text=f"(SELECT {listed} FROM {counted} WHERE {copies} = 1)")
 
 
 def _scan(table: Table, held: Source, tables: Mapping[str, Source]) -> Source:
