@@ -14,8 +14,21 @@ HEADER = """# The course
 <!-- Made by `make pages`. Do not edit. -->
 
 Five sets of lecture notes on differential privacy, read with a computer at hand. Every definition, theorem, algorithm,
-attack and critique in them, 248 items, has a section with a few lines of code that run. Where the notes err, in 96
-places, the counterexample stands beside the right statement.
+attack and critique in them, {items} items, has a section; {run} have lines of code that run, the others say why there
+are none. Where the notes err, in {errata} places, the right statement stands beside what they say, in {refuted} of them
+with code.
+
+"The notes" are:
+
+- *Lecture Notes: Differential Privacy*, without an author: reconstruction, randomized response, mechanisms,
+  composition, empirical risk, DP-SGD, teachers, federated learning;
+- *Differential Privacy Theory*, a tutorial on the web with three programs in C++;
+- Anderson Lee (2025): *Note on Differential Privacy*, after the monograph of Dwork and Roth;
+- *CS6290 Privacy-enhancing Technologies, Tutorial 9: Differential Privacy*, with lectures 3 to 5 of Gautam Kamath's
+  course CS 860 at the University of Waterloo;
+- *Differential Privacy*, an overview of research without an author.
+
+A heading that begins with "The notes:" repeats what they say, and the text below it says why that is wrong.
 
 Read the parts in order, or look something up below. The code is run by the tests of the library on every change; most
 items are also checked by a test of their own, on a second route, which is named in grey. `docs/course/items.toml` has
@@ -29,7 +42,11 @@ def page() -> str:
     found = sections()
     parts = course()["parts"]
     whole = all(part["finished"] for part in parts)
-    text = HEADER + ("" if whole else "\n" + GAPS) + _pages()
+    runs_in = {mark: runs(text) for mark, (_, text) in found.items()}
+    items = [runs_in.get(f"item-{number}", False) for part in parts for number in part["items"]]
+    refuted = [runs_in.get(number.lower(), False) for part in parts for number in part["errata"]]
+    counts = {"items": len(items), "run": sum(items), "errata": len(refuted), "refuted": sum(refuted)}
+    text = HEADER.format(**counts) + ("" if whole else "\n" + GAPS) + _pages()
     for part in parts:
         text += f"\n\n## Items: {part['title'][0].lower() + part['title'][1:]}\n"
         text += "".join(_line(number, entry, found.get(f"item-{number}")) for number, entry in part["items"].items())

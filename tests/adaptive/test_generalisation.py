@@ -116,6 +116,9 @@ def test_a_stable_algorithm_keeps_its_bound() -> None:
     means = drawn.mean(axis=1)
     gaps = ((means - 0.5) ** 2 + 0.25) - means * (1 - means)
     assert (gaps > bound).mean() <= 0.05
+    moves = 2 * 2 / rows + 1 / rows  # one row's loss counts 1 / rows, and both errors move by beta
+    bounded_differences = math.sqrt(rows * moves**2 * math.log(20) / 2)  # McDiarmid's inequality
+    assert bound == pytest.approx(2 / rows + bounded_differences, rel=1e-6)
     assert stable_gap(0, rows=10_000, failure="0.05") == pytest.approx(math.sqrt(math.log(20) / 20_000))
 
 

@@ -3,14 +3,16 @@
 import math
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.games import CongestionGame
+from deniable.games import CongestionGame, congestion
 from deniable.games.congestion import _stationary
 from deniable.ledger import Ledger
+from deniable.mechanisms import Gaussian
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import Budget, PrivacyUnit, Replace
 from tests.mechanisms.drawn import drawn_loss
@@ -61,6 +63,36 @@ def test_the_played_rounds_are_a_correlated_equilibrium_of_a_small_game() -> Non
     game = CongestionGame(latencies=[[0, 1, 10], [0, 1, 10]], influence=9, top=0)
     found = game.learn([[0, 0], [0, 0]], rho=10**6, rounds=2000, bits=DeterministicBits(1))
     assert found.regret < 0.5
+
+
+def test_the_regret_is_that_of_the_best_way_to_swap_actions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All 27 maps of three roads to roads for each of three players, over the rounds as they were played."""
+    game = CongestionGame(latencies=[[0, 4, 7, 9], [0, 2, 8, 9], [1, 5, 6, 7]], influence=6, top=5)
+    own = np.array([[0, 3, 5], [2, 0, 1], [5, 1, 0]])
+    laws, loads, draws = [], [], []
+    recorded = {"_stationary": (_stationary, laws), "uniforms": (congestion.uniforms, draws)}
+    for name, (inner, kept) in recorded.items():
+
+        def record(*given: Any, inner: Any = inner, kept: Any = kept, **options: Any) -> Any:
+            kept.append(inner(*given, **options))
+            return kept[-1]
+
+        monkeypatch.setattr(congestion, name, record)
+    release = Gaussian.release
+    monkeypatch.setattr(
+        Gaussian, "release", lambda self, exact, **options: (loads.append(exact), release(self, exact, **options))[1]
+    )
+    found = game.learn(own, rho=1, rounds=12, bits=DeterministicBits(4))
+    regrets = np.zeros((3, 27))
+    for law, total, drawn in zip(laws, loads, draws, strict=True):
+        actions = (drawn > np.cumsum(law, axis=1)[:, :-1]).sum(axis=1)
+        assert np.bincount(actions, minlength=3).tolist() == list(total)
+        for player in range(3):
+            others = np.bincount(np.delete(actions, player), minlength=3)
+            cost = [int(game.latencies[road][others[road] + 1]) + own[player, road] for road in range(3)]
+            for index, swap in enumerate(product(range(3), repeat=3)):
+                regrets[player, index] += sum(law[player, a] * (cost[a] - cost[swap[a]]) for a in range(3))
+    assert found.regret == pytest.approx(regrets.max() / 12, rel=1e-9)
 
 
 def test_the_stationary_law_is_stationary() -> None:

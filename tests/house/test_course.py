@@ -49,6 +49,12 @@ def test_every_test_that_is_named_exists() -> None:
     assert not [(file, test) for file, test in named if f"\ndef {test}(" not in written[file]]
 
 
+def test_every_wrong_statement_is_said_to_be_of_the_notes() -> None:
+    for path in sorted(course_index.COURSE.glob("*.md")):
+        headings = course_index.HEADING.findall(path.read_text(encoding="utf-8"))
+        assert not [title for _, title, mark in headings if mark in ERRATA and not title.startswith("The notes: ")]
+
+
 def test_sections_are_told_apart() -> None:
     text = "# T\n## A {#item-1}\none\n### B {#e01}\n```python\n# x {#item-2}\n```\n## C {#item-3}\nthree\n# D\n"
     found = course_index.marked(text)

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 from deniable.limits import marginals_error
 from deniable.privacy import ApproximateLoss, ConcentratedLoss, PureLoss
@@ -34,6 +35,31 @@ def test_no_mechanism_for_one_column_errs_less_and_one_is_within_seven_times(eps
     loss = ApproximateLoss(epsilon, delta) if delta else PureLoss(epsilon)
     bound = marginals_error(loss, rows=30, columns=1)
     assert math.sqrt(best) / 7 < bound <= math.sqrt(best)
+
+
+def proved_floor(c: float, delta: float, rows: int, columns: int) -> float:
+    """The least error that the inequality of the proof allows, found by bisection for every size of a table."""
+    floors = [0.0]
+    for m in np.unique(np.geomspace(1, rows, 400).astype(int)):
+
+        def slack(error: float, m: int = m) -> float:
+            near = 2 * error * rows / m + math.sqrt(2 / (3 * m))  # sqrt(v), of a table of m rows
+            leaning = columns * (2 / 3 - 2 * near / math.sqrt(3))
+            return float(m * (c * math.sqrt(columns) * near + 8 * delta * columns / 3) - leaning)
+
+        if slack(0) < 0:
+            floors.append(float(brentq(slack, 0, 1, xtol=1e-14)))
+    return max(floors)
+
+
+def test_the_bound_is_the_least_error_that_the_proof_allows() -> None:
+    """Concentrated losses have the chi-square divergence e^(2 rho) - 1, pure ones at most 4 sinh(epsilon / 2)^2."""
+    concentrated = marginals_error(ConcentratedLoss("0.01"), rows=10**6, columns=10**5)
+    assert concentrated == pytest.approx(proved_floor(math.sqrt(math.expm1(0.02)), 0, 10**6, 10**5), rel=1e-6)
+    limit = math.sqrt(10**12 / math.expm1(0.02)) / (3 * 10**9)  # of many columns
+    assert 0.97 * limit < marginals_error(ConcentratedLoss("0.01"), rows=10**9, columns=10**12) < limit
+    both = marginals_error(ApproximateLoss("0.1", "1e-9"), rows=10**6, columns=10**5)
+    assert both == pytest.approx(proved_floor(2 * math.sinh(0.05), 1e-9, 10**6, 10**5), rel=1e-3)
 
 
 def test_gaussian_noise_is_within_five_times_under_concentrated_privacy() -> None:

@@ -1,12 +1,14 @@
 """Packings against the best mechanisms on tiny domains."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.limits import histogram_error, packed_error, packed_success, threshold_error
+from deniable.numbers.rationals import Real
 from deniable.privacy import ApproximateLoss, ConcentratedLoss, PrivacyLoss, PureLoss
 from tests.limits.programs import best_worst_case, histograms
 
@@ -67,6 +69,29 @@ def test_pure_grows_with_cells_and_delta_ends_it() -> None:
     assert mixed[0] == pure[0]
     assert mixed[2] == mixed[1] < pure[1]
     assert histogram_error(ConcentratedLoss(rho="0.5"), rows=1000, cells=10**6) > 0
+
+
+@pytest.mark.parametrize("size", [11, 1000, 10**6])
+@pytest.mark.parametrize("epsilon", ["1/3", 1, 2])
+def test_pure_bounds_are_the_inequality_of_the_notes_solved_for_rows(size: int, epsilon: Real) -> None:
+    """An answer within k / 2 rows with probability 95%: between epsilon k < ln((sets - 1) 0.95 / 0.05), which looks at
+    delta 0 alone, and all points of the curve of k rows, that of geometric noise shifted by k."""
+    loss, rate = PureLoss(epsilon), float(Fraction(epsilon))
+    for others, found in (
+        (size - 1, 2000 * histogram_error(loss, rows=1000, cells=size)),
+        (size - 2, 2000 * threshold_error(loss, rows=1000, domain=size)),  # an even number of rows
+    ):
+        least = most = math.ceil(math.log(others * 19) / rate) - 1
+        while True:
+            e = np.linspace(0, (most + 1) * rate, 2000)
+            masses = np.exp(-rate * np.abs(np.arange(-most - 60, 2 * most + 60))) * math.tanh(rate / 2)
+            shifted = np.roll(masses, most + 1)
+            delta = np.maximum(masses - np.exp(e)[:, None] * shifted, 0).sum(axis=1)
+            weights = others * np.exp(-e)
+            if ((1 + weights * delta) / (1 + weights)).min() >= 0.95:
+                break
+            most += 1
+        assert least - (others == size - 2) <= round(found) <= most <= least + 2 / rate
 
 
 def test_what_deniable_does_is_within_stated_factors() -> None:

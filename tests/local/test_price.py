@@ -31,6 +31,9 @@ def test_a_quarter_of_epsilon_costs_sixteen_times_the_people_and_so_do_coordinat
     assert one.people / local_price(10**6, epsilon="0.025").people == pytest.approx(16, rel=0.02)
     assert one.people / local_price(10**6, epsilon="0.1", columns=8).people == pytest.approx(8, rel=0.02)
     assert one.central == pytest.approx(math.sqrt(2) / 10**5)
+    wide = local_price(10**6, epsilon="0.1", columns=8)
+    assert wide.central == pytest.approx(8 * one.central)  # a row moves eight means, l1
+    assert wide.local == pytest.approx(math.sqrt(8) * one.local, rel=0.02)  # a report tells of one column in eight
 
 
 def test_consistent_counts_are_the_nearest_ones_and_stand_beside_those_without_bias() -> None:

@@ -87,11 +87,13 @@ def test_errata_e59_an_empty_sample_is_answered_with_noise_as_any_other() -> Non
 
 
 def test_errata_e74_the_census_total_is_not_small() -> None:
-    """rho = 2.63 at delta = 10^-10: epsilon is at most 17.43, by the simple conversion 18.2."""
-    found = ConcentratedLoss("2.63").epsilon(1e-10)
-    assert found.upper == pytest.approx(17.43, abs=0.005)
-    assert concentrated_epsilon_classic("2.63", 1e-10) == pytest.approx(2.63 + 2 * math.sqrt(2.63 * math.log(1e10)))
-    mechanism = Gaussian.calibrated(REACH, rho="2.63")
+    """rho = (542/339)^2 = 2.5562 for persons, at delta = 10^-10: epsilon is at most 17.14, the published figure."""
+    rho = Fraction(542, 339) ** 2
+    found = ConcentratedLoss(rho).epsilon(1e-10)
+    assert found.upper == pytest.approx(17.14, abs=0.005)
+    simple = float(rho) + 2 * math.sqrt(rho * math.log(1e10))
+    assert concentrated_epsilon_classic(rho, 1e-10) == pytest.approx(simple)
+    mechanism = Gaussian.calibrated(REACH, rho=rho)
     assert 10 < mechanism.privacy_loss(REACH).epsilon(1e-10).lower < found.upper
 
 

@@ -20,7 +20,7 @@ class LocalPrice(NamedTuple):
     central: float  # added by a trusted server's Laplace noise
     local: float  # added by reports of `MeanProtocol`
     floor: float  # below which no independent local reports stay, sampling included
-    people: float  # exact answers with the error of these reports: about people epsilon^2 / columns
+    people: float  # exact answers with the error of these reports: about people epsilon^2 / (4 columns)
 
 
 def local_price(people: int, *, epsilon: Real, columns: int = 1) -> LocalPrice:

@@ -8,7 +8,18 @@ import pytest
 from scipy.stats import norm
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.learning import Clip, FixedSize, L2Ball, Logistic, NoisyDescent, Squared, TrainingPlan, descend
+from deniable.learning import (
+    Box,
+    Clip,
+    FixedSize,
+    L2Ball,
+    Logistic,
+    NoisyDescent,
+    Poisson,
+    Squared,
+    TrainingPlan,
+    descend,
+)
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import Replace
 
@@ -76,6 +87,20 @@ def test_one_row_a_step_descends_too() -> None:
     excess = Logistic().mean(found.average, rows, labels) - Logistic().mean(best, rows, labels)
     assert 0 < excess < descent.bound
     assert descent.bound > 1.3 * quiet(steps=400).bound  # one row of 50 is told apart from their mean
+
+
+def test_a_line_is_fitted_by_many_noisy_steps_on_samples() -> None:
+    """The demonstration of the notes, y = 3 x, whose own program takes one step and accounts for none."""
+    x = np.linspace(-1, 1, 1000)
+    plan = TrainingPlan(
+        sampler=Poisson(rate="1/10"), clip=Clip(norm=2), noise_multiplier=3, steps=300, dimensions=1
+    )  # 300 samples of about 100 rows: epsilon 2.83 at delta 1e-6
+    assert plan.privacy_loss().epsilon("1e-6").upper == pytest.approx(2.8266, abs=1e-3)
+    settings = {"loss": Squared(label_bound=4), "feasible": Box.ball(radius=10, columns=1), "size": 1000}
+    line = NoisyDescent(plan=plan, step_size=1, **settings)
+    slopes = [line.release(x[:, None], 3 * x, bits=DeterministicBits(seed)).value.last[0] for seed in range(8)]
+    assert np.mean(slopes) == pytest.approx(3, abs=0.1)
+    assert np.ptp(slopes) > 0.05  # noise was added
 
 
 def test_without_noise_it_is_projected_descent() -> None:

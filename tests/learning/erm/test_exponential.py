@@ -38,12 +38,16 @@ def test_the_loss_of_the_example_of_e27_is_at_most_epsilon_and_nearly_it(relatio
 
 @pytest.mark.parametrize("loss", [Logistic(), Squared(label_bound=2), Hinge()])
 def test_no_row_moves_a_score_by_more_than_the_half_oscillation(loss: object) -> None:
+    """Losses of a row over all candidates spread over twice the half, so that the clip cuts nothing, and nearly so."""
     facts = problem(loss=loss, feasible=L2Ball(radius=3, columns=2), row_norm=1)
-    method = Exponential(facts, 400)
+    method, spreads = Exponential(facts, 400), []
     for angle in np.linspace(0, 6.2, 20):
         for label in (-2.0, 2.0):
             rows, labels = facts.read([[5 * np.cos(angle), 5 * np.sin(angle)]], [label])
-            assert np.abs(method.scores(rows, labels)).max() <= _STEPS
+            losses = facts.loss.values(rows @ method._points.T, labels[:, np.newaxis])
+            spreads.append(np.ptp(losses) / (2 * method._half))
+            assert np.abs(method.scores(rows, labels)).max() == round(_STEPS * spreads[-1])
+    assert 0.5 < max(spreads) <= 1 + 1e-12
 
 
 @pytest.mark.parametrize("columns", [1, 2])
