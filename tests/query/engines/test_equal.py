@@ -5,7 +5,6 @@ from contextlib import suppress
 from typing import Any
 
 import duckdb
-import pytest
 
 import deniable as dn
 from deniable.errors import UnsupportedQueryError
