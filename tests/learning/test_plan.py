@@ -3,6 +3,7 @@
 import math
 from contextlib import nullcontext
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,16 +17,19 @@ from deniable.learning import (
     AdaptiveClip,
     BallsInBins,
     Clip,
+    CyclicPoisson,
     FixedSize,
     Poisson,
     ShuffledEpochs,
     TrainingPlan,
     TrainingRun,
     TruncatedPoisson,
+    samplers,
 )
+from deniable.learning.federated import Federated
 from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.noise.bits import DeterministicBits
-from deniable.privacy import Budget, GaussianLoss, PrivacyUnit, Replace
+from deniable.privacy import Budget, GaussianLoss, PrivacyUnit, Relation, Replace
 
 COARSE = Clip(norm=Fraction(1, 2), lattice=2**10)
 
@@ -215,11 +219,58 @@ def test_the_ledger_pays_before_the_first_batch() -> None:
     spent = ledger.left()
     assert next(run).size == 20
     run.mean_gradient(np.zeros((20, 3)))
-    text = run.checkpoint()
-    again = plan(noise_multiplier=5).run(20, expected_rows=20, ledger=ledger, checkpoint=text)
+    again = plan(noise_multiplier=5).run(20, expected_rows=20, checkpoint=run.checkpoint())
     assert (len(released(again, np.zeros((20, 3)))), ledger.left()) == (4, spent)  # nothing is paid twice
     with pytest.raises(BudgetExceededError):
         plan(noise_multiplier="1/10").run(20, expected_rows=20, ledger=ledger)
+
+
+def test_a_run_that_goes_on_with_a_ledger_pays_unless_it_has_paid() -> None:
+    """The text of a run that nobody paid for, and of one that was paid where it went on."""
+
+    def ledger() -> dn.Ledger:
+        budget = Budget(epsilon=3, delta="1e-4")
+        return dn.Ledger.open(None, budget=budget, relation=dn.AddRemove, unit=PrivacyUnit(), dataset="rows")
+
+    made, first, second = plan(noise_multiplier=5), ledger(), ledger()
+    unpaid = made.run(20, expected_rows=20).checkpoint()
+    old = unpaid.replace(', "paid": false', "")
+    assert old != unpaid
+    whole = ledger()
+    made.run(20, expected_rows=20, ledger=whole)
+    for text in (unpaid, old):
+        paying = ledger()
+        run = made.run(20, expected_rows=20, ledger=paying, checkpoint=text)
+        assert paying.left() == whole.left() != first.left()
+        with pytest.raises(InvalidParameterError, match="was paid"):
+            made.run(20, expected_rows=20, ledger=second, checkpoint=run.checkpoint())
+        later = made.run(20, expected_rows=20, checkpoint=run.checkpoint())
+        assert (second.left(), later.paid) == (first.left(), True)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "relation"),
+    [
+        *((each, dn.AddRemove) for each in (Poisson(rate="1/4"), BallsInBins(bins=4), CyclicPoisson(classes=3))),
+        (TruncatedPoisson(rate="1/4", cap=9, population=20), dn.AddRemove),
+        *((each, Replace) for each in (FixedSize(size=5, population=20), ShuffledEpochs(size=5, population=20))),
+    ],
+    ids=str,
+)
+def test_training_is_paid_from_every_kind_of_budget(sampler: samplers.Sampler, relation: Relation) -> None:
+    """A central federated run too, under the clients' unit; of an epsilon alone no Gaussian noise can be paid."""
+    made = plan(sampler=sampler, relation=relation, clip=Clip(), noise_multiplier=4)
+    budgets = [Budget(epsilon=9, delta="1e-5"), Budget(rho=9), Budget(mu=9), Budget(epsilon=9)]
+    for budget, unit in product(budgets, (PrivacyUnit(), PrivacyUnit(column="client", noun="client"))):
+        ledger = dn.Ledger.open(None, budget=budget, relation=relation, unit=unit, dataset="rows")
+        pure = not (budget.delta or budget.rho or budget.mu)
+        with pytest.raises(UnprovedError, match="a budget with delta") if pure else nullcontext():
+            if unit.column is None:
+                made.run(20, expected_rows=20, ledger=ledger, delta="1e-6")
+            else:
+                Federated(plan=made).fit(lambda asked: {}, clients=20, expected_clients=20, ledger=ledger, delta="1e-6")
+        spent = ledger.spent()
+        assert bool(spent.epsilon or spent.rho or spent.mu_squared) is not pure
 
 
 def test_samples_are_paid_for_in_pairs() -> None:

@@ -8,6 +8,7 @@ from itertools import combinations, permutations, product
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.learning import BallsInBins, Clip, FixedSize, Poisson, ShuffledEpochs, TrainingPlan, TruncatedPoisson
@@ -82,8 +83,14 @@ def law(rows: tuple[int, ...], chances: Callable[[int], Chances], period: int) -
 def test_no_tiny_table_reveals_more_than_is_stated(
     sampler: Sampler, relation: Relation, chances: Callable[[int], Chances], attained: bool
 ) -> None:
-    """All tables of up to three rows with gradients -1, 0 or 1, summed exactly; nothing lies beyond 9 sigma."""
+    """All tables of up to three rows with gradients -1, 0 or 1, summed exactly; nothing lies beyond 9 sigma.
+
+    The Rényi divergence of order a is at most a times the rho of public samples.
+    """
     loss, worst = plan(sampler, relation).privacy_loss(), 0.0
+    rho, nearest = plan(sampler, relation).known_loss().rho, 0.0
+    assert rho is not None
+    assert relation in plan(sampler, relation).known_loss().relations
     whole = [3] if relation is Replace else [1, 2, 3]
     for others in {rows for size in whole for rows in product((-1, 0, 1), repeat=size - 1)}:
         tables = [(*others, own) for own in (-1, 1)] if relation is Replace else [(*others, 1), others]
@@ -93,6 +100,10 @@ def test_no_tiny_table_reveals_more_than_is_stated(
             found = max(np.maximum(a - math.exp(epsilon) * b, 0).sum() for a, b in ((one, other), (other, one)))
             assert found <= limit * (1 + 1e-9)
             worst = max(worst, found / limit)
+        for order, (a, b) in product((1.5, 4.0), ((np.log(one), np.log(other)), (np.log(other), np.log(one)))):
+            divergence = float(logsumexp(order * a - (order - 1) * b)) / (order - 1)
+            nearest = max(nearest, divergence / (order * float(rho)))
+    assert 0.1 < nearest <= 1 + 1e-9
     assert worst > (0.99 if attained else 0.5)
 
 

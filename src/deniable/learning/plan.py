@@ -7,6 +7,7 @@ are one immutable value, and its loss is read from the mechanism that adds the n
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
@@ -33,6 +34,7 @@ from deniable.numbers.rationals import (
     whole_number,
 )
 from deniable.privacy import AddRemove, PrivacyLoss, PrivacyUnit, Relation, Replace, calibrate
+from deniable.privacy.budget import Remaining
 from deniable.privacy.call import made_of
 from deniable.privacy.currencies.gaussian_dp import largest_mu_squared
 from deniable.rows import Container, Floats, labels, silence, table
@@ -101,9 +103,18 @@ class TrainingPlan(Part):
             return self.sampler.correlated_loss(self.correlation, self.noise_multiplier, self.uses, self.relation)
         return self.sampler.privacy_loss(self.mechanism, self.relation, self.steps)
 
+    def known_loss(self) -> PrivacyLoss:
+        """A larger loss, that of the run if everybody knew the samples: it has a rho and a mu, for ledgers of these.
+
+        Guarantee: whoever also sees the samples, which are drawn alike in both worlds, tells the worlds apart better.
+        """
+        if self.correlation is not None:
+            return self.correlation.privacy_loss(self.noise_multiplier, self.uses, self.relation)
+        return self.sampler.known_loss(self.mechanism, self.relation, self.steps)
+
     def booked(self, delta: Real) -> PrivacyLoss:
         """`privacy_loss()` with its epsilon at delta, for ledgers that add up pairs; samples have no mu and no rho."""
-        return _booked(self, positive_rational("delta", delta))
+        return stated(self.privacy_loss(), positive_rational("delta", delta))
 
     @cached_property
     def uses(self) -> Uses:
@@ -138,13 +149,14 @@ class TrainingPlan(Part):
         self, rows: int, *, expected_rows: int, units: Container | None = None, ledger: Payer | None = None,
         delta: Real = "1e-6", checkpoint: str | None = None, bits: Bits = SECURE,
     ) -> "TrainingRun":  # fmt: skip
-        """Pay for the whole plan, and begin its steps; or go on from a checkpoint, which was paid for.
+        """Pay for the whole plan, and begin its steps, or go on from a checkpoint.
 
         Args:
             rows: how many rows there are; secret under add/remove.
             expected_rows: about how many rows (or units, if they own several) there are, as the public knows it.
             units: whose row it is, one entry a row, where `unit` has a column. A row of nobody takes no part.
-            ledger, bits: who pays before anything is drawn or read, or None; bits are for tests.
+            ledger, bits: who pays before anything is drawn or read, or None; bits are for tests. A run that was paid is
+                not paid again: its checkpoint goes without a ledger.
             delta: at which a ledger that adds up pairs is charged.
             checkpoint: what `TrainingRun.checkpoint` gave, for the same rows in the same order. Go on from the last one
                 and only once: a step that is taken again, with fresh draws, reveals more than was paid for.
@@ -158,8 +170,14 @@ class TrainingPlan(Part):
         run = TrainingRun(self, rows, expected_rows, units, bits)
         if checkpoint is not None:
             run._restore(checkpoint)
-        elif ledger is not None:
-            paid(ledger, self.booked(delta), text=self.to_json(), bits=bits, units=units is not None)
+        if ledger is not None:
+            if run.paid:
+                raise InvalidParameterError(
+                    "this run was paid when it began. Leave out ledger: nothing more is charged."
+                )
+            losses = self.booked(delta), self.known_loss()
+            first_paid(ledger, losses, text=self.to_json(), bits=bits, units=units is not None)
+            run.paid = True
         return run
 
     def to_json(self) -> str:
@@ -188,11 +206,13 @@ class TrainingRun:
     """The steps of a plan: iterate over it for the places of the rows of each, and release once in every step.
 
     `TrainingPlan.run` makes it and has an example. No step is left out, also where its batch is empty, or taken twice.
-    `step` counts steps that were begun, `norm` is that of the clip in this step, `safe` is False with test bits.
+    `step` counts steps that were begun, `norm` is that of the clip in this step, `safe` is False with test bits, `paid`
+    is whether a ledger was charged.
     """
 
     def __init__(self, plan: TrainingPlan, rows: int, expected_rows: int, units: Container | None, bits: Bits) -> None:
         self.plan, self.step, self.safe, self.norm = plan, 0, bits.safe, float(plan.clip.norm)
+        self.paid = False
         self._rows = whole_number("rows", rows, lower=0)
         self._units, self._bits, self._next_norm = units, bits, self.norm
         self._expected = plan.sampler.share() * whole_number("expected_rows", expected_rows, lower=1)
@@ -280,7 +300,8 @@ class TrainingRun:
             )
         kept = self._allotted if self._keeps else None
         facts = {"run": "training", "plan": self.plan.to_data(), "step": self.step, "norm": self._next_norm}
-        return json.dumps(facts | {"safe": self.safe, "allotted": None if kept is None else kept.tolist()})
+        facts |= {"safe": self.safe, "paid": self.paid}
+        return json.dumps(facts | {"allotted": None if kept is None else kept.tolist()})
 
     def _restore(self, checkpoint: str) -> None:
         data = read_json(checkpoint, "a checkpoint")
@@ -290,6 +311,7 @@ class TrainingRun:
             self.step = whole_number("step", data["step"], lower=0, upper=self.plan.steps)
             self.norm = self._next_norm = float(data["norm"])
             self.safe = self.safe and data["safe"] is True
+            self.paid = data.get("paid") is True  # older ones do not say so
             self._allotted = None if data["allotted"] is None else np.array(data["allotted"], dtype=np.int64)
             if (self._allotted is None) == self._keeps:
                 raise KeyError("allotted")
@@ -345,9 +367,26 @@ def _averages(rows: Floats, codes: Places) -> Floats:
     return total / np.bincount(places, minlength=len(owners))[:, np.newaxis]
 
 
+def first_paid(
+    ledger: Payer | None, losses: Sequence[PrivacyLoss], *, text: str, bits: Bits, units: bool
+) -> Remaining | None:
+    """Pay the first of several losses, each of which holds, for which the ledger has a price.
+
+    Raises: UnprovedError, that of the first, if there is none; nothing was charged.
+    """
+    first, *others = losses
+    try:
+        return paid(ledger, first, text=text, bits=bits, units=units)
+    except UnprovedError:
+        for each in others:
+            with suppress(UnprovedError):
+                return paid(ledger, each, text=text, bits=bits, units=units)
+        raise
+
+
 @lru_cache(maxsize=64)
-def _booked(plan: TrainingPlan, delta: Fraction) -> PrivacyLoss:
-    loss = plan.privacy_loss()
+def stated(loss: PrivacyLoss, delta: Fraction) -> PrivacyLoss:
+    """The loss with its epsilon at delta, for ledgers that add up pairs; itself where that is infinite."""
     epsilon = loss.epsilon(delta).upper
     return loss if math.isinf(epsilon) else Price.of(decimal_above(Fraction(epsilon), 6), delta, None).stated(loss)
 

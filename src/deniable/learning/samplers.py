@@ -62,6 +62,10 @@ class Sampler(Part):
     def privacy_loss(self, mechanism: ClippedSum, relation: Relation, steps: int) -> PrivacyLoss:
         """The loss of `steps` steps under `relation`, or under the only one for which it is proved."""
 
+    def known_loss(self, mechanism: ClippedSum, relation: Relation, steps: int) -> PrivacyLoss:
+        """The loss if everybody knew who takes part in which step: at least that of secret samples."""
+        return _once(mechanism, relation) * self.uses(steps)[0]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Poisson(Sampler):
@@ -117,6 +121,11 @@ class TruncatedPoisson(Poisson):
     def privacy_loss(self, mechanism: ClippedSum, relation: Relation, steps: int) -> PrivacyLoss:
         once, cap, population = _to_sample(mechanism, AddRemove), self.cap, self.population
         return once.capped_poisson_sampled(rate=self.rate, cap=cap, population=population, relation=relation) * steps
+
+    def known_loss(self, mechanism: ClippedSum, relation: Relation, steps: int) -> PrivacyLoss:
+        """A row that joins a full sample takes the place of another one: two rows move."""
+        moved = of_count(rows=2 if relation is AddRemove else 1, groups=1, cells=1, relation=relation)
+        return mechanism.privacy_loss(moved) * steps
 
 
 @dataclass(frozen=True, kw_only=True)

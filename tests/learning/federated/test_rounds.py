@@ -218,7 +218,7 @@ def test_the_ledger_pays_before_a_client_is_asked() -> None:
         def pay(self, loss: Any, **facts: Any) -> None:
             seen.append("paid")
             assert facts["units"]
-            assert loss == plan().privacy_loss()
+            assert loss == plan().booked("1e-6")
 
     def ask(messages: dict[int, bytes]) -> dict[int, bytes]:
         seen.append("asked")

@@ -18,17 +18,17 @@ from deniable.learning.federated.clients import MASK, SHARE, TRAIN, UNMASK, Priv
 from deniable.learning.federated.codecs import Codec
 from deniable.learning.federated.secure import SecureServer, SecureSum
 from deniable.learning.federated.transport import Messages
-from deniable.learning.plan import TrainingPlan, TrainingRun
+from deniable.learning.plan import TrainingPlan, TrainingRun, first_paid, stated
 from deniable.learning.samplers import Poisson
 from deniable.noise import gaussian, skellam
 from deniable.noise.bits import SECURE, Bits
-from deniable.numbers.rationals import positive_rational, root_above, shown, whole_number
+from deniable.numbers.rationals import Real, positive_rational, root_above, shown, whole_number
 from deniable.privacy import ApproximateLoss, GaussianDPLoss, PrivacyLoss, Replace
 from deniable.privacy.around.restricted import RestrictedLoss
 from deniable.privacy.losses.skellam import skellam_loss
 from deniable.privacy.sensitivity.vectors import of_ball_sum
 from deniable.rows import Floats, silence
-from deniable.statistics.statistic import Payer, paid
+from deniable.statistics.statistic import Payer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,6 +177,7 @@ class Federated(Part):
         expected_clients: int,
         start: ArrayLike | None = None,
         ledger: Payer | None = None,
+        delta: Real = "1e-6",
         bits: Bits = SECURE,
     ) -> "Trained":
         """Pay for all rounds, and train.
@@ -187,6 +188,7 @@ class Federated(Part):
             expected_clients: about how many, as the public knows it; sums are never divided by how many answered.
             start: the parameters of the first round; zeros if left out.
             ledger: who pays before a client is asked. Leave bits out, except in tests.
+            delta: at which a ledger that adds up pairs is charged.
         """
         plan = self.plan
         parameters = np.zeros(plan.dimensions) if start is None else np.array(start, dtype=np.float64)
@@ -198,7 +200,10 @@ class Federated(Part):
         every = TrainingPlan(noise_multiplier=Fraction(1), steps=self.rounds, dimensions=plan.dimensions)
         run = kind(every if self.trust == "examples" else plan, clients, expected_clients, None, bits)
         text, whole = json.dumps(self.to_data(), sort_keys=True), self.trust != "examples"
-        paid(ledger, self.privacy_loss(), text=text, bits=bits, units=whole)
+        if ledger is not None:
+            losses = [stated(self.privacy_loss(), positive_rational("delta", delta))]
+            losses += [plan.known_loss()] if self.trust in ("central", "examples") else []
+            first_paid(ledger, losses, text=text, bits=bits, units=whole)
         lost = []
         for batch in run:
             message = bytes([TRAIN]) + np.append(run.norm, parameters).astype("<f8").tobytes()
