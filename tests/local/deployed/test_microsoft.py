@@ -123,6 +123,11 @@ def test_reports_survive_the_wire_and_hostile_ones_are_refused(protocol: Any) ->
         protocol.estimate(reports[:0])
 
 
+def test_a_bit_of_two_columns_is_refused() -> None:
+    with pytest.raises(InvalidParameterError, match="takes no columns"):
+        OneBitMean(epsilon=1, lower=0, upper=1, columns=2)  # type: ignore[call-arg]
+
+
 def test_buckets_that_cannot_be_are_refused() -> None:
     with pytest.raises(InvalidParameterError):
         BitFlip(values=3, epsilon=1, chosen=4)

@@ -26,6 +26,8 @@ _PARTS = 2**16  # of a step
 class OneBitMean(Memoised, MeanProtocol):
     """Report one bit of a number, rounded to a grid and kept for each of its points: the mean of all numbers.
 
+    A client has one number: for a vector take one client and its epsilon for each coordinate, or `MeanProtocol`.
+
     A client draws an offset below one step once, and a number goes to the upper point where number + offset reaches it:
     without bias, and alike every day, so that small changes cost nothing and show nothing.
 
@@ -45,6 +47,8 @@ class OneBitMean(Memoised, MeanProtocol):
     steps: int = 1
     share: Fraction | None = field(default=Fraction(0), init=False)
     window: int = field(default=1, init=False)
+    columns: int = field(default=1, init=False)
+    sampled: int = field(default=1, init=False)
 
     def settle(self, people: int, *, bits: Bits = SECURE) -> Bytes:
         """Offsets, of four bytes."""
