@@ -144,7 +144,7 @@ class MeanProtocol(PureProtocol):
         rows = numbers(values)[:, np.newaxis] if self.columns == 1 else rows_of(values, self.columns)
         start = uniform.below(self.columns, size=len(rows), bits=bits)
         own = self.places(np.take_along_axis(rows, self._chosen(start), axis=1)).ravel()
-        told = self.draw(own, bits).reshape(len(rows), -1)
+        told = self.draw(own, bits).reshape(len(rows), self.sampled * self._code_width)
         return np.concatenate([to_bytes(start, self._place_width), told], axis=1)
 
     def _chosen(self, start: Integers) -> Integers:

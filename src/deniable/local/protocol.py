@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
+from deniable.local.values import declared, name_of, to_data
 from deniable.mechanisms.response.tally import shares_within
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.balls import exp_below
@@ -22,7 +23,7 @@ from deniable.privacy import PrivacyLoss, PureLoss, Replace
 from deniable.privacy.around.restricted import RestrictedLoss
 from deniable.privacy.call import InWords, read_fields
 from deniable.release import Bounds, Estimate, Key, Release
-from deniable.rows import Container, distinct, places_of, replaced, silence
+from deniable.rows import Container, distinct, replaced, silence
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -31,6 +32,7 @@ _LARGEST = 2**31
 _FINE = 2**64
 _LARGEST_EPSILON = 40
 _FEW = 50
+_MOST_LISTED = 2**16  # whole numbers that are looked up as keys, and not read as numbers
 
 
 class Protocol(metaclass=InWords):
@@ -97,7 +99,7 @@ class Protocol(metaclass=InWords):
     def to_data(self) -> dict[str, object]:
         """Plain data for JSON."""
         facts = {each.name: getattr(self, each.name) for each in fields(self) if each.init}  # type: ignore[arg-type]
-        return {"protocol": self.kind} | {k: str(v) if isinstance(v, Fraction) else v for k, v in facts.items()}
+        return {"protocol": self.kind} | {name: _fact(fact) for name, fact in facts.items()}
 
     @cached_property
     def fingerprint(self) -> bytes:
@@ -105,8 +107,8 @@ class Protocol(metaclass=InWords):
         return hashlib.sha256(self.to_json().encode()).digest()[:8]
 
     def to_json(self) -> str:
-        """Canonical JSON text, which the server tells its clients; values other than numbers and text become text."""
-        return json.dumps(self.to_data(), sort_keys=True, default=str)
+        """Return canonical JSON text, which the server sends to its clients."""
+        return json.dumps(self.to_data(), sort_keys=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,6 +188,7 @@ class FrequencyProtocol(PureProtocol):
             raise InvalidParameterError(f"values must be a list of all values or their number, got {shown(given)}")
         if self.size < 2:
             raise InvalidParameterError("values must be two at least")
+        self.to_data()  # refuses values that JSON does not keep
 
     # --- what a subclass says ------------------------------------------------------------------------------------
 
@@ -216,11 +219,15 @@ class FrequencyProtocol(PureProtocol):
         return self._draw(self._places(values), bits)
 
     def _places(self, values: Container) -> Integers:
-        keys: Any = tuple(range(self.values)) if isinstance(self.values, int) and self.values < 2**16 else self.values
-        if isinstance(keys, tuple):
-            places = places_of(values, keys)
-            return np.where(places < len(keys), places, 0)
-        return replaced("values", values, by=0, lower=0, upper=keys - 1)
+        if isinstance(self.values, int) and self.values >= _MOST_LISTED:
+            return replaced("values", values, by=0, lower=0, upper=self.values - 1)
+        return declared(values, *self._named)
+
+    @cached_property
+    def _named(self) -> tuple[tuple[Any, ...], dict[str, int]]:
+        """Declared values, and the place of each name."""
+        keys = tuple(range(self.values)) if isinstance(self.values, int) else self.values
+        return keys, {name_of(key): place for place, key in enumerate(keys)}
 
     # --- on the server -------------------------------------------------------------------------------------------
 
@@ -267,6 +274,13 @@ class FrequencyProtocol(PureProtocol):
     def size(self) -> int:
         """How many values there are."""
         return self.values if isinstance(self.values, int) else len(self.values)
+
+
+def _fact(fact: object) -> object:
+    """A field of a protocol in JSON."""
+    if isinstance(fact, Fraction):
+        return str(fact)
+    return [*map(to_data, fact)] if isinstance(fact, tuple) else fact
 
 
 @lru_cache(maxsize=256)

@@ -16,6 +16,7 @@ from deniable.local.prefixes import HeavyHitters
 from deniable.local.protocol import FrequencyProtocol, Protocol, PureProtocol
 from deniable.local.ranges import RangeProtocol
 from deniable.local.sums import ShuffledSum
+from deniable.local.values import of_data
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, positive_rational, read_json, shown
 from deniable.release import Release
@@ -202,6 +203,8 @@ def protocol_of(text: str, *, epsilon: Real | None = None) -> Protocol:
     data = read_json(text, "a protocol")
     if not isinstance(data, dict) or (kind := KINDS.get(str(data.pop("protocol", None)))) is None:
         raise InvalidParameterError(f"a protocol is one of {', '.join(KINDS)}, got {shown(text)}")
+    if isinstance(values := data.get("values"), list):
+        data["values"] = [*map(of_data, values)]
     protocol: Protocol = kind(**data)
     most = None if epsilon is None else positive_rational("epsilon", epsilon)
     if most is not None and not (isinstance(protocol, PureProtocol) and protocol.epsilon <= most):

@@ -75,7 +75,7 @@ def _flat(rows: Objects, columns: int) -> Objects:
 def _entries(row: Any) -> Any:
     """Entries of one row, if it is a list or is read as one; None for a single value."""
     if isinstance(row, list | tuple):
-        return row
+        return list(row)  # methods of a subclass may raise, and are asked here alone
     if isinstance(row, str | bytes | dict) or row is None:
         return None
     if isinstance(row, np.ndarray) and not row.ndim:

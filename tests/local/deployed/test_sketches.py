@@ -141,11 +141,12 @@ def test_another_process_has_the_same_cells() -> None:
     assert told.strip() == str(cells_of(np.arange(8), keys_of(["tea"]), shape=(8, 100)).tolist())
 
 
-def test_keys_are_of_values_and_kinds() -> None:
+def test_keys_are_of_values_and_not_of_their_types() -> None:
     keys = keys_of(["tea", "mate", "tea", None, 1, 1.0, True, float("nan"), "\ud800"])
     assert keys[0] == keys[2]
     assert keys[3] == keys[7]
-    assert len(set(keys[[0, 1, 3, 4, 5, 6]].tolist())) == 6
+    assert keys[4] == keys[5] == keys[6]
+    assert len(set(keys[[0, 1, 3, 4]].tolist())) == 4
     assert keys_of([]).shape == (0,)
 
 

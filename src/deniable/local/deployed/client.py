@@ -16,6 +16,7 @@ from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import positive_integer, read_json, shown, whole_number
 from deniable.privacy import PrivacyLoss, PrivacyUnit, Replace
 from deniable.privacy.call import InWords, check_kind
+from deniable.rows import silence
 
 
 class Client(metaclass=InWords):
@@ -60,6 +61,7 @@ class Client(metaclass=InWords):
         self._settled = b""
         self._answers: dict[int, bytes] = {}
 
+    @silence()
     def donate(self, value: object, *, day: int, name: str | None = None, bits: Bits = SECURE) -> bytes:
         """A message with one report of the value, for the server.
 

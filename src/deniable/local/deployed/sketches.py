@@ -14,6 +14,7 @@ from deniable.errors import InvalidParameterError
 from deniable.local.codes import Bytes, of_bytes, to_bytes
 from deniable.local.frequencies import HadamardResponse, UnaryEncoding
 from deniable.local.protocol import Floats, FrequencyProtocol, Integers, PureProtocol
+from deniable.local.values import name_of
 from deniable.noise import uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import whole_number
@@ -26,9 +27,9 @@ _BLOCK = 2**16  # cells that are looked up at once
 
 
 def keys_of(values: Container) -> Integers:
-    """A number below 2^31 - 1 for each value, from its digest; two values share one with probability 2^-31."""
+    """A number below 2^31 - 1 for each value, from its digest; equal values share one, others with chance 2^-31."""
     found, known = codes(values)
-    names = [f"{type(form).__name__}:{form!r}".encode(errors="replace") for form in [*known, None]]
+    names = [name_of(form).encode() for form in [*known, None]]
     keys = [int.from_bytes(hashlib.sha256(name).digest()[:8], "little") % PRIME for name in names]
     return np.array(keys, dtype=np.int64)[found]
 

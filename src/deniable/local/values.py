@@ -1,0 +1,123 @@
+"""Names of values: equal ones have one name on client and server, and declared ones survive JSON."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.rows import Container, codes, column, places_of
+
+_FIELD = 2**521 - 1  # a prime: numbers too long to write are named by their residue
+_LONGEST = 2**2048  # Python writes whole numbers of 640 digits whatever its settings are
+_NUMBERS = (int, float, Decimal, Fraction)
+
+
+def name_of(form: Any) -> str:
+    """Return one text for all forms of keys that are equal: 1, 1.0, True and Decimal(1), or a date and its midnight."""
+    if isinstance(form, _NUMBERS):
+        return _name_of_number(form)
+    if type(form) is tuple:
+        return f"tuple:{[*map(name_of, form)]!r}"
+    if isinstance(form, datetime) and form == datetime(form.year, form.month, form.day):  # a zone is never equal
+        form = date(form.year, form.month, form.day)
+    return f"{type(form).__name__}:{form!r}"
+
+
+def _name_of_number(form: Any) -> str:
+    near = float("inf")
+    with suppress(OverflowError):
+        near = float(form)
+    if near == form and not near.is_integer():
+        return f"float:{near!r}"
+    if -_LONGEST < form < _LONGEST and (whole := int(form)) == form:
+        return f"int:{whole}"
+    top, bottom, power = 0, 1, 0
+    if isinstance(form, Decimal):
+        sign, digits, exponent = form.as_tuple()
+        assert isinstance(exponent, int)
+        top, power = int(Decimal((sign, digits, 0))), exponent
+    else:
+        top, bottom = form.as_integer_ratio()
+    residue = top * pow(10, power, _FIELD) * (pow(bottom, -1, _FIELD) if bottom % _FIELD else 0) % _FIELD
+    return f"number:{residue:x}"
+
+
+def places_among(values: Container, names: dict[str, int]) -> NDArray[np.int64]:
+    """The place of each entry of a column without a type among declared values; 0 for what is not declared."""
+    found, known = codes(values)
+    return np.array([*(names.get(name_of(form), 0) for form in known), 0], dtype=np.int64)[found]
+
+
+def declared(values: Container, keys: tuple[Any, ...], names: dict[str, int]) -> NDArray[np.int64]:
+    """The place of each value among declared ones, 0 for what is not declared.
+
+    Raises: InvalidParameterError for a column whose type cannot hold them.
+    """
+    if column(values).holds == "objects":
+        return places_among(values, names)
+    places = places_of(values, keys)
+    return np.where(places < len(keys), places, 0)
+
+
+# --- declared values in JSON ---------------------------------------------------------------------------------------
+
+_WRITTEN: dict[type, Callable[[Any], object]] = {
+    bytes: bytes.hex,
+    Decimal: str,
+    Fraction: str,
+    UUID: str,
+    date: date.isoformat,
+    datetime: datetime.isoformat,
+    time: time.isoformat,
+    timedelta: lambda form: [form.days, form.seconds, form.microseconds],
+    float: repr,
+    tuple: lambda form: [to_data(part) for part in form],
+}
+_READ: dict[str, Callable[[Any], object]] = {
+    "bytes": bytes.fromhex,
+    "Decimal": Decimal,
+    "Fraction": Fraction,
+    "UUID": UUID,
+    "date": date.fromisoformat,
+    "datetime": datetime.fromisoformat,
+    "time": time.fromisoformat,
+    "timedelta": lambda parts: timedelta(*parts),
+    "float": float,
+    "tuple": lambda parts: tuple(map(of_data, parts)),
+}
+
+
+def to_data(form: Any) -> object:
+    """Plain data for the JSON of a declared value, which `of_data` reads as an equal one of the same type.
+
+    Raises: InvalidParameterError for numbers that are too long to write.
+    """
+    parts = form.as_integer_ratio() if isinstance(form, int | Fraction) else ()
+    if any(abs(part) >= _LONGEST for part in parts):
+        raise InvalidParameterError("values must be numbers of at most 600 digits")
+    if form is None or isinstance(form, bool | int | str) or (isinstance(form, float) and abs(form) < np.inf):
+        return form
+    return {type(form).__name__: _WRITTEN[type(form)](form)}
+
+
+def of_data(data: object) -> object:
+    """The inverse of `to_data`; what it has not written stays as it is.
+
+    Raises: InvalidParameterError for text that is no value of the type it names.
+    """
+    if not isinstance(data, dict) or len(data) != 1:
+        return data
+    ((kind, written),) = data.items()
+    if kind not in _READ:
+        return data
+    try:
+        return _READ[kind](written)
+    except (ValueError, TypeError, ArithmeticError, AttributeError):
+        raise InvalidParameterError(f"values must be of the type that they name, and one of {kind} is not") from None
