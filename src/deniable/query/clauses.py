@@ -30,6 +30,7 @@ from deniable.query.plan import Axis, Ordering, Outcome, Output, Query, Question
 from deniable.query.relation import Filter
 from deniable.query.scope import RowScope, Scope
 from deniable.query.sql import condition, declarable, translate
+from deniable.query.texts import check_texts
 
 MOST_GROUPS = 2**30
 MOST_BESIDE = 1_000  # declared groups for every key that is found
@@ -126,7 +127,9 @@ def read_select(text: str, select: exp.Select, rows: RowScope, *, find: bool = F
     if not scope.aggregates and all(key.facts.keys is not None for key in listed):
         raise UnsupportedQueryError("the query asks for no aggregate. Add COUNT(*), SUM(...) or AVG(...) to SELECT.")
     kept = rows.relation if where is None else Filter(rows.relation, condition(checked(where).this, rows, "WHERE"))
-    return Query(text, Question(source=kept, keys=listed, aggregates=tuple(scope.aggregates), joint=joint), outcome)
+    question = Question(source=kept, keys=listed, aggregates=tuple(scope.aggregates), joint=joint)
+    check_texts(question)
+    return Query(text, question, outcome)
 
 
 def _outcome(select: exp.Select, scope: ResultScope) -> Outcome:

@@ -15,6 +15,7 @@ from typing import ClassVar
 
 Value = bool | int | Fraction | str | date | datetime | None
 Key = bool | int | str | date | None
+LONGEST_TEXT = 2**16  # bytes of a text that is read from a column; longer ones are missing
 
 
 class Kind(Enum):
@@ -33,11 +34,15 @@ class Kind(Enum):
         return self in (Kind.INTEGER, Kind.REAL)
 
 
+_WRITTEN_OUT = {Kind.BOOLEAN: len("false"), Kind.INTEGER: len(str(-(2**63))), Kind.DATE: len("2025-12-31")}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Facts:
     """What is publicly known about a value: `lower` and `upper` bound it, `keys` lists all that it can be.
 
     `nullable` is False only where the expression itself rules NULL out; a promise about the data is never relied on.
+    `length` is the largest number of characters of a text; None for that of a column, which is limited when it is read.
     """
 
     kind: Kind
@@ -45,6 +50,14 @@ class Facts:
     upper: Fraction | None = None
     keys: tuple[Key, ...] | None = None
     nullable: bool = True
+    length: int | None = None
+
+    @property
+    def longest(self) -> int:
+        """The largest number of characters of the value as text."""
+        if self.kind is Kind.TEXT:
+            return LONGEST_TEXT if self.length is None else self.length
+        return _WRITTEN_OUT.get(self.kind, 0)
 
     @property
     def bounded(self) -> bool:
@@ -154,7 +167,7 @@ def literal(value: Value) -> Literal:
         case Fraction():
             return Literal(value, Facts(kind=Kind.REAL, lower=value, upper=value, nullable=False))
         case str():
-            return Literal(value, Facts(kind=Kind.TEXT, keys=(value,), nullable=False))
+            return Literal(value, Facts(kind=Kind.TEXT, keys=(value,), nullable=False, length=len(value)))
         case datetime():
             return Literal(value, Facts(kind=Kind.TIMESTAMP, nullable=False))
         case date():

@@ -22,16 +22,25 @@ UNKNOWN: Range = (None, None)
 Typing = Callable[[Sequence[Kind]], Kind | None]
 Reach = Callable[[Sequence[Facts]], Range]
 Listing = Callable[[Sequence[Facts]], tuple[Key, ...] | None]
+Lengths = Callable[[Sequence[Facts]], int]
+
+
+def _longest(facts: Sequence[Facts]) -> int:
+    return max(fact.longest for fact in facts)
 
 
 @dataclass(frozen=True)
 class Operator:
-    """`typing` gives the kind of the result or None if the arguments do not fit; `reach` gives its range."""
+    """`typing` gives the kind of the result or None if the arguments do not fit; `reach` gives its range.
+
+    `length` bounds the characters of a text. LOWER and UPPER change each letter into one, whatever bytes it then takes.
+    """
 
     typing: Typing
     takes: str  # in the user's words, for the error
     reach: Reach = lambda facts: UNKNOWN
     keys: Listing = lambda facts: None
+    length: Lengths = _longest
 
 
 SIGNS = WRITTEN | {"concat": "||"}
@@ -53,7 +62,9 @@ def call(name: str, *arguments: Expression) -> Call:
         )
     lower, upper = operator.reach(facts) if kind.is_number else UNKNOWN
     nullable = name != "coalesce" or all(fact.nullable for fact in facts)
-    derived = Facts(kind=kind, lower=lower, upper=upper, keys=operator.keys(facts), nullable=nullable)
+    length = operator.length(facts) if kind is Kind.TEXT else None
+    keys = operator.keys(facts)
+    derived = Facts(kind=kind, lower=lower, upper=upper, keys=keys, nullable=nullable, length=length)
     size = 1 + sum(argument.size for argument in arguments)
     depth = 1 + max(argument.depth for argument in arguments)
     if size > LARGEST_SIZE or depth > LARGEST_DEPTH:
@@ -106,6 +117,12 @@ def _case(kinds: Sequence[Kind]) -> Kind | None:
 
 def _substring(kinds: Sequence[Kind]) -> Kind | None:
     return Kind.TEXT if kinds[0] is Kind.TEXT and all(kind is Kind.INTEGER for kind in kinds[1:]) else None
+
+
+def _cut(facts: Sequence[Facts]) -> int:
+    """SUBSTRING gives at most as many characters as its length says, on whichever side of the start."""
+    text, length = facts[0], facts[2]
+    return min(text.longest, max(map(abs, map(int, length.ends)))) if length.bounded else text.longest
 
 
 def _or_null(result: Kind, *sources: Kind) -> Typing:
@@ -318,9 +335,11 @@ OPERATORS: dict[str, Operator] = {
     "coalesce": Operator(_alike, "values of one kind", _hull, _union),
     "nullif": Operator(_alike, "two values of one kind", _same, lambda facts: facts[0].keys),
     **dict.fromkeys(("lower", "upper", "trim"), Operator(_or_null(Kind.TEXT, Kind.TEXT), "text")),
-    "concat": Operator(_or_null(Kind.TEXT, Kind.TEXT), "texts"),
+    "concat": Operator(
+        _or_null(Kind.TEXT, Kind.TEXT), "texts", length=lambda facts: sum(fact.longest for fact in facts)
+    ),
     "length": Operator(_or_null(Kind.INTEGER, Kind.TEXT), "text", lambda facts: (Fraction(0), None)),
-    "substring": Operator(_substring, "text, a start and a length"),
+    "substring": Operator(_substring, "text, a start and a length", length=_cut),
     "year": Operator(_of(Kind.INTEGER, Kind.DATE, Kind.TIMESTAMP), "a date or a timestamp", _years),
     "quarter": _part(1, 4),
     "month": _part(1, 12),

@@ -56,7 +56,8 @@ class Union(Relation):
         lowers, uppers, keys = ([getattr(fact, word) for fact in facts] for word in ("lower", "upper", "keys"))
         lower, upper = None if None in lowers else min(lowers), None if None in uppers else max(uppers)
         union = None if None in keys else tuple(dict.fromkeys(key for part in keys for key in part))
-        return Column(found, Facts(kind=facts[0].kind, lower=lower, upper=upper, keys=union))
+        length = max(fact.longest for fact in facts) if facts[0].kind is Kind.TEXT else None
+        return Column(found, Facts(kind=facts[0].kind, lower=lower, upper=upper, keys=union, length=length))
 
     @property
     def unit(self) -> str | None:

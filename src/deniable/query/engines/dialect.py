@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import cache
 
 from deniable.errors import UnsupportedQueryError
-from deniable.query.expression import Call, Column, Expression, Facts, Key, Kind, Literal, Value
+from deniable.query.expression import LONGEST_TEXT, Call, Column, Expression, Facts, Key, Kind, Literal, Value
 from deniable.query.operators import SIGNS
 
 # The order in which a dialect names its types.
@@ -91,6 +91,7 @@ class Dialect(ABC):
     operators: Mapping[str, str]
     refused: Mapping[str, str] = {}
     seeds = (Kind.INTEGER, Kind.TEXT, Kind.DATE, Kind.BOOLEAN)
+    bytes = "octet_length($1)"  # of a text in UTF-8
     sharing: str | None = None  # SQL that gives "items" names, as those of "v", and computes "sql" with them
     quoted = staticmethod(quoted)
     text = staticmethod(text)
@@ -134,6 +135,10 @@ class Dialect(ABC):
             return sql
         first, last = (self.constant(end if kind is Kind.TIMESTAMP else end.date()) for end in (FIRST, LAST))
         return f"CASE WHEN {sql} BETWEEN {first} AND {last} THEN {sql} END"
+
+    def limited(self, sql: str) -> str:
+        """Return a text as it is stored, NULL where it has more bytes than any question reads."""
+        return f"CASE WHEN {self.bytes.replace('$1', sql)} <= {LONGEST_TEXT} THEN {sql} END"
 
     def cast(self, sql: str, wanted: Kind) -> str:
         """A widening cast, which no value can stop; NULL constants get their type from it."""
@@ -225,6 +230,8 @@ class Translator:
                 return self.dialect.constant(value)
             case Column(name=name):
                 column = self.dialect.column(name, self.types[name], node.facts.kind)
+                if node.facts.kind is Kind.TEXT and node.facts.length is None:
+                    column = self.dialect.limited(column)
                 return (
                     column
                     if nan_allowed and node.facts.kind is Kind.REAL

@@ -99,6 +99,7 @@ def expressions(draw: st.DrawFn, depth: int = 3) -> Expression:
 def test_no_expression_fails_or_has_two_forms_and_each_row_stands_alone(expression: Expression) -> None:
     together = values(expression)
     assert not any(value != value or str(value) == "-0.0" for value in together)
+    assert all(len(value) <= expression.facts.longest for value in together if isinstance(value, str))
     for row, value in enumerate(together):
         assert values(expression, f"row{row}") == [value]
 

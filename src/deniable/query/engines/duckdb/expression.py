@@ -43,6 +43,7 @@ def as_kind(kind: Kind, sql: str = "$1") -> str:
 
 class DuckDB(Dialect):
     name = "DuckDB"
+    bytes = "strlen($1)"
     kinds = KINDS
     types = TYPES
     operators: Mapping[str, str] = {
