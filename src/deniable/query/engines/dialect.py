@@ -37,6 +37,7 @@ PERIODS = ("week", "month", "quarter", "year")  # of which a date has a first da
 FIRST, LAST = datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 999_999)  # the calendar; beyond it there is NULL
 
 LEAST = "CAST(-9223372036854775808 AS BIGINT)"
+END = "9223372036854775808"  # the first number beyond 64 bits
 LOGIC: Mapping[str, str] = {  # what all engines say alike
     **{name: f"(($1) {sign} ($2))" for name, sign in SIGNS.items() if name in COMMON_KIND},
     "in": "(($1) IN ($+))",
@@ -50,7 +51,7 @@ LOGIC: Mapping[str, str] = {  # what all engines say alike
 }
 CAREFUL: Mapping[str, str] = {  # what those without TRY say alike
     **LOGIC,
-    "modulo integer": f"CASE WHEN ($2) = -1 AND ($1) = {LEAST} THEN NULL ELSE ($1) % nullif($2, 0) END",
+    "modulo integer": "(($1) % nullif($2, 0))",
     "negate integer": f"(-nullif($1, {LEAST}))",
     "abs integer": f"abs(nullif($1, {LEAST}))",
     "negate real": "(-($1))",
@@ -75,6 +76,12 @@ def text(value: str) -> str:
     if "\0" in value:
         raise UnsupportedQueryError("text constants cannot hold the character NUL.")
     return "'" + value.replace("'", "''") + "'"
+
+
+def rounded(value: str, ten: str, function: str) -> str:
+    """ROUND of a float to the decimals that `ten` is a power for; `function` rounds halves to even."""
+    scaled = f"{value} * {ten}"
+    return f"CASE WHEN {scaled} >= -{END} AND {scaled} < {END} THEN {function}({scaled}) / {ten} ELSE {value} END"
 
 
 class Dialect(ABC):

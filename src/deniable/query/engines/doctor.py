@@ -25,7 +25,7 @@ WARNING = (
     "Do not correct bounds or keys from them either: a policy is public, and should follow from public knowledge."
 )
 STRAY = "values that are not among the declared keys; their rows are in no group"
-ZONED = {"DuckDB": "TIMESTAMP WITH TIME ZONE", "PostgreSQL": "timestamp with time zone", "Spark": "timestamp"}
+ZONED = {"TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS", "timestamp with time zone", "timestamp"}  # on any engine
 NOTHING: Mapping[str, str] = MappingProxyType({})
 ALL_WELL = "Nothing is odd: every line was read, every row counts, and no value was changed."
 
@@ -141,7 +141,7 @@ class Doctor:
             yield "values of a type that no question can use; declare one, or make a view"
         elif kind.is_number and not (declared.keys or declared.auto) and None in (declared.lower, declared.upper):
             yield "numbers without public bounds; they can be counted, and not summed"
-        if self._held.types[name] == ZONED[self._held.dialect.name]:
+        if self._held.types[name] in ZONED:
             yield "moments of a time zone; their days and hours are those of UTC"
 
     def _columns(self, name: str, declared: Declaration, kind: Kind) -> Iterator[tuple[str, str]]:

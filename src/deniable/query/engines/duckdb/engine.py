@@ -30,6 +30,7 @@ Found = TypeVar("Found")
 CELL_BYTES = 4  # on disk, about so many a value: what a file's size says about its rows
 BATCH = 2**20  # rows that are fetched at a time
 ROW_BYTES = 80  # of intermediate results, at most about so many a row of the source
+FLOAT_DIGITS = 15  # as many decimal digits as every float has
 MOST_PASSES = 4096  # over the source, each for a share of the units, where one pass needs too much memory
 TWIN = "memory.main.twin"  # and a number: a table without rows that has the columns of a source
 # The passes of DuckDB's optimiser that look at nothing but the statement. All others stay off, those of later versions
@@ -307,12 +308,14 @@ def _found(question: Question) -> "pa.Table | None":
 
 def _types(described: Sequence[tuple[Any, ...]]) -> dict[str, str]:
     """The type of each column, as DESCRIBE has them."""
-    return {str(row[0]): _base_type(str(row[1])) for row in described}
+    return {str(row[0]): base_type(str(row[1])) for row in described}
 
 
-def _base_type(name: str) -> str:
+def base_type(name: str) -> str:
     """DECIMAL(10,2) is a DECIMAL, ENUM('a', 'b') an ENUM; arrays and structures keep their name, which is unknown."""
-    head = name.split("(", 1)[0]
+    head, _, inside = name.partition("(")
+    if head == "DECIMAL" and name.endswith(")") and int(inside.split(",")[0]) > FLOAT_DIGITS:
+        return "WIDE DECIMAL"
     return head if name.endswith(")") and head in ("DECIMAL", "ENUM") else name
 
 

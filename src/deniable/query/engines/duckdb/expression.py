@@ -6,16 +6,26 @@ from deniable.query.engines import dialect
 from deniable.query.engines.dialect import CASTS, MOMENT, NUMBER, PERIODS, SORTS, SPACE, WHOLE, Dialect
 from deniable.query.expression import Kind
 
-NAN = "'nan'::DOUBLE"
+NAN, REAL, TEN = "'nan'::DOUBLE", "CAST($1 AS DOUBLE)", "power(10::DOUBLE, $2)"
 # Source types by their DuckDB name; anything else cannot be used in a query.
 KINDS: Mapping[str, Kind] = {
     **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"), Kind.INTEGER),
-    **dict.fromkeys(("UBIGINT", "HUGEINT", "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL"), Kind.REAL),
+    **dict.fromkeys(("UBIGINT", "HUGEINT", "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL", "WIDE DECIMAL"), Kind.REAL),
     **dict.fromkeys(("VARCHAR", "ENUM", "UUID"), Kind.TEXT),
     "BOOLEAN": Kind.BOOLEAN,
     "DATE": Kind.DATE,
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP WITH TIME ZONE"), Kind.TIMESTAMP),
+    **dict.fromkeys(("TIMESTAMP_NS", "TIMESTAMPTZ_NS"), Kind.TIMESTAMP),
+}
+# Casts whose last bit is not the same in all versions of DuckDB, in words that mean the same: numbers of more digits
+# than a float has are read as text, once rounded; nanoseconds are cut off towards 1970, and the infinite moments NULL.
+EXACT: Mapping[tuple[str, str], str] = {
     **dict.fromkeys(
-        ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE"), Kind.TIMESTAMP
+        ((base, "DOUBLE") for base in ("HUGEINT", "UHUGEINT", "WIDE DECIMAL")), "CAST(CAST($1 AS VARCHAR) AS DOUBLE)"
+    ),
+    **dict.fromkeys(
+        ((base, "TIMESTAMP") for base in ("TIMESTAMP_NS", "TIMESTAMPTZ_NS")),
+        f"make_timestamp(nullif(nullif(epoch_ns($1), {2**63 - 1}), {1 - 2**63}) // 1000)",
     ),
 }
 TYPES = dict(zip(SORTS, ("BOOLEAN", "BIGINT", "DOUBLE", "VARCHAR", "DATE", "TIMESTAMP"), strict=True))
@@ -52,11 +62,14 @@ class DuckDB(Dialect):
         "multiply": "TRY(($1) * ($2))",
         "divide": "TRY(($1) / nullif($2, 0))",
         "modulo": "TRY(($1) % nullif($2, 0))",
+        "modulo integer": "(($1) % CASE ($2) WHEN 0 THEN NULL WHEN -1 THEN 1 ELSE ($2) END)",
         "negate": "TRY(-($1))",
-        "round": "TRY(round_even(CAST($1 AS DOUBLE), CAST($2 AS INTEGER)))",
+        # A cast rounds halves to even in all versions, as round_even does not.
+        "round": f"coalesce(CAST(TRY_CAST({REAL} * {TEN} AS BIGINT) AS DOUBLE) / {TEN}, {REAL})",
         **{f"{name} real": as_kind(Kind.INTEGER, f"{name}($1)") for name in ("floor", "ceil")},
         "sign": "TRY(CAST(sign($1) AS BIGINT))",
-        **{name: f"TRY({name}($1))" for name in ("abs", "sqrt", "ln", "log10", "exp", "lower", "upper", "trim")},
+        **{name: f"TRY({name}($1))" for name in ("abs", "sqrt", "exp", "lower", "upper", "trim")},
+        **{name: f"TRY({name}(nullif($1, 0)))" for name in ("ln", "log10")},
         "power": "TRY(power($1, $2))",
         **dialect.LOGIC,
         "like": "(($1) LIKE ($2))",
@@ -89,7 +102,9 @@ class DuckDB(Dialect):
         stored, wanted = self.stored(name, base), TYPES[kind]
         if base == "VARCHAR" and kind is not Kind.TEXT:
             return dialect.filled(self.operator(CASTS[kind], Kind.TEXT), [stored])
-        if (base, wanted) in WIDENING:
+        if (base, wanted) in EXACT:
+            stored = dialect.filled(EXACT[base, wanted], [stored])
+        elif (base, wanted) in WIDENING:
             stored = f"CAST({stored} AS {wanted})"
         elif base != wanted:
             stored = as_kind(kind, stored)

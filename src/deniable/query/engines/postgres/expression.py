@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from deniable.query.engines.dialect import (
     BLANKS,
     CAREFUL,
+    END,
     MOMENT,
     NUMBER,
     PERIODS,
@@ -20,6 +21,7 @@ from deniable.query.engines.dialect import (
     Dialect,
     filled,
     quoted,
+    rounded,
     text,
 )
 from deniable.query.expression import Key, Kind
@@ -121,8 +123,7 @@ class Postgres(Dialect):
         "subtract real": _sum("-"),
         "multiply real": PRODUCT,
         "divide": QUOTIENT,
-        "round": f"CASE WHEN abs({REAL}) > 1.797693134862315e308 / {TEN} THEN {REAL} "
-        f"ELSE round({REAL} * {TEN}) / {TEN} END",
+        "round": f"CASE WHEN abs({REAL}) < {END} THEN {rounded(REAL, TEN, 'round')} ELSE {REAL} END",
         **{f"{name} real": _truncated(f"{name}($0)") for name in ("floor", "ceil")},
         "sqrt": "CASE WHEN ($1) >= 0 THEN sqrt($1) END",
         "like": "(($1) LIKE ($2) ESCAPE '')",

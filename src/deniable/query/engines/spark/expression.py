@@ -5,7 +5,18 @@ from collections.abc import Mapping, Sequence
 
 from deniable.errors import UnsupportedQueryError
 from deniable.query.engines import dialect
-from deniable.query.engines.dialect import BLANKS, CAREFUL, MOMENT, NUMBER, PERIODS, SORTS, SPACE, WHOLE, Dialect
+from deniable.query.engines.dialect import (
+    BLANKS,
+    CAREFUL,
+    MOMENT,
+    NUMBER,
+    PERIODS,
+    SORTS,
+    SPACE,
+    WHOLE,
+    Dialect,
+    rounded,
+)
 from deniable.query.expression import Key, Kind
 from deniable.query.operators import SIGNS
 
@@ -61,8 +72,7 @@ class Spark(Dialect):
         **{f"{name} real": f"(($1) {SIGNS[name]} ($2))" for name in ("add", "subtract", "multiply")},
         "divide": "(($1) / nullif($2, 0D))",
         "modulo real": "(($1) % nullif($2, 0D))",
-        "round": f"CASE WHEN abs(CAST($1 AS DOUBLE)) > 1.797693134862315E308D / {TEN} THEN CAST($1 AS DOUBLE) "
-        f"ELSE rint($1 * {TEN}) / {TEN} END",
+        "round": rounded("CAST($1 AS DOUBLE)", TEN, "rint"),
         **{f"{name} real": f"{name}({INSIDE})" for name in ("floor", "ceil")},
         "sqrt": "sqrt($1)",
         "in real": "((($1) + 0D) IN ($+))",  # a set of constants tells -0.0 from 0.0
