@@ -104,10 +104,29 @@ def test_numbers_are_read_and_nothing_else_is_one() -> None:
         (np.float16(1.5), 1.5, 2),
         (np.array(3), 3.0, 3),
         (True, 1.0, 1),
+        (" +2.5 ", 2.5, 2),  # text is read by itself, as a query reads it
+        ("9007199254740993", float(2**53), 2**53 + 1),
+        ("1e400", math.inf, None),
+        ("-inf", -math.inf, None),
     ):
         assert number(entry) == float_of
         assert whole(entry) == whole_of
-    for entry in ("1", b"1", None, np.timedelta64(1, "s"), np.datetime64(1, "ns"), 1j, [1], Leaves(), Decimal("sNaN")):
+    for entry in (
+        "1_000",
+        "1,5",
+        "0x1",
+        "\u0661",
+        "",
+        "9" * 101,
+        b"1",
+        None,
+        np.timedelta64(1, "s"),
+        np.datetime64(1, "ns"),
+        1j,
+        [1],
+        Leaves(),
+        Decimal("sNaN"),
+    ):
         assert math.isnan(number(entry))
         assert whole(entry) is None
 

@@ -79,6 +79,18 @@ def test_bias_by_clamping_is_corrected_by_the_pivotal_interval() -> None:
     assert low[0] <= answer.scalar(unsafe=True) <= high[0]
 
 
+def test_an_answer_is_in_its_interval_and_a_note_says_if_that_was_widened() -> None:
+    """Rows of mean 1 clamped at 0.5: simulated answers lie far below the model's mean, so errors have one sign."""
+    plan, model = Mean(bounds=(0, 0.5), epsilon=10), Exponential(mean=1.0)
+    answer = plan(GENERATOR.exponential(1, 2000), bits=DeterministicBits(1))
+    for kind, size in (("pivotal", 2000), ("percentile", 20)):
+        found = bootstrap(plan, answer, model, size=size, runs=99, kind=kind, bits=DeterministicBits(2))  # type: ignore[arg-type]
+        assert (kind == "pivotal") == any("widened" in note for note in found.notes)
+        for level in (0.1, 0.5, 0.95):
+            lower, upper = found.intervals(level)["mean"]
+            assert lower[0] <= found["mean"][0] <= upper[0]
+
+
 def test_answers_with_many_rows_keep_their_keys() -> None:
     plan = VectorMean(bounds=[(-9, 9)] * 2, deviations=2, rho=1)
     rows = GENERATOR.normal([1, -1], [1, 2], size=(400, 2))

@@ -30,6 +30,7 @@ from deniable.statistics import (
     two_sample_t_test,
 )
 from deniable.statistics.statistic import Statistic, checked_bounds, without_rows
+from tests.statistics.test_replay import ASKED, asked
 
 
 def ledger() -> Ledger:
@@ -186,3 +187,24 @@ def test_the_guide_has_the_unit_of_every_expected_error() -> None:
         found = getattr(statistics, name)
         if isinstance(found, type) and issubclass(found, Statistic):
             assert f"`{name}`" in units
+
+
+@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("level", [0.05, 0.95])
+def test_every_interval_holds_its_own_estimate(name: str, level: float) -> None:
+    rows, ask, _ = asked(name)
+    answer: Any = ask(rows)
+    for part, (lower, upper) in answer.intervals(level).items():
+        values = np.asarray(answer[part], dtype=np.float64)
+        outside = (values < lower) | (values > upper)  # neither is true of a value or an interval that is undefined
+        assert not outside.any()
+
+
+def test_text_in_a_list_is_read_as_the_number_that_it_is_one_by_one() -> None:
+    plan = Mean(bounds=(0, 100), epsilon=1)
+    numbers, texts = [20.0, 41.5, None, 60.0] * 9, ["20", " 41.5", "x", 6e1] * 9
+    assert [plan(rows, bits=DeterministicBits(1)).scalar(unsafe=True) for rows in (texts, numbers)] == [
+        plan(numbers, bits=DeterministicBits(1)).scalar(unsafe=True)
+    ] * 2
+    with pytest.raises(InvalidParameterError, match="must be numbers, got str"):
+        plan(np.array(["20", "41.5"]))

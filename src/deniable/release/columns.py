@@ -133,10 +133,18 @@ class Estimate:
     digits: int | None = None
 
     def bounds(self, level: float) -> Bounds:
-        """The intervals; NaN where none is given."""
+        """The intervals, widened to the estimates; NaN where none is given."""
         if self.ends is None:
             return Bounds(np.full(len(self.estimates), np.nan), np.full(len(self.estimates), np.nan))
-        return self.ends(level)
+        return widened(self.ends(level), self.estimates)
+
+
+def widened(bounds: Bounds, values: Numbers) -> Bounds:
+    """Intervals that hold the published values too; as they are where a value is undefined or no interval is given."""
+    shown = np.asarray(values, dtype=np.float64)
+    lower = np.where(np.isnan(shown), bounds.lower, np.minimum(bounds.lower, shown))
+    upper = np.where(np.isnan(shown), bounds.upper, np.maximum(bounds.upper, shown))
+    return Bounds(lower, upper)
 
 
 def select(column: Noisy | Key | Estimate, rows: NDArray[np.int64]) -> Any:

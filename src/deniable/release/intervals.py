@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.release.columns import Bounds, Floats, Measure, Noisy
+from deniable.release.columns import Bounds, Floats, Measure, Noisy, widened
 
 _POINTS = 4096
 _STEPS = 64  # points between the ends, for one base
@@ -62,7 +62,7 @@ def of_measure(measure: Measure, noisy: Mapping[str, Noisy], *, level: float) ->
     upper = np.concatenate([part.upper for part in ends]) if ends else np.empty(0)
     bounds = _post_processed(measure, lower, upper)
     published = measure.values({base.name: base.values for base in bases})
-    return Bounds(np.fmin(bounds.lower, published), np.fmax(bounds.upper, published))
+    return widened(bounds, published)
 
 
 def check_level(level: float, *, several: bool = False) -> None:

@@ -1,6 +1,7 @@
 """One entry of a column without a type, read by itself; whatever an entry does when it is read, it is missing then."""
 
 import math
+import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -23,6 +24,12 @@ PLAIN_NUMBERS = WHOLE | REAL | {bool, np.bool_, type(None)}
 """Types whose entries numpy puts into an array as `number` reads them; of exactly these, not of subclasses."""
 
 BEYOND = 2**64  # what counts as an infinite whole number
+
+# What text can be read as a number: regular expressions that mean the same in Python and in every engine.
+SPACE = "[\t-\r ]*"
+WHOLE_TEXT = "[+-]?(?:[0-9]{1,100}(?:[.][0-9]{0,100})?|[.][0-9]{1,100})"
+NUMBER_TEXT = f"(?:{WHOLE_TEXT}(?:[eE][+-]?[0-9]{{1,3}})?|[+-]?[iI][nN][fF](?:[iI][nN][iI][tT][yY])?|[nN][aA][nN])"
+_WHOLE, _NUMBER = (re.compile(SPACE + each + SPACE) for each in (WHOLE_TEXT, NUMBER_TEXT))
 
 _NUMBERS = (int, float, Decimal, Fraction)
 _KNOWN = (*_NUMBERS, str, bytes, date, time, timedelta, tuple, UUID)
@@ -59,8 +66,10 @@ def each(read: Callable[[Any], Any], entries: Objects, dtype: type) -> NDArray[A
 
 @by_itself(math.nan)
 def number(entry: Any) -> float:
-    """A float; NaN for what is no number, and infinity for what no float can hold."""
+    """A float; NaN for what is no number, and infinity for what no float can hold. Text is read as in a query."""
     value = _unwrapped(entry)
+    if isinstance(value, str):
+        return float(value) if _NUMBER.fullmatch(value) else math.nan
     if not isinstance(value, _NUMBERS):
         return math.nan
     try:
@@ -73,6 +82,8 @@ def number(entry: Any) -> float:
 def whole(entry: Any) -> int | None:
     """The nearest whole number, or one of 65 bits on the same side; None for what is no number."""
     value = _unwrapped(entry)
+    if isinstance(value, str):
+        return whole(Fraction(value.strip())) if _WHOLE.fullmatch(value) else None
     if not isinstance(value, _NUMBERS) or value != value:  # noqa: PLR0124 - NaN
         return None
     return round(value) if -BEYOND < value < BEYOND else BEYOND if value > 0 else -BEYOND
@@ -118,7 +129,7 @@ def text(entry: Any) -> str | None:
 @by_itself(None)
 def truth(entry: Any) -> bool | None:
     """Whether it is true; None for what is neither True nor False, 1 nor 0."""
-    value = number(entry)
+    value = None if isinstance(entry, str) else number(entry)
     return bool(value) if value in (0, 1) else None
 
 

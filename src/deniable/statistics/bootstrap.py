@@ -25,6 +25,10 @@ from deniable.statistics.statistic import Statistic
 
 Kind = Literal["pivotal", "percentile"]
 KINDS = ("pivotal", "percentile")
+BIASED = (
+    "the answer lies outside of an interval that the simulations give, which was widened to it: clamping or noise "
+    "biases such answers under this model"
+)
 Limits: TypeAlias = tuple[float | None, float | None]
 
 
@@ -56,7 +60,7 @@ def bootstrap(
             model knows by the name of the statistic.
         column: which one, if there are several.
         kind: "pivotal" takes the error of the simulations from the answer, which corrects bias; "percentile" takes the
-            simulated answers themselves.
+            simulated answers themselves. Where that leaves the answer out, the interval is widened to it.
         runs: how many simulations; the level is exact in steps of 1 / (runs + 1).
         progress: is called with (done, runs) after each run.
 
@@ -91,9 +95,12 @@ def bootstrap(
         partial(_percentile, draws, limits) if kind == "percentile" else partial(_pivotal, draws - aim, found, limits)
     )
     keys = tuple(key for key in answer.parts if isinstance(key, Key))
-    note = f"intervals are for the population, by {runs} runs of the mechanism on rows of {type(model).__name__}"
+    notes = [f"intervals are for the population, by {runs} runs of the mechanism on rows of {type(model).__name__}"]
     estimate = Estimate(name=part.name, estimates=found, ends=ends, post_processing=part.post_processing)
-    return replace(answer, parts=(*keys, estimate), noisy=(), notes=(*answer.notes, note))
+    lower, upper = ends(0.95)
+    if ((found < lower) | (found > upper)).any():
+        notes.append(BIASED)
+    return replace(answer, parts=(*keys, estimate), noisy=(), notes=(*answer.notes, *notes))
 
 
 def _draws(simulated: Callable[[], Floats], draws: Floats, progress: Callable[[int, int], None] | None) -> Floats:

@@ -15,17 +15,16 @@ from functools import cache
 from deniable.errors import UnsupportedQueryError
 from deniable.query.expression import LONGEST_TEXT, Call, Column, Expression, Facts, Key, Kind, Literal, Value
 from deniable.query.operators import SIGNS
+from deniable.rows import entries
 
 # The order in which a dialect names its types.
 SORTS = (Kind.BOOLEAN, Kind.INTEGER, Kind.REAL, Kind.TEXT, Kind.DATE, Kind.TIMESTAMP)
 LONGEST = 1_000_000  # characters of one expression
 COMMON_KIND = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "in", "coalesce", "nullif", "least", "greatest"})
 CASTS: Mapping[Kind, str] = {kind: f"to_{kind.value}" for kind in Kind if kind is not Kind.NULL}
-# What text can be read as a number or a moment: regular expressions that mean the same everywhere. Those of moments
-# admit no day that the calendar does not have, so that a cast of what they match cannot fail.
-SPACE = "[\t-\r ]*"
-WHOLE = "[+-]?(?:[0-9]{1,100}(?:[.][0-9]{0,100})?|[.][0-9]{1,100})"
-NUMBER = f"(?:{WHOLE}(?:[eE][+-]?[0-9]{{1,3}})?|[+-]?[iI][nN][fF](?:[iI][nN][iI][tT][yY])?|[nN][aA][nN])"
+SPACE, WHOLE, NUMBER = entries.SPACE, entries.WHOLE_TEXT, entries.NUMBER_TEXT
+# What text can be read as a moment: regular expressions that mean the same everywhere. They admit no day that the
+# calendar does not have, so that a cast of what they match cannot fail.
 _YEAR = "(?:[0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)"
 _LEAP_YEAR = "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:0[48]|[2468][048]|[13579][26])00)"
 _LONG, _SHORT = "(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])", "(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)"
