@@ -1,5 +1,7 @@
 """Declarations fail closed, and say what to do."""
 
+from datetime import date
+
 import pytest
 
 import deniable as dn
@@ -29,6 +31,15 @@ def test_a_missing_value_may_count_as_a_number() -> None:
     assert isinstance(filled, Call)
     assert filled.operator == "coalesce"
     assert not filled.facts.nullable
+
+
+def test_bounds_of_days_are_shown_as_days() -> None:
+    day = {"lower": date(2024, 1, 1), "upper": date(2024, 12, 31)}
+    schema = {**SCHEMA, "born": Kind.DATE, "seen": Kind.TIMESTAMP}
+    shown = table(schema=schema, columns={"born": dn.Date(**day), "seen": dn.Timestamp(**day)})
+    assert {bounds for *_, bounds, _, _ in shown.described()} == {"", "2024-01-01 to 2024-12-31"}
+    with pytest.raises(CatalogError, match="lower=2024-12-31 and upper=2024-01-01"):
+        dn.Date(lower=day["upper"], upper=day["lower"])
 
 
 @pytest.mark.parametrize("name", ["blob", "other"])

@@ -237,7 +237,7 @@ class Table:
             yield (
                 name + marks.get(name, ""),
                 "not usable" if kind is None else kind.value,
-                f"{plain(lower)} to {plain(upper)}" if known else "auto" * declared.auto,  # type: ignore[arg-type]
+                f"{plain(lower, kind)} to {plain(upper, kind)}" if known else "auto" * declared.auto,  # type: ignore[arg-type]
                 ", ".join(said[:5]) + (f", ... ({len(said):,} in all)" if len(said) > 5 else ""),
                 "" if declared.null is None else f"count as {plain(declared.null)}",
             )

@@ -37,9 +37,8 @@ class Declaration:
             raise CatalogError("bounds come in pairs: give both lower and upper, or neither.")
         if self.lower is not None and self.upper is not None:
             if self.lower >= self.upper:
-                raise CatalogError(
-                    f"lower must be below upper, got lower={plain(self.lower)} and upper={plain(self.upper)}."
-                )
+                ends = [plain(end, self.kind) for end in (self.lower, self.upper)]
+                raise CatalogError(f"lower must be below upper, got lower={ends[0]} and upper={ends[1]}.")
             if max(abs(self.lower), abs(self.upper)) > LARGEST_BOUND:
                 raise CatalogError("bounds must lie within -2**53 and 2**53. Use another unit (thousands, millions).")
         if self.null is not None and not self._holds(self.null):
@@ -164,9 +163,9 @@ def Timestamp(*, lower: date | None = None, upper: date | None = None) -> Declar
     return Declaration(kind=Kind.TIMESTAMP, lower=_day("lower", lower), upper=_day("upper", upper))
 
 
-def plain(value: Fraction) -> str:
-    """A bound, for people."""
-    return f"{float(value):g}"
+def plain(value: Fraction, kind: Kind | None = None) -> str:
+    """A bound, for people: that of a column of dates or moments as a day."""
+    return str(date.fromordinal(int(value))) if kind in (Kind.DATE, Kind.TIMESTAMP) else f"{float(value):g}"
 
 
 def listed_keys(facts: Declaration | Facts) -> tuple[Key, ...] | None:
