@@ -76,7 +76,8 @@ _ROOMS = (
     "statistics",
     "variants",
 )
-__all__ = ["__version__", *_ROOMS, *sorted(_HOMES)]  # noqa: PLE0604 - strings, all of them
+# `len` stands for COUNT in frames: a star import leaves Python's own alone.
+__all__ = ["__version__", *_ROOMS, *sorted(_HOMES.keys() - {"len"})]  # noqa: PLE0604 - strings, all of them
 
 
 def __getattr__(name: str) -> object:

@@ -71,3 +71,13 @@ class UnsafeReleaseError(DeniableError):
 
 class MissingExtraError(DeniableError, ImportError):
     """An optional package is not installed."""
+
+    @classmethod
+    def of(cls, extra: str, what: str) -> "MissingExtraError":
+        """The error for a feature that needs an extra of this library.
+
+        Args:
+            extra: as pyproject.toml names it.
+            what: the feature, and the package that it needs, as in "plot() needs matplotlib".
+        """
+        return cls(f"{what}. Install the extra {extra!r}, from a checkout of deniable: pip install '.[{extra}]'")

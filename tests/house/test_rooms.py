@@ -126,7 +126,6 @@ def test_public_names_are_these() -> None:
         "guess_csv",
         "import_csv",
         "learning",
-        "len",
         "limits",
         "lit",
         "local",

@@ -13,7 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import deniable as dn
-from deniable.errors import BudgetExceededError, CatalogError, InvalidParameterError, LedgerError, LedgerTamperedError
+from deniable.errors import (
+    BudgetExceededError,
+    CatalogError,
+    InvalidParameterError,
+    LedgerError,
+    LedgerTamperedError,
+    MissingExtraError,
+)
 from deniable.ledger import Ledger, Source, postgres, storage
 from tests.ledger.conftest import a_schema, entry, key, open_ledger
 from tests.postgres import PASSWORD, Server
@@ -409,7 +416,7 @@ def test_a_path_that_was_a_url_is_refused() -> None:
 
 def test_without_psycopg_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "psycopg", None)
-    with pytest.raises(LedgerError, match=r"deniable\[postgres\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[postgres\]'"):
         open_ledger("postgresql://host/db")
 
 

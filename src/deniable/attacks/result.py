@@ -254,5 +254,5 @@ def new_axes(ax: "Axes | None") -> "Axes":
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise MissingExtraError("plot() needs matplotlib. Install it: pip install 'deniable[plot]'") from error
+        raise MissingExtraError.of("plot", "plot() needs matplotlib") from error
     return plt.subplots(layout="constrained")[1]

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import unquote
 
-from deniable.errors import InvalidParameterError, LedgerError, LedgerTamperedError
+from deniable.errors import InvalidParameterError, LedgerError, LedgerTamperedError, MissingExtraError
 from deniable.ledger import storage
 from deniable.ledger.guards import FACTS, GUARDED, TABLES
 from deniable.ledger.storage import Kept, Storage
@@ -237,9 +237,7 @@ def _read(url: str) -> tuple[dict[str, Any], str]:
         from psycopg import Error
         from psycopg.conninfo import conninfo_to_dict
     except ImportError as error:
-        raise LedgerError(
-            "A ledger on PostgreSQL needs the package psycopg. Install it: pip install 'deniable[postgres]'."
-        ) from error
+        raise MissingExtraError.of("postgres", "A ledger on PostgreSQL needs psycopg") from error
     base, _, query = url.partition("?")
     options = [option for option in query.split("&") if option]
     schemas = [unquote(option.partition("=")[2]) for option in options if option.startswith("schema=")]

@@ -36,7 +36,7 @@ def draw(release: "Release", measure: str | None, *, level: float, ax: "Axes | N
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise MissingExtraError("plot() needs matplotlib. Install it: pip install 'deniable[plot]'") from error
+        raise MissingExtraError.of("plot", "plot() needs matplotlib") from error
 
     names = [part.name for part in release.measures]
     if not names or (measure is not None and measure not in names):

@@ -75,7 +75,7 @@ import deniable.learning.torch
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "MissingExtraError" in done.stderr
-    assert "pip install 'deniable[torch]'" in done.stderr
+    assert "pip install '.[torch]'" in done.stderr
 
 
 @pytest.mark.parametrize("method", WAYS)

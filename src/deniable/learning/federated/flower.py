@@ -23,7 +23,7 @@ try:
     from flwr.clientapp import ClientApp
     from flwr.serverapp import Grid
 except ImportError as error:
-    raise MissingExtraError("this needs Flower. Install it: pip install 'deniable[flower]'") from error
+    raise MissingExtraError.of("flower", "this needs Flower") from error
 
 __all__ = ["Nodes", "client_app"]
 

@@ -5,7 +5,7 @@ from deniable.errors import MissingExtraError
 try:
     import torch as _torch  # noqa: F401
 except ImportError as error:
-    raise MissingExtraError("this needs PyTorch. Install it: pip install 'deniable[torch]'") from error
+    raise MissingExtraError.of("torch", "this needs PyTorch") from error
 
 from deniable.learning.torch.adam import DPAdam
 from deniable.learning.torch.gradients import ClippedGradients

@@ -116,7 +116,7 @@ def axes_for(ax: "Axes | None") -> "Axes":
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise MissingExtraError("plot() needs matplotlib. Install it: pip install 'deniable[plot]'") from error
+        raise MissingExtraError.of("plot", "plot() needs matplotlib") from error
     if ax is None:
         _, ax = plt.subplots(layout="constrained")
     return ax

@@ -68,7 +68,7 @@ class PostgresRunner(Runner):
         try:
             import psycopg
         except ImportError:
-            raise MissingExtraError("PostgreSQL needs psycopg. Install it: pip install 'deniable[postgres]'") from None
+            raise MissingExtraError.of("postgres", "PostgreSQL needs psycopg") from None
         settings = {**SETTINGS, "statement_timeout": str(self._seconds * 1000)}
         options = " ".join(f"-c {name}={value}" for name, value in settings.items())
         try:
