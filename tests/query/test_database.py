@@ -106,6 +106,27 @@ def test_a_repeated_question_is_free_whatever_it_looks_like() -> None:
     assert db.ledger.spent().epsilon == 1
 
 
+@pytest.mark.parametrize(
+    ("asked", "limits", "beyond", "parts"),
+    [
+        ("COUNT(*)", {"rows": 2}, True, False),
+        ("COUNT(*), SUM(age), COUNT(DISTINCT person)", {"rows": 1}, True, False),
+        ("COUNT(*) FILTER (WHERE age > 30)", {"rows": 2}, True, True),
+        ("COUNT(*)", {"total_rows": 2}, True, True),
+        ("COUNT(DISTINCT person)", {"rows": 1}, False, False),
+    ],
+)
+def test_an_answer_says_that_further_rows_do_not_count_and_where_counts_are_fractions(
+    asked: str, limits: dict[str, int], beyond: bool, parts: bool
+) -> None:
+    db = dn.connect(frame(), name="t", unit="person", columns=COLUMNS, budget=dn.Budget(epsilon=9), **limits)  # type: ignore[arg-type]
+    notes = db.sql(f"SELECT {asked} FROM t", epsilon=1).notes
+    assert any(note.startswith("Rows beyond that do not count") for note in notes) == beyond
+    assert any("counts may be fractions" in note for note in notes) == parts
+    if "rows" in limits:
+        assert any(note.startswith("Rows beyond that") for note in db.median("age", epsilon=1).notes)
+
+
 def test_explain_touches_no_data_and_spends_nothing() -> None:
     db, engine = poisoned()
     said = str(db.explain("SELECT region, COUNT(*), AVG(age) FROM t GROUP BY region", epsilon=0.5))

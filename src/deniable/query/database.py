@@ -342,6 +342,6 @@ class Database(Workloads):
             notes=(
                 *searched,
                 *bounds,
-                *self._notes(grouped=bool(plan.query.question.keys), table=plan.query.question.table),
+                *self._notes(grouped=bool(plan.query.question.keys), question=plan.query.question),
             ),
         )

@@ -23,13 +23,16 @@ from deniable.query.engines.base import Progress
 from deniable.query.expression import Expression, Value
 from deniable.query.frames import Ask
 from deniable.query.options import stricter, without_options
-from deniable.query.plan import Name, PricedPlan, Query
+from deniable.query.plan import Name, PricedPlan, Query, Question
 from deniable.query.relation import Relation as Rows
 from deniable.query.relation import Scan
 from deniable.query.rules import cheapest, price
 from deniable.query.rules.target import Target, first_step, is_relative
 from deniable.query.sql import parse
 from deniable.query.statistics import Statistics
+
+BEYOND = "Rows beyond that do not count: counts and sums can be far below those of all rows."
+FRACTIONS = "The rows of one {noun} with more share the limit, each as a part of one, so counts may be fractions."
 
 
 class Planning(Statistics):
@@ -151,11 +154,20 @@ class Planning(Statistics):
             noisy = [part.release(value, bits=self._bits) for part, value in parts]
         return answer_text(noisy, question, name)
 
-    def _notes(self, *, grouped: bool, table: Table | None = None) -> tuple[str, ...]:
-        """What a reader of any answer must know: how rows were bounded, and how long the budget lasts."""
-        bounding = (table or self._table).bounding(grouped=grouped)
+    def _notes(self, *, grouped: bool, question: Question | None = None) -> tuple[str, ...]:
+        """What a reader of any answer must know: how rows were bounded, and how long the budget lasts.
+
+        question: in SQL, whose rows of one unit share the limit; a statistic draws among them.
+        """
+        table = self._table if question is None else question.table
+        bounding = table.bounding(grouped=grouped)
         notes = [] if bounding is None else [f"{bounding[0].upper()}{bounding[1:]}."]
         unit = self._table.unit
+        asked = () if question is None else question.aggregates
+        if bounding is not None and (question is None or any(each.function != "units" for each in asked)):
+            notes.append(BEYOND)
+        if question is not None and any(each.in_fractions(question) for each in asked):
+            notes.append(FRACTIONS.format(noun=unit.noun))
         if unit.period is not None:
             notes.append(f"Protected is {unit} and no more: over k values of {unit.period}, k times the cost adds up.")
         if not self.ledger.is_lasting:

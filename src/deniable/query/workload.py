@@ -93,7 +93,7 @@ class Workloads(Written):
         for plan, values, found in zip(plans, noisy, columns_of, strict=True):
             asked = (finest or plan).query.question
             notes: list[str] = [f"One of {len(plans)} questions that were paid together."]
-            notes += self._notes(grouped=bool(asked.keys), table=asked.table)
+            notes += self._notes(grouped=bool(asked.keys), question=asked)
             how: dict[str, Any] = {"left": self.ledger.left(), "safe": self._bits.safe, "stored": stored}
             if found is not None:
                 notes.append(NOTE)
@@ -332,6 +332,6 @@ def _measured(found: Sequence[Consistent], output: Output) -> Estimate:
         outside = max(0, int(tail - tail**0.5))
         lower = np.sort(np.where(undefined, -np.inf, could), axis=1)[:, outside]
         upper = np.sort(np.where(undefined, np.inf, could), axis=1)[:, _DRAWS - 1 - outside]
-        return Bounds(np.fmin(np.clip(lower, low, high), values), np.fmax(np.clip(upper, low, high), values))
+        return Bounds(np.clip(lower, low, high), np.clip(upper, low, high))
 
     return Estimate(name=output.name, estimates=values, ends=ends, post_processing="made consistent")

@@ -40,6 +40,10 @@ def test_units_are_counted(path: Path) -> None:
     # Unit 1 is in north and south; 4 is in south and north; 2 has one row in north, the other elsewhere.
     assert found["person: units in more than groups=1 groups of region"] == 2
     assert found["person: units with more than rows=1 rows in one group of region"] == 1
+    # Nine rows of five units are known, and one of each counts; in groups, one of the two that unit 3 has in one.
+    assert found["person: rows beyond rows=1, which do not count without GROUP BY"] == 4
+    assert found["person: groups of region beyond groups=1, whose rows do not count"] == 2
+    assert found["person: rows beyond rows=1 in one group of region, which do not count"] == 1
 
 
 def test_units_that_are_bounded_in_all_are_counted_in_all(path: Path) -> None:
@@ -49,10 +53,11 @@ def test_units_that_are_bounded_in_all_are_counted_in_all(path: Path) -> None:
     found = [
         finding
         for finding in Doctor(engine).examine(table)
-        if finding.subject == "person" and "more than" in finding.what
+        if finding.subject == "person" and ("more than" in finding.what or "beyond" in finding.what)
     ]
     assert [(finding.what, finding.count) for finding in found] == [
-        ("units with more than total_rows=2 rows; each row of theirs counts less", 1)
+        ("units with more than total_rows=2 rows; each row of theirs counts less", 1),
+        ("rows beyond total_rows=2, which do not count", 1),
     ]
 
 

@@ -52,6 +52,10 @@ class Aggregate(ABC):
         argument = json.dumps(None if self.argument is None else self.argument.to_json(), sort_keys=True)
         return argument, *self.place
 
+    def in_fractions(self, question: "Question") -> bool:
+        """Whether it is a count to which a row may add a part of one."""
+        return False
+
     @abstractmethod
     def bounded(self, question: "Question") -> "Bounded":
         """How far one unit moves it, from public facts alone."""

@@ -27,11 +27,13 @@ class Count(Aggregate):
 
     function: ClassVar[str] = "count"
 
-    def bounded(self, question: "Question") -> BoundedAggregate:
+    def in_fractions(self, question: "Question") -> bool:
         """COUNT(*) is whole, unless rows are bounded in all groups together."""
-        table = question.table
-        shared = question.unit is not None and (self.argument is not None or table.total_rows is not None)
-        lattice = SHARES if shared else WHOLE
+        total = question.table.total_rows
+        return question.unit is not None and (self.argument is not None or total is not None)
+
+    def bounded(self, question: "Question") -> BoundedAggregate:
+        lattice = SHARES if self.in_fractions(question) else WHOLE
         return BoundedAggregate(
             aggregate=self,
             lattice=lattice,

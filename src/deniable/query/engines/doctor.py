@@ -120,20 +120,28 @@ class Doctor:
         known = f"FROM {held.text} WHERE {unit} IS NOT NULL"
         per_unit = f"FROM (SELECT {unit} AS u, count(*) AS n {known} GROUP BY 1)"
         most = {"most rows of one unit": "coalesce(max(n), 0)"}
-        beyond = {} if "rows" in table.auto else {f"units with more than {limit}": f"n > {rows}"}
-        yield from self._ask(noun, per_unit, beyond, most)
+        beyond, lost = {}, {}
+        if "rows" not in table.auto:
+            beyond[f"units with more than {limit}"] = f"n > {rows}"
+            lost[
+                f"rows beyond {limit.split()[0]}, which do not count{'' if table.total_rows else ' without GROUP BY'}"
+            ] = _over("n", rows)
+        yield from self._ask(noun, per_unit, beyond, most, lost)
         for name, declared in table.columns.items():
             if declared.keys is None or declared.kind is None or table.total_rows is not None:
                 continue
             value = self._value(table.expressions.get(name) or Column(name, Facts(kind=declared.kind)))
             own = f"SELECT {unit} AS u, {value} AS k, count(*) AS n {known} AND {self._listed(value, declared)}"
-            per_unit = f"SELECT u, count(*) AS g, max(n) AS n FROM ({own} GROUP BY 1, 2) GROUP BY 1"
-            odd = {}
+            counts = f"count(*) AS g, max(n) AS n, {_over('n', rows)} AS o"
+            per_unit = f"SELECT u, {counts} FROM ({own} GROUP BY 1, 2) GROUP BY 1"
+            odd, lost = {}, {}
             if "groups" not in table.auto:
                 odd[f"units in more than groups={groups} groups of {name}; they keep {groups}"] = f"g > {groups}"
+                lost[f"groups of {name} beyond groups={groups}, whose rows do not count"] = _over("g", groups)
             if "rows" not in table.auto:
                 odd[f"units with more than rows={rows} rows in one group of {name}"] = f"n > {rows}"
-            yield from self._ask(noun, f"FROM ({per_unit})", odd)
+                lost[f"rows beyond rows={rows} in one group of {name}, which do not count"] = "coalesce(sum(o), 0)"
+            yield from self._ask(noun, f"FROM ({per_unit})", odd, lost=lost)
 
     def _limits(self, name: str, declared: Declaration, kind: Kind | None) -> Iterator[str]:
         """What questions cannot do with a column, or not as its reader may think."""
@@ -170,10 +178,21 @@ class Doctor:
         return self._held.expression(expression, nan_allowed=True)
 
     def _ask(
-        self, subject: str, source: str, odd: Mapping[str, str] = NOTHING, plain: Mapping[str, str] = NOTHING
+        self,
+        subject: str,
+        source: str,
+        odd: Mapping[str, str] = NOTHING,
+        plain: Mapping[str, str] = NOTHING,
+        lost: Mapping[str, str] = NOTHING,
     ) -> Iterator[Finding]:
-        """Numbers by what they say: of rows for which a condition holds, at best none, and any aggregates."""
-        counts = [*plain.values(), *(f"count(*) FILTER (WHERE {condition})" for condition in odd.values())]
+        """Numbers by what they say: of rows for which a condition holds, at best none, and any aggregates.
+
+        Args:
+            plain: aggregates that may have any value.
+            lost: aggregates that are 0 at best.
+        """
+        conditions = (f"count(*) FILTER (WHERE {condition})" for condition in odd.values())
+        counts = [*plain.values(), *conditions, *lost.values()]
         if not counts:
             return
         try:
@@ -181,7 +200,7 @@ class Doctor:
         except Exception as error:
             yield Finding(subject, f"the engine stopped: {error}", None)
             return
-        for what, count in zip([*plain, *odd], row, strict=True):
+        for what, count in zip([*plain, *odd, *lost], row, strict=True):
             yield Finding(subject, what, int(count), None if what in plain else 0)
 
     def _stray(self, value: str, declared: Declaration) -> str:
@@ -194,3 +213,8 @@ class Doctor:
         known = [self._generator.constant(key) for key in keys if key is not None]
         listed = f"coalesce({value} IN ({', '.join(known)}), FALSE)"
         return f"({listed} OR {value} IS NULL)" if None in keys else listed
+
+
+def _over(count: str, limit: int) -> str:
+    """The sum of what counts have above a limit."""
+    return f"coalesce(sum(CASE WHEN {count} > {limit} THEN {count} - {limit} ELSE 0 END), 0)"
