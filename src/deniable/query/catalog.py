@@ -20,6 +20,16 @@ from deniable.query.operators import call
 
 UNIT, KEY = "(unit)", "(key)"  # columns that are made to carry the unit; no name that a declared column may have
 LARGEST_ROWS = 2**20
+DATED = (Kind.DATE, Kind.TIMESTAMP)
+_PLAIN = frozenset({Kind.INTEGER, Kind.REAL, Kind.TEXT, Kind.BOOLEAN})
+READABLE: Mapping[Kind | None, frozenset[Kind]] = {  # as what some value of a column of each kind can be read
+    **dict.fromkeys((Kind.INTEGER, Kind.REAL, Kind.BOOLEAN), _PLAIN),
+    Kind.TEXT: _PLAIN | {*DATED},
+    **dict.fromkeys(DATED, frozenset({*DATED, Kind.TEXT})),
+    None: frozenset({Kind.TEXT}),  # lists, structures, bytes, times of day, durations and the like
+}
+_DECLARED: dict[Kind | None, str] = {None: "Text()"}
+_DECLARED |= {kind: "Number(...)" if kind.is_number else f"{kind.value.capitalize()}()" for kind in Kind}
 
 
 def each_row(noun: str = "row") -> PrivacyUnit:
@@ -77,14 +87,7 @@ class Table:
         for name, declared in self.columns.items():
             if name not in self.schema:
                 continue
-            stored = self.schema[name]
-            plain = declared.lower is not None and declared.kind is None
-            if plain and stored is not None and not stored.is_number:
-                raise CatalogError(
-                    f"columns declares {name!r} as a Number, and in {self.name} it is a column of kind {stored.value}. "
-                    "If its values are numbers, write dn.Number(..., integer=True), or integer=False for decimals; "
-                    f"else declare dn.{stored.value.capitalize()}()."
-                )
+            self._check_readable(name, declared)
         self._keys_by_form  # noqa: B018 - every declared name is a column or an expression
         self._check_unit()
         limits = [("rows", self.rows, LARGEST_ROWS), ("groups", self.groups, LARGEST_KEYS)]
@@ -99,6 +102,26 @@ class Table:
             told = ' or "auto"' if word != "total_rows" else ""
             if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
                 raise CatalogError(f"{word} must be a whole number from 1 to {most}{told}, got {value!r}.")
+
+    def _check_readable(self, name: str, declared: Declaration) -> None:
+        """Refuse what no value of a column's type, which is public, can be read as: all answers would be of nothing."""
+        stored = self.schema[name]
+        plain = declared.kind is None and (declared.lower is not None or declared.null is not None or declared.auto)
+        kind = Kind.REAL if plain else declared.kind
+        if kind is not None and kind not in READABLE[stored]:
+            number = "Number" if kind.is_number else kind.value.capitalize()
+            own = "of a type that is read as text alone" if stored is None else f"of kind {stored.value}"
+            parts = ", and ask for numbers of it, such as YEAR" if number == "Number" and stored in DATED else ""
+            raise CatalogError(
+                f"columns declares {name!r} as a {number}, and in {self.name} it is a column {own}, no value of which "
+                f"is one. Declare dn.{_DECLARED[stored]}{parts}."
+            )
+        if plain and stored in (Kind.TEXT, Kind.BOOLEAN):
+            raise CatalogError(
+                f"columns declares {name!r} as a Number, and in {self.name} it is a column of kind {stored.value}. If "
+                "its values are numbers, write dn.Number(..., integer=True), or integer=False for decimals; else "
+                f"declare dn.{_DECLARED[stored]}."
+            )
 
     def _check_unit(self) -> None:
         column = self.unit.column

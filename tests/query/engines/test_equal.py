@@ -9,7 +9,7 @@ import duckdb
 import deniable as dn
 from deniable.errors import UnsupportedQueryError
 from deniable.query.engines.dialect import Dialect, Translator
-from deniable.query.engines.duckdb.engine import _base_type
+from deniable.query.engines.duckdb.engine import base_type
 from deniable.query.engines.duckdb.expression import DUCKDB
 from deniable.query.engines.postgres.expression import Postgres
 from deniable.query.expression import Column, Expression, Facts, Kind, literal
@@ -79,7 +79,7 @@ def test_equal_keys_of_duckdb_have_one_value() -> None:
             connection.execute(f"CREATE TABLE t{number} (n INT, k {kind}); INSERT INTO t{number} FROM {rows}")
             ((_, base, *_),) = connection.execute(f"DESCRIBE SELECT k FROM t{number}").fetchall()
             merged = assert_one_value(
-                DUCKDB, _base_type(base), f"t{number}", lambda statement: connection.execute(statement).fetchall()
+                DUCKDB, base_type(base), f"t{number}", lambda statement: connection.execute(statement).fetchall()
             )
             assert merged or not kind.startswith(("DOUBLE", "FLOAT", "DECIMAL", "TIME", "UUID"))
 

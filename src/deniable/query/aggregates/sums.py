@@ -120,10 +120,11 @@ def summand(name: str, node: exp.Expr, where: Expression | None, scope: "ResultS
     """
     value = translate(node, scope.rows)
     if not value.facts.kind.is_number:
-        raise UnsupportedQueryError(
-            f"{name} takes numbers, got a value of kind {value.facts.kind.value}. Declare the column as a number "
-            "(dn.Number(lower=..., upper=..., integer=True)), or CAST it."
-        )
+        cure = {
+            Kind.TEXT: "Declare the column as a number (dn.Number(lower=..., upper=..., integer=True)), or CAST it",
+            Kind.BOOLEAN: "Count where it holds: COUNTIF(...)",
+        }.get(value.facts.kind, "Take a number of it, such as YEAR(...), or count: COUNTIF(... < DATE '2000-01-01')")
+        raise UnsupportedQueryError(f"{name} takes numbers, got a value of kind {value.facts.kind.value}. {cure}.")
     if not value.facts.bounded:
         columns = [one for one in node.find_all(exp.Column) if not translate(one, scope.rows).facts.bounded]
         said = node.name if isinstance(node, exp.Column) else "..."

@@ -235,6 +235,8 @@ class Translator:
             case Literal(value=value):
                 return self.dialect.constant(value)
             case Column(name=name):
+                if self.types[name].upper() == "UUID" and node.facts.kind is not Kind.TEXT:
+                    raise UnsupportedQueryError(f"the column {name!r} holds UUIDs, which are text. Declare dn.Text().")
                 column = self.dialect.column(name, self.types[name], node.facts.kind)
                 if node.facts.kind is Kind.TEXT and node.facts.length is None:
                     column = self.dialect.limited(column)

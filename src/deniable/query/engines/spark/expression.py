@@ -75,7 +75,6 @@ class Spark(Dialect):
         "round": rounded("CAST($1 AS DOUBLE)", TEN, "rint"),
         **{f"{name} real": f"{name}({INSIDE})" for name in ("floor", "ceil")},
         "sqrt": "sqrt($1)",
-        "in real": "((($1) + 0D) IN ($+))",  # a set of constants tells -0.0 from 0.0
         "like": f"(($1) LIKE replace($2, '{MARK}', '{MARK}{MARK}') ESCAPE '{MARK}')",
         "trim": f"trim(BOTH '{BLANKS}' FROM $1)",
         **{
