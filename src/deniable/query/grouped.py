@@ -6,7 +6,7 @@ order of rows, to the last bit: whole numbers are added up as such, others on a 
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil, floor, prod
 
 from sqlglot import exp
 
@@ -15,6 +15,7 @@ from deniable.noise.lattice import Lattice
 from deniable.query.allowlist import checked, spoken
 from deniable.query.catalog import BOUNDS, UNIT, Table, declaring
 from deniable.query.clauses import ResultScope
+from deniable.query.dependency import NOTHING, Names, told
 from deniable.query.expression import Column, Expression, Facts, Kind, columns_of, literal, text_of
 from deniable.query.relation import WHOLE, Relation
 from deniable.query.scope import RowScope
@@ -119,6 +120,22 @@ class Grouped(Relation):
         if not isinstance(expression, Column) or not expression.name.startswith("key "):
             return None
         return self.source, self.keys[int(expression.name.split()[1])]
+
+    def multiplicity(self, fixed: Names = NOTHING) -> int | None:
+        """The product of how many values keys have that are not fixed; or what the rows below are bounded by."""
+        here = self.fixed_below(fixed, self.source)
+        found, below = [], self.source.multiplicity(here)
+        for place, key in enumerate(self.keys):
+            if f"key {place}" in fixed or self.source.fixes(here, key):
+                continue
+            found.append(self.source.values(key))
+            here |= told([key])
+        counts = [len(values) for values in found if values is not None]
+        known = [prod(counts)] if len(counts) == len(found) else []
+        return min([*known, *([] if below is None else [below])], default=None)
+
+    def fixed_below(self, fixed: Names, source: Relation) -> Names:
+        return told(key for place, key in enumerate(self.keys) if f"key {place}" in fixed)
 
     def to_json(self) -> object:
         return {

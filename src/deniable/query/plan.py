@@ -15,6 +15,7 @@ from deniable.mechanisms.price import Price
 from deniable.privacy import PrivacyLoss, compose
 from deniable.query.aggregates.aggregate import Aggregate, Priced
 from deniable.query.catalog import Table
+from deniable.query.dependency import told
 from deniable.query.expression import Expression, Key, Kind
 from deniable.query.keys import KeySearch
 from deniable.query.relation import Filter, Relation
@@ -55,11 +56,20 @@ class Question:
     found: Sequence[tuple[Key, ...]] | None = None
     joint: tuple[Axis, ...] = ()
 
-    @property
+    @cached_property
     def table(self) -> Table:
-        """The table whose promise holds: unit, rows, groups. Where a unit has one row, that lies in one group."""
+        """The table whose promise holds: unit, rows, groups. They are never more than a unit can have here."""
         table = self.source.table
-        return replace(table, rows=1, groups=1, total_rows=None, assumed=(), auto=()) if self.source.single else table
+        if self.unit is None:
+            return table
+        whole, alike = self.source.multiplicity(), self.source.multiplicity(told(self.keys))
+        if whole == 1:
+            return replace(table, rows=1, groups=1, total_rows=None, assumed=(), auto=())
+        if table.total_rows is not None:
+            return replace(table, total_rows=min(table.total_rows, whole or table.total_rows))
+        left = [tuple(each for each in words if alike != 1 or each != "rows") for words in (table.assumed, table.auto)]
+        rows, groups = min(table.rows, alike or table.rows), min(table.groups, whole or table.groups)
+        return replace(table, rows=rows, groups=groups, assumed=left[0], auto=left[1])
 
     @property
     def unit(self) -> str | None:
@@ -115,14 +125,18 @@ class Question:
         return prod(MANY if axis.values is None else len(axis.values) for axis in self.axes)
 
     def to_json(self) -> dict[str, object]:
+        """The question as plain data, with what is promised of a unit: what it can have at most follows from these."""
+        table = self.source.table
+        if self.source.single:
+            table = replace(table, rows=1, groups=1, total_rows=None, assumed=(), auto=())
         joint = [[axis.places, [[*map(plain_key, row)] for row in axis.values or ()]] for axis in self.joint]
         return {
             **({"joint": joint} if joint else {}),
             "table": self.rows.to_json(),
-            "unit": [self.unit, self.table.unit.ids],
-            "rows": self.table.rows,
-            "groups": self.table.groups,
-            "total rows": self.table.total_rows,
+            "unit": [self.unit, table.unit.ids],
+            "rows": table.rows,
+            "groups": table.groups,
+            "total rows": table.total_rows,
             "where": None if self.where is None else self.where.to_json(),
             "keys": [key.to_json() for key in self.keys],
             "key values": [[plain_key(value) for value in values] for values in self.key_values],

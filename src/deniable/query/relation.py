@@ -14,12 +14,15 @@ from dataclasses import dataclass, field, replace
 from deniable.errors import UnsupportedQueryError
 from deniable.query.catalog import UNIT, Table, did_you_mean
 from deniable.query.declarations import Row
+from deniable.query.dependency import MAX_SIZE, NOTHING, Names, constants, told, values_of
 from deniable.query.expression import (
+    Call,
     Column,
     Expression,
     Facts,
     Key,
     Kind,
+    Value,
     columns_of,
     substituted,
     text_of,
@@ -67,8 +70,38 @@ class Relation(ABC):
 
     @property
     def single(self) -> bool:
-        """Whether a unit has at most one row, whatever its table promises."""
+        """Whether rows are grouped by the unit alone: what names of questions in ledgers say of `multiplicity`."""
         return False
+
+    def multiplicity(self, fixed: Names = NOTHING) -> int | None:
+        """The most rows of one unit that agree on the columns `fixed`; None if no number is known.
+
+        Of a public relation, the most of all rows. Proof: docs/theory/query/multiplicity.md.
+        """
+        return None
+
+    def fixes(self, fixed: Names, expression: Expression) -> bool:
+        """Whether rows of one unit that agree on the columns `fixed` agree on an expression too."""
+        if not isinstance(expression, Column):
+            arguments = expression.arguments if isinstance(expression, Call) else ()
+            return expression.size <= MAX_SIZE and all(self.fixes(fixed, each) for each in arguments)
+        if expression.name in fixed or self.part(expression) is not None:
+            return True
+        found = self.below(expression)
+        return found is not None and found[0].fixes(self.fixed_below(fixed, found[0]), found[1])
+
+    def fixed_below(self, fixed: Names, source: "Relation") -> Names:
+        """Columns of `source` on which rows agree that agree on the columns `fixed` of this relation."""
+        return NOTHING
+
+    def values(self, expression: Expression) -> frozenset[Value] | None:
+        """All values that an expression can have, NULL too, whatever rows hold; None if they are not few."""
+
+        def of_column(column: Column) -> frozenset[Value] | None:
+            found = self.below(column)
+            return None if found is None else found[0].values(found[1])
+
+        return values_of(expression, of_column)
 
     def below(self, expression: Expression) -> "tuple[Relation, Expression] | None":
         """The relation further down, and the expression over it, that gives the value of one over the columns."""
@@ -174,12 +207,19 @@ class RowByRow(Relation):
     def single(self) -> bool:
         return self.source.single
 
+    def multiplicity(self, fixed: Names = NOTHING) -> int | None:
+        return self.source.multiplicity(self.fixed_below(fixed, self.source))
+
 
 @dataclass(frozen=True)
 class Filter(RowByRow):
     """The rows for which a condition holds."""
 
     condition: Expression
+
+    def fixed_below(self, fixed: Names, source: Relation) -> Names:
+        """Beside the columns themselves, those that the condition says the one value of."""
+        return fixed | constants(self.condition)
 
     def below(self, expression: Expression) -> tuple[Relation, Expression]:
         return self.source, expression
@@ -221,6 +261,9 @@ class Renamed(RowByRow):
             return None
         return self.source, renamed(expression, lambda column: column.removeprefix(self.prefix))
 
+    def fixed_below(self, fixed: Names, source: Relation) -> Names:
+        return frozenset(name.removeprefix(self.prefix) for name in fixed)
+
     def to_json(self) -> object:
         return {"as": self.prefix, "of": self.source.to_json()}
 
@@ -251,6 +294,9 @@ class Project(RowByRow):
         found = self.columns.get(expression.name) if isinstance(expression, Column) else None
         return None if found is None else (self.source, found)
 
+    def fixed_below(self, fixed: Names, source: Relation) -> Names:
+        return told(self.columns[name] for name in fixed if name in self.columns)
+
     def to_json(self) -> object:
         columns = {name: expression.to_json() for name, expression in self.columns.items()}
         return {"project": self.source.to_json(), "columns": columns}
@@ -263,6 +309,9 @@ class Join(Relation):
     A private relation may meet public ones, and another private one where both are matched by their unit: then every
     pair is of one unit's rows and of public ones, whatever else is compared. Where every row is a unit, a public
     relation may only be met by what is `unique` in it, so that there is at most one pair.
+
+    Args:
+        unique: whether no two rows of the public side agree on its columns in `on`.
     """
 
     left: Relation
@@ -332,6 +381,40 @@ class Join(Relation):
         """Where both sides are private, an inner join makes their units equal."""
         found = self.below(expression)
         return super().part(expression) if found is None or found[0] is self.left or not self.outer else None
+
+    def multiplicity(self, fixed: Names = NOTHING) -> int | None:
+        """Rows of one side, times the partners that each has; of the left side, where rows without any are kept."""
+        found = []
+        for first, second, place in ((self.left, self.right, 1), (self.right, self.left, 0)):
+            rows = first.multiplicity(self.fixed_below(fixed, first))
+            compared = told(pair[place] for pair in self.on)
+            partners = second.multiplicity(self.fixed_below(fixed, second) | compared)
+            partners = 1 if self.unique and not second.private else partners
+            if rows is not None and partners is not None and not (self.outer and place == 0):
+                found.append(rows * partners)
+        return min(found, default=None)
+
+    def fixes(self, fixed: Names, expression: Expression) -> bool:
+        """Whether it does; nothing follows on the right side of a LEFT JOIN, where NULL stands for many rows."""
+        if self.outer and isinstance(expression, Column) and expression.name in self.right.names:
+            return expression.name in fixed
+        return super().fixes(fixed, expression)
+
+    def fixed_below(self, fixed: Names, source: Relation) -> Names:
+        """The columns of one side; in an inner join, what equals one that is fixed is fixed too."""
+        sides = {id(side): fixed & {*side.names} for side in (self.left, self.right)}
+        pairs = [] if self.outer else [((self.left, a), (self.right, b)) for a, b in self.on]
+        for _ in pairs:
+            for (one, a), (other, b) in (*pairs, *(pair[::-1] for pair in pairs)):
+                if one.fixes(sides[id(one)], a):
+                    sides[id(other)] |= told([b])
+        return sides[id(source)]
+
+    def values(self, expression: Expression) -> frozenset[Value] | None:
+        """A missing partner is NULL."""
+        values = super().values(expression)
+        missing = self.outer and isinstance(expression, Column) and expression.name in self.right.names
+        return values if values is None or not missing else values | {None}
 
     def to_json(self) -> object:
         pairs = [[one.to_json(), other.to_json()] for one, other in self.on]

@@ -74,9 +74,14 @@ class Known:
 
     def joined(self, left: Relation, right: Relation, pairs: Pairs, *, outer: bool) -> Join:
         """Two relations that meet where pairs of columns agree."""
-        unique = left.private and left.unit is None and self.is_unique(right, [other for _, other in pairs])
-        unique = unique or (right.private and right.unit is None and self.is_unique(left, [one for one, _ in pairs]))
+        unique = _few(left) and self.is_unique(right, [other for _, other in pairs])
+        unique = unique or (_few(right) and self.is_unique(left, [one for one, _ in pairs]))
         return Join(left, right, along_paths(left, right, pairs), outer=outer, unique=unique)
+
+
+def _few(relation: Relation) -> bool:
+    """Whether it matters how many partners a private row has: it is the only one of its unit that has its values."""
+    return relation.private and (relation.unit is None or relation.multiplicity(frozenset(relation.names)) is not None)
 
 
 def read_from(select: exp.Select, tables: Known) -> RowScope:
@@ -139,7 +144,8 @@ def _derived(select: exp.Expr, known: Known) -> Relation:
     relation, where = scope.relation, select.args.get("where")
     if where is not None:
         relation = Filter(relation, condition(checked(where).this, scope, "WHERE"))
-    if not any(select.args.get(word) for word in ("group", "having")) and not select.find(exp.AggFunc):
+    totals = any(node.find(exp.AggFunc) for node in select.expressions)
+    if not totals and not any(select.args.get(word) for word in ("group", "having")):
         _check_unordered(select)
         columns = _columns(select, scope, scope.items)
         if select.args.get("distinct") is None:

@@ -1,10 +1,12 @@
 """UNION ALL: the rows of several relations, each of the same unit as before."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from deniable.errors import UnsupportedQueryError
 from deniable.query.catalog import UNIT, Table
-from deniable.query.expression import Column, Expression, Facts, Kind
+from deniable.query.dependency import NOTHING, Names, told
+from deniable.query.expression import Column, Expression, Facts, Kind, Value
 from deniable.query.relation import Relation, named
 
 
@@ -72,6 +74,23 @@ class Union(Relation):
         parts = {source.part(column) for source, column in pairs}
         return parts.pop() if len(parts) == 1 else None
 
+    def multiplicity(self, fixed: Names = NOTHING) -> int | None:
+        """The sum over the sources, where a fixed column cannot tell them apart."""
+        places = [place for place, name in enumerate(self.names) if name in fixed]
+        columns = [[source.names[place] for place in places] for source in self.sources]
+        pairs = [*zip(self.sources, columns, strict=True)]
+        rows = [source.multiplicity(told(map(source.column, names))) for source, names in pairs]
+        values = [[source.values(source.column(name)) for name in names] for source, names in pairs]
+        together = ([n for n, other in zip(rows, values, strict=True) if _meet(own, other)] for own in values)
+        return None if None in rows else max(sum(n or 0 for n in counts) for counts in together)
+
+    def values(self, expression: Expression) -> frozenset[Value] | None:
+        if not isinstance(expression, Column) or expression.name not in self.names:
+            return super().values(expression)
+        pairs = zip(self.sources, self._below(expression.name), strict=True)
+        found = [source.values(column) for source, column in pairs]
+        return None if None in found else frozenset(value for each in found for value in each or ())
+
     def _below(self, name: str) -> list[Expression]:
         """What a column is in each source."""
         place = self.names.index(name)
@@ -79,3 +98,8 @@ class Union(Relation):
 
     def to_json(self) -> object:
         return {"union": [[source.to_json(), list(source.names)] for source in self.sources]}
+
+
+def _meet(one: Sequence[frozenset[Value] | None], other: Sequence[frozenset[Value] | None]) -> bool:
+    """Whether rows with such values can agree in all of them."""
+    return not any(a is not None and b is not None and a.isdisjoint(b) for a, b in zip(one, other, strict=True))

@@ -1,0 +1,88 @@
+"""Which columns follow from which expressions, and which values an expression has, whatever the rows hold."""
+
+from collections.abc import Callable, Iterable
+
+from deniable.query.declarations import listed_keys
+from deniable.query.expression import Call, Column, Expression, Facts, Kind, Literal, Value, operands
+from deniable.query.operators import call
+
+Names = frozenset[str]
+NOTHING: Names = frozenset()
+MAX_SIZE = 200  # parts of an expression whose values or dependencies are derived
+IDENTICAL = frozenset({Kind.INTEGER, Kind.TEXT, Kind.DATE, Kind.BOOLEAN})  # equal values are the same; 0.0 = -0.0
+INJECTIVE = {
+    "not": {Kind.BOOLEAN},
+    "to_text": IDENTICAL,
+    "to_integer": {Kind.INTEGER, Kind.BOOLEAN},
+    "to_date": {Kind.DATE},
+    "to_timestamp": {Kind.DATE},
+}
+
+
+def told(expressions: Iterable[Expression]) -> Names:
+    """The columns whose values follow from those of expressions: columns themselves, or read as another type."""
+    return frozenset(name for each in expressions if (name := _told(each)) is not None)
+
+
+def _told(expression: Expression) -> str | None:
+    match expression:
+        case Column(name=name, facts=facts):
+            return name if facts.kind in IDENTICAL else None
+        case Call(operator=operator, arguments=(one,)) if one.facts.kind in INJECTIVE.get(operator, ()):
+            return _told(one)
+    return None
+
+
+def constants(condition: Expression) -> Names:
+    """The columns that have one value in all rows for which a condition holds."""
+    return told(filter(None, map(_constant, operands(condition, "and"))))
+
+
+def _constant(condition: Expression) -> Expression | None:
+    """The expression that has one value in all rows for which a condition holds."""
+    match condition:
+        case Column():
+            return condition
+        case Call(operator="not" | "is_null", arguments=(Column() as column,)):
+            return column
+        case Call(operator="eq", arguments=(one, Literal(value=value))) if value is not None:
+            return one
+        case Call(operator="eq", arguments=(Literal(value=value), one)) if value is not None:
+            return one
+    return None
+
+
+def values_of(
+    expression: Expression, of_column: Callable[[Column], frozenset[Value] | None]
+) -> frozenset[Value] | None:
+    """All values of an expression, NULL too, that follow from how it is computed; None if they are not few.
+
+    Args:
+        of_column: what is known of a column beside its kind.
+    """
+    if expression.size > MAX_SIZE:
+        return None
+    match expression:
+        case Literal(value=value):
+            return frozenset({value})
+        case Column() if (known := of_column(expression)) is not None:
+            return known
+        case Call(operator="is_null"):
+            return frozenset({False, True})
+        case Call(operator="case", arguments=arguments):
+            parts = [values_of(each, of_column) for each in (*arguments[1::2], arguments[-1])]
+            return None if None in parts else frozenset(value for part in parts for value in part or ())
+    facts = _bare(expression).facts
+    keys = listed_keys(facts)
+    return None if keys is None else frozenset({*keys, None} if facts.nullable else keys)
+
+
+def _bare(expression: Expression) -> Expression:
+    """An expression with the facts that hold whatever its columns hold, declared or not."""
+    match expression:
+        case Column(name=name, facts=facts):
+            return Column(name, Facts(kind=facts.kind))
+        case Literal():
+            return expression
+        case Call(operator=operator, arguments=arguments):
+            return call(operator, *map(_bare, arguments))
