@@ -2,18 +2,19 @@
 
 import hashlib
 import json
+import math
 from typing import Any, ClassVar
 
 import numpy as np
 
-from deniable.errors import BudgetExceededError, InvalidParameterError
+from deniable.errors import BudgetExceededError, InvalidParameterError, UnprovedError
 from deniable.ledger import Entry, Ledger, Record
 from deniable.local.codes import Bytes
 from deniable.local.deployed.memo import Memoised
 from deniable.local.protocol import PureProtocol
 from deniable.local.wire import pack
 from deniable.noise.bits import SECURE, Bits
-from deniable.numbers.rationals import positive_integer, read_json, shown, whole_number
+from deniable.numbers.rationals import positive_integer, read_json, shown, whole_number, yes_or_no
 from deniable.privacy import PrivacyLoss, PrivacyUnit, Replace
 from deniable.privacy.call import InWords, check_kind
 from deniable.rows import silence
@@ -22,8 +23,9 @@ from deniable.rows import silence
 class Client(metaclass=InWords):
     """One device: its permanent answers, how often it donated today, and what all donations have cost.
 
-    A memoised protocol pays for a value once, and reports of it cost nothing afterwards; any other protocol pays for
-    every donation. Every donation counts for its day, paid or not, so that a refusal tells nothing about a value.
+    A memoised protocol is charged for a value once, and reports of it cost nothing afterwards, as long as the value
+    stays; any other protocol is charged for every donation. Every donation counts for its day, charged or not, so that
+    a refusal tells nothing about a value.
 
     Args:
         protocol: of all reports.
@@ -31,8 +33,11 @@ class Client(metaclass=InWords):
         ledger: keeps payments and messages on disk, where several processes donate for one client or one may be killed;
             opened with Replace, `Client.unit` and a budget for all days. Memoised protocols keep `state()` instead.
 
-    Guarantee: T days cost at most T * donations * epsilon, linearly, as values may change; with a memoised protocol
-        D * epsilon between histories of D values that change at the same times.
+    Guarantee: T days cost at most T * donations * epsilon, linearly, whatever the values are. With a memoised protocol
+        all days together cost epsilon between two values that stay, and a change is not protected: no epsilon holds
+        for it, so that `epsilon` is infinite from the second answer on. `Memoised.epsilon_between` says what holds for
+        two given histories; k clients, one after the other, each with a value that stays, cost k * epsilon.
+        Proof: docs/theory/local/memory.md.
     Source: Tang, Korolova, Bai, Wang, Wang (2017), arXiv:1709.02753.
 
     >>> from deniable.local import Client, Rappor
@@ -130,17 +135,38 @@ class Client(metaclass=InWords):
 
     @property
     def paid(self) -> int:
-        """How many permanent answers or reports were paid; secret with a memoised protocol, since it counts values."""
+        """How many answers or reports were charged; secret with a memoised protocol, since it counts values."""
         return self._paid if self._ledger is None else len(self._days(self._ledger.entries()))
 
     @property
     def epsilon(self) -> Any:
-        """What all donations so far have cost; as secret as `paid`."""
+        """Return what all donations so far have cost; as secret as `paid`.
+
+        With a memoised protocol it is that of a value that stays, against others that stay; infinite once it changed.
+        """
+        if isinstance(self.protocol, Memoised) and self.paid > 1:
+            return math.inf
         return self.paid * self.protocol.epsilon
 
-    def loss_of(self, days: int) -> PrivacyLoss:
-        """The most that donations of these many days cost, from public facts: it grows linearly."""
-        return self.protocol.privacy_loss * (self.donations * positive_integer("days", days))
+    def loss_of(self, days: int, *, constant: bool = False) -> PrivacyLoss:
+        """Return a bound on the loss of all donations of `days` days, from public facts.
+
+        Args:
+            days: at least 1.
+            constant: whether the value is known to be one and the same in all donations. Memoised protocols protect
+                nothing else, and have the loss of one value then.
+
+        Raises: UnprovedError for several reports of a memoised protocol about values that may change.
+        """
+        reports, stays = self.donations * positive_integer("days", days), yes_or_no("constant", constant)
+        if not isinstance(self.protocol, Memoised):
+            return self.protocol.privacy_loss * reports
+        if reports > 1 and not stays:
+            raise UnprovedError(
+                f"permanent answers show when a value changes, so no epsilon holds for {reports} reports of values "
+                "that may. Say constant=True for a value that stays, or take a new client at public times."
+            )
+        return self.protocol.privacy_loss
 
     def state(self) -> str:
         """The state as JSON, to be kept before a message is sent: secret, since answers tell more than reports."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from deniable.local.codes import Bytes, of_bytes, to_bytes
 from deniable.local.deployed.memo import Memoised
-from deniable.local.deployed.sketches import Grouped, normal_counts
+from deniable.local.deployed.sketches import GROUP, Grouped, normal_counts
 from deniable.local.frequencies import UnaryEncoding
 from deniable.local.means import MeanProtocol
 from deniable.local.protocol import Floats, Integers
@@ -29,12 +29,14 @@ class OneBitMean(Memoised, MeanProtocol):
     A client has one number: for a vector take one client and its epsilon for each coordinate, or `MeanProtocol`.
 
     A client draws an offset below one step once, and a number goes to the upper point where number + offset reaches it:
-    without bias, and alike every day, so that small changes cost nothing and show nothing.
+    without bias, and alike every day. So a change is seen only if it crosses a point where the client's rounding turns;
+    one that does is not protected: see `epsilon_between`.
 
     Args:
         steps: of the grid from lower to upper, which bound every number as in `MeanProtocol`.
 
-    Guarantee: P(1) = 1 / (odds + 1) + (x - lower) / (upper - lower) (odds - 1) / (odds + 1) for the grid point x.
+    Guarantee: P(1) = 1 / (odds + 1) + (x - lower) / (upper - lower) (odds - 1) / (odds + 1) for the grid point x:
+        epsilon for all reports of a number that stays.
     Source: Ding, Kulkarni, Yekhanin (2017), arXiv:1712.01524.
 
     >>> from deniable.local import OneBitMean
@@ -59,6 +61,10 @@ class OneBitMean(Memoised, MeanProtocol):
         inside = np.clip(np.nan_to_num((numbers(values) - low) / (high - low), nan=0.0), 0, 1)
         return np.asarray(np.rint(inside * self.steps * _PARTS), dtype=np.int64)
 
+    def _states(self, places: Integers) -> Bytes:
+        turns = -places % _PARTS  # the offsets at which a place goes to the next point
+        return to_bytes(np.unique(np.append(turns, 0)), 4)
+
     def keys(self, places: Integers, settled: Bytes) -> Integers:
         return np.asarray((places + of_bytes(settled)) // _PARTS)
 
@@ -80,7 +86,8 @@ class BitFlip(Grouped, Memoised):
         chosen: buckets of a client, from 1 to all of them.
 
     Guarantee: a bit is 1 with probability r / (r + 1) for the own bucket and 1 / (r + 1) for others, r at most
-        e^(epsilon/2); one more bit stands for all buckets that were not drawn, and they share an answer.
+        e^(epsilon/2); one more bit stands for all buckets that were not drawn, and they share an answer. So epsilon
+        holds for all reports of a bucket that stays, and none for changes: see `epsilon_between`.
     Source: Ding, Kulkarni, Yekhanin (2017), arXiv:1712.01524.
 
     >>> from deniable.local import BitFlip
@@ -113,6 +120,9 @@ class BitFlip(Grouped, Memoised):
 
     def _places(self, values: Container) -> Integers:
         return self.buckets._places(values)
+
+    def _states(self, places: Integers) -> Bytes:
+        return to_bytes(np.arange(self.groups), GROUP)
 
     def keys(self, places: Integers, settled: Bytes) -> Integers:
         return np.asarray(np.minimum((places - of_bytes(settled)) % self.groups, self.chosen))
