@@ -67,7 +67,7 @@ def test_no_row_moves_the_integers_farther_than_stated(correlation: Correlation,
                 change = np.concatenate([part.ravel() for part in mixed(correlation, moved, uses)]) - still
                 worst = max(worst, float(np.linalg.norm(change)))
     assert worst <= correlation.reach(uses)
-    assert worst >= correlation.reach(uses) * (0.6 if isinstance(correlation, Tree) else 0.99)
+    assert worst >= correlation.reach(uses) * 0.99
 
 
 def test_a_reach_without_the_charge_for_rounding_is_exceeded() -> None:

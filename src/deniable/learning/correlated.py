@@ -24,6 +24,7 @@ from deniable.noise.bits import Bits
 from deniable.numbers.rationals import root_above, shown, whole_number
 from deniable.privacy import GaussianDPLoss, PrivacyLoss, Relation
 from deniable.privacy.around.training.correlated import ToeplitzStrategy
+from deniable.privacy.sensitivity.tree import squared_tree_sensitivity
 from deniable.privacy.sensitivity.vectors import of_ball_sum
 from deniable.rows import Floats
 
@@ -272,7 +273,7 @@ class Buffered(Correlation):
 class Tree(Correlation):
     """Noisy sums of 1, 2, 4, ... consecutive steps; every sum of the first steps is made of few of them.
 
-    Guarantee: on each level the sums that a row takes part in move by at most times x (times in one node), in squares.
+    Guarantee: `squared_tree_sensitivity`: the uses that are in one node, squared, over the worst steps for a row.
     Source: Kairouz et al. (2021), arXiv:2103.00039 (DP-FTRL); each node is improved by those below: Honaker (2015).
 
     >>> from deniable.learning import Tree, Uses
@@ -304,9 +305,7 @@ class Tree(Correlation):
         return math.isqrt(self._squared(uses) * uses.lattice**2 - 1) + 1
 
     def _squared(self, uses: Uses) -> int:
-        times = min(uses.times, (uses.steps - 1) // uses.separation + 1)
-        inside = [min(times, (2**level - 1) // uses.separation + 1) for level in range(uses.steps.bit_length())]
-        return int(times * sum(inside))
+        return squared_tree_sensitivity(uses.steps, uses.times, uses.separation)
 
     def errors(self, uses: Uses) -> tuple[float, float]:
         step = np.arange(1, uses.steps + 1)
