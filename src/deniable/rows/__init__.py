@@ -25,6 +25,7 @@ from deniable.rows.declared import arrow_of
 from deniable.rows.floats import Floats, dimensions, numbers, table, whole_numbers
 from deniable.rows.keys import codes, distinct, labels, places_of
 from deniable.rows.silence import silence
+from deniable.rows.tables import frame_of
 from deniable.rows.whole import Whole, left_out, read, replaced, width
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "dimensions",
     "distinct",
     "each_row",
+    "frame_of",
     "labels",
     "left_out",
     "numbers",

@@ -83,7 +83,10 @@ def places_of(values: object, keys: tuple[Any, ...]) -> Places:
     try:
         public = pa.array(list(map(key, keys)))
         kind = str(public.type)
-        if pa.types.is_temporal(rows.type) and pa.types.is_integer(public.type):  # 1 is no moment
+        moments = pa.types.is_temporal(rows.type)
+        if moments and pa.types.is_integer(public.type):  # 1 is no moment
+            raise pa.ArrowInvalid
+        if not moments and _is_text(rows.type) != _is_text(public.type):  # and not "1"
             raise pa.ArrowInvalid
         found = pc.index_in(rows, value_set=public.cast(rows.type))
     except pa.ArrowException:
@@ -91,6 +94,12 @@ def places_of(values: object, keys: tuple[Any, ...]) -> Places:
             f"keys of type {kind} cannot be compared with values of type {given.type}"
         ) from None
     return given.spread(found.fill_null(len(keys)).to_numpy(zero_copy_only=False).astype(np.int64), len(keys))
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def _arrow(given: Column) -> Any:

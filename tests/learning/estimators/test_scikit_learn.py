@@ -1,10 +1,13 @@
 """scikit-learn's own checks, pipelines, clones and searches; what cannot hold stands in one list, with its reason."""
 
+from datetime import date
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from deniable.errors import InvalidParameterError
 from deniable.learning import (
     PCA,
     DecisionTreeClassifier,
@@ -113,9 +116,71 @@ def test_a_search_of_scikit_learn_runs_and_pays_for_every_fit() -> None:
 
     rows, labels = blobs(300)
     model = LogisticRegression(bounds=[(-4, 6)] * 2, classes=[0, 1], expected_rows=200, epsilon=2, delta="1e-5")
-    found = GridSearchCV(model, {"learning_rate": [0.01, 4]}, cv=2).fit(rows, labels)
+    with pytest.warns(UserWarning, match="Use PrivateGridSearch"):
+        found = GridSearchCV(model, {"learning_rate": [0.01, 4]}, cv=2).fit(rows, labels)
     assert not hasattr(found, "privacy_loss_")
     assert found.predict(rows).shape == (300,)
+
+
+def test_steps_that_learn_from_rows_without_a_price_are_named() -> None:
+    from sklearn import preprocessing
+    from sklearn.compose import make_column_transformer
+    from sklearn.pipeline import make_pipeline
+
+    rows, labels = blobs(300)
+    model = LogisticRegression(bounds=[(-4, 6)] * 2, classes=[0, 1], expected_rows=200, epsilon=2, delta="1e-5")
+    for step in (preprocessing.StandardScaler(), make_column_transformer((preprocessing.StandardScaler(), [0, 1]))):
+        with pytest.warns(UserWarning, match="StandardScaler of scikit-learn learns from the private rows") as found:
+            make_pipeline(step, PrivateGridSearch(model, {}, epsilon=3, delta="1e-5")).fit(rows, labels)
+        assert len(found) == 1
+    private = StandardScaler(bounds=[(-4, 6)] * 2, epsilon=1)
+    make_pipeline(preprocessing.Normalizer(), private, model).fit(rows, labels)  # no warning, which would be an error
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_columns_are_those_of_the_fit_by_name_and_order(model: Any) -> None:
+    import pandas as pd
+
+    rows, labels = blobs(60)
+    frame = pd.DataFrame(rows, columns=["age", "pay"])
+    model = sklearn.base.clone(model).fit(frame, labels)
+    use = getattr(model, "predict", None) or model.transform
+    assert model.feature_names_in_.tolist() == ["age", "pay"]
+    assert len(use(frame)) == 60
+    with pytest.raises(InvalidParameterError, match="same order as they were in fit: age, pay"):
+        use(frame[["pay", "age"]])
+    with pytest.raises(InvalidParameterError, match=r"unseen at fit time:\n- wage"):
+        use(frame.rename(columns={"pay": "wage"}))
+    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+        use(rows)
+    model.fit(rows, labels)
+    assert not hasattr(model, "feature_names_in_")
+    with pytest.warns(UserWarning, match="fitted without feature names"):
+        use(frame)
+
+
+TYPED = {
+    "text": (np.array(["a", "b"] * 9), ["a", "b"]),
+    "Arrow text": (pa.array(["a", "b"] * 9), ["a", "b"]),
+    "integers": (np.array([0, 1] * 9), [0, 1]),
+    "booleans": (np.array([False, True] * 9), [False, True]),
+    "reals": (np.array([0.0, 1.0] * 9), [0, 1]),
+    "dates": (np.array(["2024-01-01", "2024-01-02"] * 9, dtype="M8[D]"), [date(2024, 1, 1), date(2024, 1, 2)]),
+}
+
+
+@pytest.mark.parametrize("classes", TYPED)
+@pytest.mark.parametrize("labels", TYPED)
+def test_classes_that_no_label_of_this_type_can_be_are_refused_unpaid(labels: str, classes: str) -> None:
+    numeric = {"integers", "booleans", "reals"}
+    fits = {labels.removeprefix("Arrow "), classes.removeprefix("Arrow ")}
+    model = GaussianNB(bounds=[(0, 1)], classes=TYPED[classes][1], epsilon=1)
+    given = np.zeros((18, 1)), TYPED[labels][0]
+    if len(fits) == 1 or fits <= numeric:
+        assert model.fit(*given).class_count_.sum() > 0
+    else:
+        with pytest.raises(InvalidParameterError, match="classes must be of the type of the labels"):
+            model.fit(*given)
 
 
 def test_a_user_replaces_logistic_regression_on_breast_cancer() -> None:

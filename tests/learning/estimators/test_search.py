@@ -8,6 +8,7 @@ import pytest
 import deniable as dn
 from deniable.errors import BudgetExceededError, InvalidParameterError
 from deniable.learning import (
+    DecisionTreeClassifier,
     GaussianNB,
     GradientBoostingRegressor,
     KMeans,
@@ -92,6 +93,16 @@ def test_a_ledger_pays_for_all_of_it_before_a_row_is_read() -> None:
 def test_what_does_not_fit_is_refused(changed: dict[str, Any]) -> None:
     with pytest.raises(InvalidParameterError):
         search(**changed).fit(*survey(20))
+
+
+def test_a_tree_without_a_delta_is_searched_too() -> None:
+    base = DecisionTreeClassifier(bounds=(0, 1), classes=[0, 1], epsilon=1)
+    model = search(estimator=base, param_grid={"depth": [1, 3]}, expected_rows=1000).fit(
+        *survey(), bits=DeterministicBits(2)
+    )
+    assert model.score(*survey()) > 0.8
+    assert model.privacy_loss_.epsilon("1e-5").upper <= 3
+    assert model.best_estimator_.epsilon == model.privacy_loss_.loss.base.parts[0].pure_epsilon  # type: ignore[attr-defined]
 
 
 def test_points_of_a_row_lie_between_none_and_one() -> None:

@@ -66,7 +66,7 @@ class GaussianNB(Priced, Classifier):
 
     def predict_proba(self, X: Container) -> Floats:
         """The probability of each class for each row, of shape (rows, classes)."""
-        self._check_fitted()
+        self._check_fitted(X)
         box, shares, means, variances = self._fitted
         with silence():
             logs = np.log(shares) - np.log(variances).sum(axis=1) / 2
@@ -154,7 +154,7 @@ class CategoricalNB(Priced, Classifier):
 
     def predict_proba(self, X: Container) -> Floats:
         """The probability of each class for each row, of shape (rows, classes)."""
-        self._check_fitted()
+        self._check_fitted(X)
         bins, logs, chances = self._fitted
         with silence():
             for code, told in zip(bins.codes(X).T, chances, strict=True):

@@ -65,7 +65,7 @@ class _Boosting(Priced):
 
     def _sums(self, X: Container) -> Floats:
         """The intercept plus what each feature adds, of shape (rows, outputs)."""
-        self._check_fitted()
+        self._check_fitted(X)
         with silence():
             codes = self.bins_.codes(X)
             parts = [part[code] for part, code in zip(self.feature_values_, codes.T, strict=True)]

@@ -3,16 +3,19 @@
 import html
 import inspect
 import sys
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import FrameType
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
+from deniable.learning.estimators.reading import check_column_names, column_names
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real
 from deniable.privacy import AddRemove, PrivacyLoss, Relation
@@ -84,12 +87,17 @@ class Estimator(ABC):
         Raises: InvalidParameterError for parameters that do not fit, before anything is paid or read.
         """
         check_payer(ledger, bits)
-        work = self._planned(X, y)
+        work, names = self._planned(X, y), column_names(X)
+        for words in unpaid_steps(sys._getframe(1)):
+            warnings.warn(words, UserWarning, stacklevel=2)
         self.budget_left_ = paid(ledger, work.loss, text=repr(self), bits=bits)
         with silence():
             fitted = work.train(bits)
         for name, value in fitted.items():
             setattr(self, name, value)
+        vars(self).pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = names
         self.privacy_loss_, self.safe_ = work.loss, bits.safe
         self._promised = replace(work, train=dict)  # without the rows
         vars(self).pop("note_", None)
@@ -115,8 +123,8 @@ class Estimator(ABC):
             setattr(self, name, value)
         return self
 
-    def _check_fitted(self) -> None:
-        """Raise: InvalidParameterError if the model was not fitted."""
+    def _check_fitted(self, X: object = None) -> None:
+        """Raise: InvalidParameterError if the model was not fitted, or to other columns than those of X."""
         if not self.__sklearn_is_fitted__():
             kinds: tuple[type[Exception], ...] = (InvalidParameterError,)
             if "sklearn" in sys.modules:  # whose users catch its own error
@@ -124,6 +132,8 @@ class Estimator(ABC):
 
                 kinds = (InvalidParameterError, NotFittedError)
             raise type("NotFittedError", kinds, {})("this model is not fitted yet. Call fit first.")
+        if X is not None:
+            check_column_names(type(self).__name__, getattr(self, "feature_names_in_", None), column_names(X))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "privacy_loss_")
@@ -213,6 +223,46 @@ class Regressor(Estimator):
         values, found = numbers(y), self.predict(X)
         spread = float(((values - values.mean()) ** 2).sum())
         return 1.0 - float(((values - found) ** 2).sum()) / spread if spread else 0.0
+
+
+def unpaid_steps(frame: FrameType | None) -> Iterator[str]:
+    """Say what scikit-learn does around a fit that `privacy_loss_` does not count, from the calls that led to it.
+
+    Args:
+        frame: of the caller of `fit`.
+    """
+    while frame is not None and "sklearn" in sys.modules:
+        module: str = frame.f_globals.get("__name__", "")
+        outer: Any = frame.f_locals.get("self")
+        if module == __name__ and frame.f_code.co_name == "fit":
+            return  # an outer fit of this library has said it
+        if module == "sklearn.model_selection._validation" and frame.f_code.co_name == "_fit_and_score":
+            yield (
+                "scikit-learn fits this model to private rows many times to choose settings or to score it. Each fit "
+                "costs its privacy_loss_, which nothing adds up, and no score is paid. Use PrivateGridSearch."
+            )
+            return
+        if module == "sklearn.pipeline" and hasattr(outer, "steps"):
+            for name in dict.fromkeys(type(step).__name__ for step in _learning_steps(outer.steps[:-1])):
+                yield (
+                    f"{name} of scikit-learn learns from the private rows before this model sees them, and "
+                    "privacy_loss_ does not count what it reveals. Use one of deniable.learning, or a step that learns "
+                    "nothing, such as FunctionTransformer."
+                )
+            return
+        frame = frame.f_back
+
+
+def _learning_steps(steps: Any) -> Iterator[Any]:
+    """The steps of a pipeline that are not of this library and learn from rows, those inside other steps too."""
+    from sklearn.utils import get_tags
+
+    for step in (each[1] for each in steps):
+        inner = getattr(step, "steps", getattr(step, "transformers", getattr(step, "transformer_list", None)))
+        if inner is not None:
+            yield from _learning_steps(inner)
+        elif hasattr(step, "fit") and not isinstance(step, Estimator) and get_tags(step).requires_fit:
+            yield step
 
 
 def same_length(X: object, y: object) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -26,6 +27,7 @@ Whole: TypeAlias = NDArray[np.int64]
 
 _STEPS = 2**20  # of the lattice, to the radius
 _BINS = {1: 64, 2: 32, 3: 16, 4: 8}  # of the grid, for each number of axes
+_STRONG = Fraction(1, 10)  # rho from which, as from epsilon 2 on, one more round is better: 2,000 to 20,000 rows
 _RESTARTS, _ITERATIONS = 10, 30  # of k-means on the grid, which costs no privacy
 _GRID, _COUNTS, _SUMS = 5, 1, 4  # shares of the price, chosen on blobs of seeds that no benchmark uses
 
@@ -46,7 +48,8 @@ class KMeans(Priced):
         n_clusters: how many centres.
         epsilon, delta, rho, relation: what the fit may cost, as in `StandardScaler`.
         method: "grid" or "lloyd".
-        rounds: of Lloyd; by default 5; after a grid 1, or 2 for Gaussian noise on more than 4 features.
+        rounds: of Lloyd; by default 5. After a grid 1; on more than 4 features, of which the grid sees 4 directions,
+            one more for Gaussian noise, and one more from epsilon 2 or rho 1/10 on.
         radius: rows are cut to the ball of this radius around the middle of the bounds; by default one that holds all.
         start: public centres to start "lloyd" at.
 
@@ -73,7 +76,7 @@ class KMeans(Priced):
 
     def predict(self, X: Container) -> Whole:
         """The place of the nearest centre of each row: private on private rows."""
-        self._check_fitted()
+        self._check_fitted(X)
         with silence():
             return nearest(self._features.cut(X), self.cluster_centers_)
 
@@ -85,7 +88,8 @@ class KMeans(Priced):
         features, clusters = Features.of(self.bounds, X), whole_number("n_clusters", self.n_clusters, lower=1)
         grid, axes = self.method == "grid", min(features.count, 4)
         pure = price.rho is None and not price.delta
-        usual = 5 if not grid else 1 if pure or features.count == axes else 2
+        strong = (price.epsilon or 0) >= 2 or (price.rho or 0) >= _STRONG
+        usual = 5 if not grid else 1 if features.count == axes else 1 + (not pure) + strong
         rounds = usual if self.rounds is None else whole_number("rounds", self.rounds, lower=1)
         start = None if self.start is None else self._started(clusters, features)
         half: Floats = features.upper / 2 - features.lower / 2

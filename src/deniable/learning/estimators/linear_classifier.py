@@ -154,7 +154,7 @@ class LinearClassifier(Classifier):
         return found[:, 0] if found.shape[1] == 1 else found
 
     def _odds(self, X: Container) -> Floats:
-        self._check_fitted()
+        self._check_fitted(X)
         with silence():
             return predictions(self._rows.integers(self._rows.units(X)), self._weights) / self._rows.steps
 

@@ -37,8 +37,9 @@ class LogisticRegression(LinearClassifier):
 
     def predict_proba(self, X: Container) -> Floats:
         """The probability of each class for each row, of shape (rows, classes)."""
+        odds = self._odds(X)
         with silence():
-            return probabilities(self._odds(X))
+            return probabilities(odds)
 
     @property
     def _curvature(self) -> float:

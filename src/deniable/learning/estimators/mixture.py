@@ -95,7 +95,7 @@ class GaussianMixture(Priced):
         return np.asarray(self._logs(X).argmax(axis=1))
 
     def _logs(self, X: Container) -> Floats:
-        self._check_fitted()
+        self._check_fitted(X)
         box, state = self._fitted
         with silence():
             return np.asarray(_seen(state, box.places(X)[:, 0])[0] - np.log(box.half).sum())

@@ -1,5 +1,6 @@
 """Rows as an estimator reads them: by declared bounds and classes alone, each row by itself."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import Real, shown
-from deniable.rows import Container, Floats, distinct, numbers, places_of, table
+from deniable.rows import Container, Floats, distinct, frame_of, numbers, places_of, table
 from deniable.statistics.statistic import checked_bounds, without_rows
 
 Bounds: TypeAlias = tuple[Real, Real] | Sequence[tuple[Real, Real]]
@@ -67,6 +68,37 @@ class Features:
         return np.clip((self.cut(values) - self.neutral) / half, -1.0, 1.0)
 
 
+def column_names(values: object) -> NDArray[Any] | None:
+    """The names of a frame's columns, which are public; None for rows without names, or with names that are no text."""
+    frame = frame_of(values, "X")
+    if frame is None or not all(isinstance(name, str) for name in frame.columns):
+        return None
+    return np.array(frame.columns, dtype=object)
+
+
+def check_column_names(model: str, fitted: NDArray[Any] | None, given: NDArray[Any] | None) -> None:
+    """Compare the names of columns with those of the fit; the words are scikit-learn's.
+
+    Raises: InvalidParameterError if the names are others, or stand in another order.
+    """
+    if fitted is None or given is None:
+        if (fitted is None) != (given is None):
+            lacks, has = ("X does not have valid", "") if given is None else ("X has", "out")
+            warnings.warn(f"{lacks} feature names, but {model} was fitted with{has} feature names", stacklevel=4)
+    elif fitted.tolist() != given.tolist():
+        found, known = list(given), list(fitted)
+        words = ["The feature names should match those that were passed during fit."]
+        for title, some, others in (
+            ("Feature names unseen at fit time", found, known),
+            ("Feature names seen at fit time, yet now missing", known, found),
+        ):
+            if differ := [f"- {name}\n" for name in some if name not in others]:
+                words.append(f"{title}:\n{''.join(differ)}")
+        if len(words) == 1:
+            words.append(f"Feature names must be in the same order as they were in fit: {', '.join(known)}.")
+        raise InvalidParameterError("\n".join(words))
+
+
 @dataclass(frozen=True)
 class Labels:
     """Declared classes, all that may occur."""
@@ -80,7 +112,10 @@ class Labels:
             raise InvalidParameterError(f"classes must be a list of all labels, two at least, got {shown(classes)}")
         found = cls(distinct(tuple(classes)))
         if labels is not None:
-            found.places(without_rows(labels))
+            try:
+                found.places(without_rows(labels))
+            except InvalidParameterError as unlike:
+                raise InvalidParameterError(f"classes must be of the type of the labels: {unlike}") from None
         return found
 
     def places(self, values: Container | object) -> NDArray[np.int64]:

@@ -46,7 +46,7 @@ class LinearRegression(Priced, Regressor):
 
     def predict(self, X: Container) -> Floats:
         """The predicted number of each row, within the declared bounds."""
-        self._check_fitted()
+        self._check_fitted(X)
         with silence():
             features, ends = self._fitted
             found = products(features.cut(X), self.coef_[np.newaxis])[:, 0] + self.intercept_

@@ -43,7 +43,7 @@ class StandardScaler(Priced):
 
     def transform(self, X: Container) -> Floats:
         """The changed rows, of shape (rows, features): private where the rows are."""
-        self._check_fitted()
+        self._check_fitted(X)
         with silence():
             features, mean, matrix, lower, upper = self._fitted
             return np.clip(products(features.cut(X) - mean, matrix), lower, upper)

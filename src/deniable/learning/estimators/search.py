@@ -21,8 +21,9 @@ from deniable.mechanisms.wrappers.best_of import BestOf
 from deniable.noise import bernoulli, uniform
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import Real, decimal_above, exact_rational, shown, whole_number
-from deniable.privacy import BestOfLoss, GaussianDPLoss, PrivacyLoss, Relation, calibrate
+from deniable.privacy import BestOfLoss, GaussianDPLoss, PrivacyLoss, PureLoss, Relation, calibrate
 from deniable.privacy.around.parallel import parallel
+from deniable.privacy.around.restricted import RestrictedLoss
 from deniable.privacy.sensitivity import of_clamped_unit_sum
 from deniable.rows import Container
 from deniable.statistics.statistic import checked_bounds
@@ -152,7 +153,8 @@ class PrivateGridSearch(Estimator):
         for _ in range(_TRIES):
             once = decimal_above(Fraction(GaussianDPLoss(mu).epsilon(failed).upper), 6)
             for model in models:
-                model.set_params(epsilon=once, delta=failed)
+                price_of_run = {"epsilon": once, "delta": failed}
+                model.set_params(**{name: price_of_run[name] for name in price_of_run.keys() & model.get_params()})
             works = [model._planned(X, y) for model in models]
             relation = works[0].relation
             if any(work.relation is not relation for work in works):
@@ -160,12 +162,18 @@ class PrivateGridSearch(Estimator):
             self._size(0, relation)  # refuses soon
             reach = of_clamped_unit_sum(lower=0, upper=_POINTS, groups=1, relation=relation, cells=1)
             noise = Gaussian.calibrated(reach, epsilon=once, delta=failed)
-            parts = [*dict.fromkeys(work.loss for work in works), noise.privacy_loss(reach)]
+            parts = [*dict.fromkeys(_as_bounded(work.loss, relation) for work in works), noise.privacy_loss(reach)]
             loss = BestOfLoss(parallel(parts, relation=relation, fixed=relation is Relation.REPLACE), stop)
             if loss.proves(price.epsilon, price.delta):
                 return models, noise, price.stated(loss), relation
             mu *= _FEWER
         raise InvalidParameterError("no price of one run was proved to keep this epsilon. Give a larger stop.")
+
+
+def _as_bounded(loss: PrivacyLoss, relation: Relation) -> PrivacyLoss:
+    """The loss, or the worst one of its epsilon where that is pure: of many questions, its own curve takes minutes."""
+    pure = loss.pure_epsilon
+    return loss if pure is None else RestrictedLoss(PureLoss(pure), relation)
 
 
 @lru_cache(maxsize=64)

@@ -68,7 +68,7 @@ class DecisionTreeClassifier(Classifier):
 
     def predict_proba(self, X: Container) -> Floats:
         """The share of each class in the leaf of each row, by noisy counts; shape (rows, classes)."""
-        self._check_fitted()
+        self._check_fitted(X)
         with silence():
             codes = self.bins_.codes(X)
             node = np.zeros(len(codes), dtype=np.int64)

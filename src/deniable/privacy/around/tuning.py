@@ -26,6 +26,7 @@ _POINTS = 24  # of the curve of the base
 _REFINED = 10
 _POINTS_COMPOSED = 192
 _NEGLIGIBLE = 1e-12
+_CERTIFIED = 2  # of the points, for each delta: every one of them gives a bound, and these give the least
 
 
 class SelectedLoss(PrivacyLoss):
@@ -54,13 +55,20 @@ class SelectedLoss(PrivacyLoss):
 
     def _delta(self, epsilon: Fraction) -> Interval:
         left = epsilon - self._least_growth
-        upper = min((self._beyond(point, epsilon) for point in self._known if point[0] > left), default=1.0)
+        nearest = sorted((self._about(point, epsilon), point) for point in self._known if point[0] > left)
+        upper = min((self._beyond(point, epsilon) for _, point in nearest[:_CERTIFIED]), default=1.0)
         if left >= 0:
             upper = min(upper, self._scaled(Fraction(self.base._delta(left).upper)))
         if self.failing_epsilon is not None:
             upper = min(upper, mixed_with_failure(pure_delta(self.failing_epsilon, epsilon), self.failure).upper)
         lower = certified(lambda: self._some * ball(Fraction(self.base._delta(epsilon).lower))).lower
         return Interval(min(lower, upper), upper)
+
+    def _about(self, point: Point, epsilon: Fraction) -> float:
+        """`_beyond` in floats, which only chooses the points whose bound is certified."""
+        moved, failed = float(point[0] + self._least_growth), min(self.mean_runs.upper * float(point[1]), 1.0)
+        within = -math.expm1(min(float(epsilon) - moved, 0.0)) / (1 + math.exp(-moved))
+        return failed + (1 - failed) * within
 
     def _beyond(self, point: Point, epsilon: Fraction) -> float:
         """delta at `epsilon` of any mechanism for which the point that follows from this one is known."""
