@@ -58,4 +58,4 @@ def test_without_matplotlib_the_page_has_tables_alone(answers: list[Asked], monk
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     page = report_page([29, 28], answers, "", "")
     assert "<img" not in page
-    assert page.count("<table>") == 3
+    assert page.count('<div class="wide"><table>') == 3

@@ -1,3 +1,4 @@
+import io
 import json
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from deniable.errors import InvalidParameterError, MissingExtraError, UnsafeReleaseError
@@ -143,12 +145,21 @@ def test_rows_and_columns_are_chosen_after_the_noise(release: Release) -> None:
         release.select(["age"])
 
 
+def parquet(release: Release) -> pa.Table:
+    buffer = io.BytesIO()
+    release.to_parquet(buffer)
+    return pyarrow.parquet.read_table(buffer)
+
+
 HOSTILE = "=1+1\n\x1b[31m\u202eevil\u200b<b>&\udc80"
 FORMS: dict[str, Callable[[Release], object]] = {  # every way out of a release
     "to_arrow": lambda release: release.to_arrow().to_pylist(),
     "to_csv": lambda release: release.to_csv(),
     "to_dicts": lambda release: release.to_dicts(),
+    "to_html": lambda release: release.to_html(),
     "to_json": lambda release: json.loads(release.to_json()),
+    "from_json": lambda release: str(Release.from_json(release.to_json())),
+    "to_parquet": lambda release: parquet(release).to_pylist(),
     "to_pandas": lambda release: release.to_pandas(intervals=False).to_dict("records"),
     "to_polars": lambda release: release.to_polars().to_dicts(),
     "stream": lambda release: pa.table(release).to_pylist(),
@@ -161,7 +172,7 @@ FORMS: dict[str, Callable[[Release], object]] = {  # every way out of a release
     "float": float,
     "int": int,
 }
-SHOWN = ("to_csv", "text", "repr", "html", "plot")  # by screens and spreadsheets
+SHOWN = ("to_csv", "text", "repr", "html", "to_html", "plot")  # by screens and spreadsheets
 MARKS = ("unsafe_test_noise", "UNSAFE", "safe=False")
 
 

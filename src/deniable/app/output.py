@@ -5,24 +5,13 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deniable.app.terminal import printable
 from deniable.errors import InvalidParameterError
 
 if TYPE_CHECKING:
     from deniable.release import Release
-
-# Text, links and tables take the colours of the browser, light or dark.
-PAGE = (
-    '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-    '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    '<meta name="color-scheme" content="light dark">'
-    "<title>{title}</title><style>body{{font-family:sans-serif;margin:2em auto;max-width:60em;padding:0 1em}}</style>"
-    "</head><body>{body}</body></html>\n"
-)
 
 
 def as_csv(release: "Release") -> bytes:
@@ -39,20 +28,18 @@ def as_parquet(release: "Release") -> bytes:
     """A Parquet file with interval columns."""
     import io
 
-    import pyarrow.parquet
-
     buffer = io.BytesIO()
-    pyarrow.parquet.write_table(release.to_arrow(), buffer)
+    release.to_parquet(buffer)
     return buffer.getvalue()
 
 
 def as_page(release: "Release", policy: str = "") -> bytes:
     """A small page that loads nothing, with the day on which it was written and the name of the policy."""
-    title = f"{policy}: {release.text or 'answer'}" if policy else release.text or "answer"
+    from deniable.release.display import as_page as page
+
+    title = f"{policy}: {release.text or 'answer'}" if policy else ""
     origin = f"policy {policy}, " if policy else ""
-    written = f'<p class="small">{escape(printable(origin))}written on {date.today().isoformat()}</p>'
-    body = f'{release._repr_html_()}<div class="deniable">{written}</div>'
-    return PAGE.format(title=escape(printable(title)), body=body).encode()
+    return page(release, title=title, origin=f"{origin}written on {date.today().isoformat()}").encode()
 
 
 FORMATS: Mapping[str, Callable[["Release"], bytes]] = {

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from deniable.app.output import PAGE
-
 if TYPE_CHECKING:
     from deniable.app.demo import Asked
     from deniable.release import Release
@@ -46,6 +44,8 @@ def report_page(exact: Sequence[int], answers: "Sequence[Asked]", refusal: str, 
         f"<h2>What is left</h2><p>{escape(budget)}</p><p>A question that costs more is refused: "
         f"<i>{escape(refusal)}</i></p>",
     ]
+    from deniable.release.display import PAGE
+
     return PAGE.format(title="deniable: what two counts give away", body="".join(body))
 
 

@@ -60,3 +60,4 @@ class Record:
     analyst: str
     safe: bool
     answered: bool
+    version: str = ""  # of this library

@@ -217,6 +217,18 @@ class Ledger:
         with self._storage.transaction(write=False) as connection:
             return _first_answer(connection, question, analyst, safe)
 
+    def payment(self, question: str, answer: str, *, analyst: str = "owner", safe: bool = True) -> tuple[Record, str]:
+        """The entry that paid for an answer, and the hash of the record that holds it.
+
+        `verify(expected_head=...)` finds that hash as long as the ledger holds this answer.
+        Raises: LedgerError if the answer is not here.
+        """
+        with self._storage.transaction(write=False) as connection:
+            for asked, kept in chain.answers(connection, question):
+                if _is_of(asked, analyst, safe) and kept.body["answer"] == answer:
+                    return _record(asked, answered=True), kept.hash
+        raise LedgerError("The ledger does not hold this answer.")
+
     def reserve(self, entry: Entry, *, check: Callable[[list[Record]], None] | None = None) -> int:
         """Pay for a question, durably; returns the number under which its answer is stored.
 
@@ -428,4 +440,5 @@ def _record(link: chain.Link, answered: bool) -> Record:
         analyst=body["analyst"],
         safe=body["safe"],
         answered=answered,
+        version=body["deniable"],
     )

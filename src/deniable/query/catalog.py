@@ -247,6 +247,15 @@ class Table:
         """Whose data a price is about, in words."""
         return f"{self.unit} of {self.name} ({self.relation})"
 
+    @property
+    def promise(self) -> dict[str, str | int]:
+        """What is protected, and how much of one unit counts, as plain data."""
+        found: dict[str, str | int] = {"table": self.name, "unit": str(self.unit), "relation": str(self.relation)}
+        if self.unit.column is not None:
+            limits = ("rows", "groups") if self.total_rows is None else ("total_rows",)
+            found |= {word: "auto" if word in self.auto else getattr(self, word) for word in limits}
+        return found
+
     def described(self) -> Iterator[tuple[str, str, str, str, str]]:
         """Name, type, bounds and keys of each column, and what becomes of its missing values."""
         stored_or_made = {**self.schema, **{name: made.facts.kind for name, made in self.expressions.items()}}

@@ -333,7 +333,7 @@ class Database(Workloads):
             self._entry(plan, name), lambda: self._exact(plan, name, progress), fresh=fresh
         )
         searched = () if plan.key_search is None else (plan.key_search.note,)
-        return build_release(
+        release = build_release(
             plan.on(found_of(answer, plan)),
             noisy_of(answer, name),
             left=self.ledger.left(),
@@ -345,3 +345,4 @@ class Database(Workloads):
                 *self._notes(grouped=bool(plan.query.question.keys), question=plan.query.question),
             ),
         )
+        return self._with_provenance(release, name.key, answer, plan.query.question.table, stored=stored)

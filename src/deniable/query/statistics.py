@@ -23,7 +23,7 @@ from deniable.query.expression import Expression
 from deniable.query.relation import Filter, Scan
 from deniable.query.rules import price
 from deniable.query.sql import parse
-from deniable.release import Release, stored
+from deniable.release import Provenance, Release, stored
 
 
 class Statistics:
@@ -110,13 +110,29 @@ class Statistics:
             release, notes = Release(parts=parts, cost=compose([]), safe=self._bits.safe, notes=said), (*notes, FREE)
         else:
             (release,) = new
-        return replace(
+        release = replace(
             release,
             text=text,
             budget_left=self.ledger.left(),
             protects=self._table.protects,
             notes=(*release.notes, *notes),
         )
+        return self._with_provenance(release, question, answer, self._table, stored=was_stored)
+
+    def _with_provenance(self, release: Release, question: str, answer: str, table: Table, *, stored: bool) -> Release:
+        """The release with its payment in the ledger; of one that is new, with everything that it cost."""
+        record, head = self.ledger.payment(question, answer, safe=self._bits.safe)
+        known = Provenance(
+            paid=record.loss if stored else release.cost,
+            entries=(record.number,),
+            head=head if self.ledger.is_lasting else "",
+            time=record.time.isoformat(timespec="seconds"),
+            analyst=record.analyst,
+            mechanisms=record.mechanisms,
+            policy={"data set": self.ledger.dataset, **table.promise},
+            version=record.version,
+        )
+        return replace(release, provenance=known)
 
     def _condition(self, statistic: str, where: str | None) -> Expression | None:
         """Which rows count, checked by the engine as the filter of a query is."""

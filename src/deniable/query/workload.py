@@ -99,7 +99,8 @@ class Workloads(Written):
                 notes.append(NOTE)
                 how["measured"] = partial(_measured, found)
             reals = values if found is None else [each.values for each in found]
-            releases.append(build_release(plan, reals, notes=tuple(notes), **how))
+            release = build_release(plan, reals, notes=tuple(notes), **how)
+            releases.append(self._with_provenance(release, entry.question, answer, asked.table, stored=stored))
         return releases
 
     def explain_workload(

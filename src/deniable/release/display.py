@@ -1,6 +1,7 @@
 """A release as text and as HTML."""
 
 import html
+import json
 import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -15,13 +16,20 @@ from deniable.release.columns import Bounds, Key
 if TYPE_CHECKING:
     from deniable.release.release import Release
 
-_LEVEL = 0.95
 _ROWS = 60  # more are counted, not shown
 _UNSAFE = "UNSAFE: the noise comes from a test stream. Do not publish."
 _BAR = (120, 12)  # width and height of an error bar
 _FINEST = 12  # decimal places that are ever shown
 _IN_FULL = 1e15  # numbers below are shown without an exponent
 _NAMES = 5  # columns that a line names
+# Text, links and tables take the colours of the browser, light or dark.
+PAGE = (
+    '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+    '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    '<meta name="color-scheme" content="light dark">'
+    "<title>{title}</title><style>body{{font-family:sans-serif;margin:2em auto;max-width:60em;padding:0 1em}}</style>"
+    "</head><body>{body}</body></html>\n"
+)
 # Colours that a light and a dark page both carry: text takes the page's own.
 _STYLE = (
     ".deniable .wide{overflow-x:auto}.deniable table{border-collapse:collapse;margin:.4em 0}"
@@ -57,6 +65,40 @@ def _costs(loss: PrivacyLoss) -> Iterator[str]:
         yield str(loss) if charge.mu_squared is None else f"mu={math.sqrt(charge.mu_squared):.6g}"
 
 
+def charged(release: "Release") -> str:
+    """What an answer cost, and which part of that was paid before."""
+    paid, now = price(release.paid), price(release.cost)
+    if paid == now:
+        return paid
+    return f"{paid}, paid before" if not release.cost.charge().epsilon else f"{paid}, {now} of it now"
+
+
+def told(release: "Release") -> Iterator[tuple[str, str]]:
+    """Subjects and what is known of the payment and the policy, for people."""
+    known = release.provenance
+    if known is not None:
+        numbers = ", ".join(map(str, known.entries))
+        yield "paid", f"{price(known.paid, every=True)}, on {known.time}"
+        yield "ledger", f"entry {numbers}, " + (f"head {known.head}" if known.head else "kept in memory")
+        yield "asked by", known.analyst
+        yield "noise", known.mechanisms if isinstance(known.mechanisms, str) else json.dumps(known.mechanisms)
+        for word, value in known.policy.items():
+            yield word, str(value)
+        yield "version", f"deniable {known.version}"
+
+
+def as_page(release: "Release", *, title: str = "", origin: str = "") -> str:
+    """A page that loads nothing.
+
+    Args:
+        title: of the page; by default the question.
+        origin: a line below the answer.
+    """
+    written = f'<div class="deniable"><p class="small">{as_markup(origin)}</p></div>' if origin else ""
+    body = f"{as_html(release)}{written}"
+    return PAGE.format(title=as_markup(title or release.text or "answer"), body=body)
+
+
 def as_text(release: "Release") -> str:
     """An aligned table; each noisy value with its error, and below it the cost and what is left."""
     columns = [[name, *cells] for name, cells in _cells(release)]
@@ -82,12 +124,12 @@ def as_line(release: "Release") -> str:
         more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
         content = f"{len(release):,} row{'s' * (len(release) != 1)} of {', '.join(names[:_NAMES])}{more}"
     unsafe = "" if release.safe else ", safe=False"
-    return f"<Release: {content}; cost {price(release.cost)}{unsafe}>"
+    return f"<Release: {content}; cost {charged(release)}{unsafe}>"
 
 
 def as_html(release: "Release") -> str:
     """A small table with error bars. Every text is escaped; it loads nothing."""
-    bounds = _shown(release).intervals(_LEVEL)
+    bounds = _shown(release).intervals(release.level)
     classes = [' class="number"' if right else "" for right in _numeric(release)]
     cells = _cells(release)
     heads = "".join(
@@ -107,7 +149,9 @@ def as_html(release: "Release") -> str:
     )
     question = f"<code>{as_markup(release.text)}</code>" if release.text else ""
     table = f'<div class="wide"><table>{"".join(rows)}</table></div>'
-    return f'<div class="deniable"><style>{_STYLE}</style>{question}{table}{lines}</div>'
+    told_of = "".join(f"<tr><th>{as_markup(word)}</th><td>{as_markup(said)}</td></tr>" for word, said in told(release))
+    more = f'<details class="small"><summary>provenance</summary><table>{told_of}</table></details>' if told_of else ""
+    return f'<div class="deniable"><style>{_STYLE}</style>{question}{table}{lines}{more}</div>'
 
 
 def number(value: float, spread: float, digits: int | None = None) -> str:
@@ -171,7 +215,7 @@ def _is_number(value: object) -> bool:
 def _cells(release: "Release") -> list[tuple[str, list[str]]]:
     """The name and the shown rows of every column, as text."""
     release = _shown(release)
-    bounds = release.intervals(_LEVEL)
+    bounds = release.intervals(release.level)
     table = []
     for part in release.parts:
         if isinstance(part, Key):
@@ -192,7 +236,7 @@ def _footer(release: "Release") -> list[str]:
     return [
         *([f"... and {hidden:,} more rows"] if hidden > 0 else []),
         *([_UNSAFE] if not release.safe else []),
-        f"{intervals(release, _LEVEL)}cost {price(release.cost)}{left}",
+        f"{intervals(release, release.level)}cost {charged(release)}{left}",
         *(["after the noise: " + printable("; ".join(steps))] if steps else []),
         *map(printable, release.notes),
     ]

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import pyarrow
     from matplotlib.axes import Axes
 
+    from deniable.release.provenance import Provenance
+
 MARK = "unsafe_test_noise"  # the column that says that nothing here may be published
 
 
@@ -40,6 +42,8 @@ class Release:
             every form begin with the column `unsafe_test_noise`, and it is no number unless `unsafe=True` is said.
         notes: what a reader must know, one sentence each.
         protects: whose data the cost is about, such as "one patient of visits (add/remove)"; empty if not known.
+        provenance: the payment in the ledger and the policy; None if there is no ledger.
+        level: at which intervals are shown and exported, unless another is asked for.
     """
 
     parts: tuple[Key | Measure | Estimate, ...]
@@ -50,6 +54,8 @@ class Release:
     safe: bool = True
     notes: tuple[str, ...] = ()
     protects: str = ""
+    provenance: "Provenance | None" = None
+    level: float = 0.95
 
     def __post_init__(self) -> None:
         names, bases = [part.name for part in self.parts], [base.name for base in self.noisy]
@@ -62,6 +68,11 @@ class Release:
         lengths |= {len(part.estimates) for part in self.parts if isinstance(part, Estimate)}
         if len(lengths) > 1:
             raise InvalidParameterError(f"columns of a release need one length, got {sorted(lengths)}")
+
+    @property
+    def paid(self) -> PrivacyLoss:
+        """What this answer cost when it was paid: `cost`, and of a stored answer, which is free, that of the first."""
+        return self.cost if self.provenance is None else self.provenance.paid
 
     # --- what is in it -------------------------------------------------------------------------------------------
 
@@ -127,13 +138,14 @@ class Release:
             raise InvalidParameterError("int() takes a release of a whole number. Write round(float(release)).")
         return value
 
-    def intervals(self, level: float = 0.95) -> dict[str, Bounds]:
-        """Confidence intervals of every measure: arrays `lower` and `upper` by name.
+    def intervals(self, level: float | None = None) -> dict[str, Bounds]:
+        """Confidence intervals of every measure: arrays `lower` and `upper` by name; by default at `self.level`.
 
         Each interval is for one true value, after the contributions were bounded; the level holds for one interval,
         not for all together. Infinite ends mean that the noise leaves the value open. How they are made, and when
         the level is exact, stands in `deniable.release.intervals`.
         """
+        level = self.level if level is None else level
         check_level(level)
         if level not in self._bounds:
             self._bounds[level] = {
@@ -159,37 +171,38 @@ class Release:
 
     # --- other forms ---------------------------------------------------------------------------------------------
 
-    def to_dicts(self, *, intervals: bool = True, level: float = 0.95) -> list[dict[str, Any]]:
+    def to_dicts(self, *, intervals: bool = True, level: float | None = None) -> list[dict[str, Any]]:
         """One dictionary a row; None stands for what is undefined or unbounded. Columns as in `to_arrow`."""
         table = self._table(intervals=intervals, level=level)
         lists = [_plain(values) for values, _ in table.values()]
         return [dict(zip(table, row, strict=True)) for row in zip(*lists, strict=True)]
 
-    def to_json(self, *, intervals: bool = True, level: float = 0.95, indent: int | None = None) -> str:
-        """Rows, cost and notes as JSON text."""
-        from deniable.release.display import price
+    def to_json(self, *, intervals: bool = True, level: float | None = None, indent: int | None = None) -> str:
+        """Rows, cost, notes and provenance as JSON text, which `from_json` reads."""
+        from deniable.release.stored import document
 
-        document = {
-            "query": self.text,
-            "columns": list(self.columns),
-            "rows": self.to_dicts(intervals=intervals, level=level),
-            "level": level if intervals else None,
-            "cost": price(self.cost),
-            "loss": self.cost.to_data(),
-            "left": None if self.budget_left is None else str(self.budget_left),
-            "post_processing": {m.name: m.post_processing for m in self.measures if m.post_processing},
-            "notes": list(self.notes),
-            "protects": self.protects,
-            "safe": self.safe,
-        }
-        return json.dumps(document, indent=indent, default=str, allow_nan=False)
+        level = self.level if level is None else level
+        return json.dumps(document(self, level if intervals else None), indent=indent, default=str, allow_nan=False)
 
-    def to_arrow(self, *, intervals: bool = True, level: float = 0.95) -> "pyarrow.Table":
+    @classmethod
+    def from_json(cls, text: str) -> "Release":
+        """Read what `to_json` wrote, with the intervals of its level; at a higher level nothing is known.
+
+        Raises: InvalidParameterError if it is something else.
+        """
+        from deniable.release.stored import from_document
+
+        return from_document(text)
+
+    def to_arrow(self, *, intervals: bool = True, level: float | None = None) -> "pyarrow.Table":
         """An Arrow table with columns `name_lower` and `name_upper` beside each measure; undefined values are null.
 
-        If the noise came from a test stream, the first column is `unsafe_test_noise`, and true in every row.
+        If the noise came from a test stream, the first column is `unsafe_test_noise`, and true in every row. The
+        metadata of the table hold under `deniable`, as JSON, what `to_json` says beside the rows.
         """
         import pyarrow as pa
+
+        from deniable.release.provenance import as_metadata
 
         table = self._table(intervals=intervals, level=level)
         arrays = [
@@ -198,13 +211,17 @@ class Release:
             else pa.array(values, None if kind is None else pa.type_for_alias(kind))
             for values, kind in table.values()
         ]
-        return pa.Table.from_arrays(arrays, names=list(table))
+        described = as_metadata(self, (self.level if level is None else level) if intervals else None)
+        return pa.Table.from_arrays(arrays, names=list(table), metadata=described)
 
-    def to_csv(self, path: str | Path | None = None, *, intervals: bool = True, level: float = 0.95) -> str | None:
+    def to_csv(
+        self, path: str | Path | None = None, *, intervals: bool = True, level: float | None = None
+    ) -> str | None:
         """Comma-separated values with columns as in `to_arrow`: the text, or None if it was written to a file.
 
         Nothing between commas is a missing value, "" an empty text. Spreadsheets take a text that begins with = + - or
-        @ for a formula, so such a text gets an apostrophe before it; what cannot be seen is escaped.
+        @ for a formula, so such a text gets an apostrophe before it; what cannot be seen is escaped. Beside a file
+        `answer.csv` a file `answer.csv.json` says what was asked and paid: see `csv_facts`.
         """
         from deniable.release.csv import as_csv
 
@@ -212,9 +229,33 @@ class Release:
         if path is None:
             return text
         Path(path).write_text(text, encoding="utf-8", newline="")
+        Path(f"{path}.json").write_text(self.csv_facts(intervals=intervals, level=level), encoding="utf-8")
         return None
 
-    def to_pandas(self, *, intervals: bool = True, level: float = 0.95) -> "pandas.DataFrame":
+    def csv_facts(self, *, intervals: bool = True, level: float | None = None) -> str:
+        """What `to_json` says beside the rows, as JSON text: a CSV file has no room for it."""
+        from deniable.release.provenance import facts
+
+        level = self.level if level is None else level
+        return json.dumps(facts(self, level if intervals else None), indent=2, default=str, allow_nan=False) + "\n"
+
+    def to_parquet(self, path: Any, *, intervals: bool = True, level: float | None = None) -> None:
+        """Write a Parquet file, or into an open one, with columns and metadata as in `to_arrow`."""
+        import pyarrow.parquet
+
+        pyarrow.parquet.write_table(self.to_arrow(intervals=intervals, level=level), path)
+
+    def to_html(self, path: str | Path | None = None, *, title: str = "") -> str | None:
+        """A page that loads nothing, with error bars and provenance: the text, or None if it was written to a file."""
+        from deniable.release.display import as_page
+
+        page = as_page(self, title=title)
+        if path is None:
+            return page
+        Path(path).write_text(page, encoding="utf-8")
+        return None
+
+    def to_pandas(self, *, intervals: bool = True, level: float | None = None) -> "pandas.DataFrame":
         """A pandas frame; columns as in `to_arrow`."""
         try:
             import pandas
@@ -223,7 +264,7 @@ class Release:
         frame: pandas.DataFrame = self.to_arrow(intervals=intervals, level=level).to_pandas()
         return frame
 
-    def to_polars(self, *, intervals: bool = True, level: float = 0.95) -> "polars.DataFrame":
+    def to_polars(self, *, intervals: bool = True, level: float | None = None) -> "polars.DataFrame":
         """A Polars frame; columns as in `to_arrow`."""
         try:
             import polars
@@ -237,11 +278,11 @@ class Release:
         """The Arrow table, for any library that speaks Arrow."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
-    def plot(self, measure: str | None = None, *, level: float = 0.95, ax: "Axes | None" = None) -> "Axes":
+    def plot(self, measure: str | None = None, *, level: float | None = None, ax: "Axes | None" = None) -> "Axes":
         """Draw one measure with its intervals; needs the extra `plot`."""
         from deniable.release.plot import draw
 
-        return draw(self, measure, level=level, ax=ax)
+        return draw(self, measure, level=self.level if level is None else level, ax=ax)
 
     def __str__(self) -> str:
         from deniable.release.display import as_text
@@ -278,12 +319,12 @@ class Release:
     def _bounds(self) -> dict[float, dict[str, Bounds]]:
         return {}
 
-    def _table(self, *, intervals: bool, level: float) -> dict[str, tuple[Any, str | None]]:
+    def _table(self, *, intervals: bool, level: float | None) -> dict[str, tuple[Any, str | None]]:
         """Values and Arrow kinds by name, with interval columns where asked for."""
         bounds = self.intervals(level) if intervals else {}
         table: dict[str, tuple[Any, str | None]] = {}
         if not self.safe:
-            table[_free(MARK, self.columns)] = (np.ones(len(self), dtype=bool), None)
+            table[free(MARK, self.columns)] = (np.ones(len(self), dtype=bool), None)
         for part in self.parts:
             if isinstance(part, Key):
                 table[part.name] = (list(part.values), part.kind)
@@ -291,7 +332,7 @@ class Release:
             table[part.name] = (self._values[part.name], None)
             if intervals:
                 for end, values in zip(("lower", "upper"), bounds[part.name], strict=True):
-                    table[_free(f"{part.name}_{end}", self.columns)] = (values, None)
+                    table[free(f"{part.name}_{end}", self.columns)] = (values, None)
         return table
 
 
@@ -314,6 +355,6 @@ def _key(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _free(name: str, taken: Sequence[str]) -> str:
+def free(name: str, taken: Sequence[str]) -> str:
     """The name, with underscores until no column of the release has it."""
-    return _free(f"{name}_", taken) if name in taken else name
+    return free(f"{name}_", taken) if name in taken else name

@@ -1,4 +1,4 @@
-"""A release as text that a ledger keeps, and back: what is public about it, at the levels that people ask for.
+"""A release as text and back: what a ledger keeps, at the levels that people ask for, and the JSON of an export.
 
 The error law of a statistic is code and cannot be kept. Its intervals at some levels can; between two of them the wider
 one is given, which holds the truth more often than it says.
@@ -13,8 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from deniable.errors import InvalidParameterError
+from deniable.privacy.loss import PrivacyLoss
 from deniable.release.columns import Bounds, Estimate, Floats, Key, Numbers
-from deniable.release.release import Release
+from deniable.release.provenance import Provenance, facts
+from deniable.release.release import Release, free
 
 LEVELS = (0.5, 0.68, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
 _Ends = Sequence[tuple[float, Bounds]]
@@ -57,6 +60,82 @@ def from_text(text: str) -> tuple[tuple[Key | Estimate, ...], tuple[str, ...]]:
     """The columns, and the notes."""
     kept = json.loads(text)
     return tuple(map(_part, kept["parts"])), tuple(kept["notes"])
+
+
+def document(release: Release, level: float | None) -> dict[str, Any]:
+    """A release as plain data: its rows, and all else that is known of it.
+
+    Args:
+        level: of the intervals; None leaves them out.
+    """
+    known = facts(release, level)
+    given = [part.name for part in release.measures if not (isinstance(part, Estimate) and part.ends is None)]
+    return {
+        **{word: known.pop(word) for word in ("query", "columns")},
+        "keys": {key.name: {"kind": key.kind, "type": _type_of(key.values)} for key in release.keys},
+        "intervals": given if level is not None else [],
+        "rows": release.to_dicts(intervals=level is not None, level=level or release.level),
+        **known,
+    }
+
+
+def from_document(text: str) -> Release:
+    """The release that `document` describes.
+
+    Raises: InvalidParameterError if the text is something else.
+    """
+    try:
+        kept = json.loads(text)
+        parts = tuple(_column(kept, name) for name in kept["columns"])
+        paid, known = PrivacyLoss.from_data(kept["loss"]), kept["provenance"]
+        return Release(
+            parts=parts,
+            cost=paid,
+            text=kept["query"],
+            safe=kept["safe"],
+            notes=tuple(kept["notes"]),
+            protects=kept["protects"],
+            provenance=None if known is None else Provenance.from_data(known, paid=paid),
+            level=kept["level"] or 0.95,
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InvalidParameterError(f"this is not the JSON of a release ({type(error).__name__}).") from None
+
+
+def _column(kept: Mapping[str, Any], name: str) -> Key | Estimate:
+    values = [row[name] for row in kept["rows"]]
+    if name in kept["keys"]:
+        key = kept["keys"][name]
+        read = float if key["kind"] == "float64" else _READERS.get(key["type"])
+        keys = values if read is None else [None if value is None else read(value) for value in values]
+        return Key(name=name, values=tuple(keys), kind=key["kind"])
+    ends = _ends_of(kept, name)
+    whole = all(isinstance(value, int) for value in values)
+    return Estimate(
+        name=name,
+        estimates=np.array(values, dtype=np.int64) if whole else _or(values, np.nan),
+        ends=ends and partial(_at, [(kept["level"], ends)]),
+        post_processing=kept["post_processing"].get(name, ""),
+    )
+
+
+def _ends_of(kept: Mapping[str, Any], name: str) -> Bounds | None:
+    """The ends of a column's intervals in the rows."""
+    if name not in kept["intervals"]:
+        return None
+    names = [free(f"{name}_{end}", kept["columns"]) for end in Bounds._fields]
+    lower, upper = ([row[each] for row in kept["rows"]] for each in names)
+    return Bounds(_or(lower, -np.inf), _or(upper, np.inf))
+
+
+def _or(values: Sequence[float | None], missing: float) -> Floats:
+    return np.array([missing if value is None else value for value in values], dtype=np.float64)
+
+
+def _type_of(values: Sequence[object]) -> str | None:
+    """The type of keys that JSON holds as text; None of all others."""
+    known = next((value for value in values if value is not None), None)
+    return next((name for name in ("datetime", "date", "Decimal") if _is_a(known, name)), None)
 
 
 def _part(kept: Mapping[str, Any]) -> Key | Estimate:

@@ -24,7 +24,8 @@ def test_an_answer_has_errors_cost_and_what_is_left(call: Call) -> None:
 def test_the_same_question_is_free_and_gets_the_same_answer(call: Call) -> None:
     first, second = (json.loads(call(*ASK, "--json").stdout) for _ in range(2))
     assert first["rows"] == second["rows"]
-    assert (first["cost"], second["cost"]) == ("epsilon=0.2", "epsilon=0")
+    assert (first["cost"], second["cost"]) == ("epsilon=0.2", "epsilon=0.2")
+    assert (first["charged"], second["charged"]) == ("epsilon=0.2", "epsilon=0")
     assert len(spent(call)["entries"]) == 1
 
 

@@ -38,11 +38,14 @@ def query(
     from deniable.query.database import connect
 
     with ExitStack() as stack:
-        form = write = None
+        form = write = beside = None
         if output is not None:
             form = format_of(output)
             sources = [Path(each.source) for each in declared.several.values() or (declared,)]
-            write = stack.enter_context(whole_file(output, never=(*sources, Path(declared.ledger), policy)))
+            never = (*sources, Path(declared.ledger), policy)
+            write = stack.enter_context(whole_file(output, never=never))
+            if form is as_csv:
+                beside = stack.enter_context(whole_file(Path(f"{output}.json"), never=never))
         database = connect(policy, moved=moved, memory=memory, threads=threads)
         with waiting("asking...") as progress:
             release = database.sql(
@@ -50,6 +53,8 @@ def query(
             )
         if form is not None and write is not None:
             write(as_page(release, policy.name) if form is as_page else form(release))
+            if beside is not None:
+                beside(release.csv_facts().encode())
             hint(f"{output} written; left {database.ledger.left()}")
         elif to_json or to_csv:
             typer.echo((as_json if to_json else as_csv)(release), nl=False)

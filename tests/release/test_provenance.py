@@ -1,0 +1,121 @@
+"""Whoever holds an export finds out what was asked, paid and promised; a repeated answer has the first one's price."""
+
+import json
+from dataclasses import fields
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import deniable as dn
+from deniable.errors import InvalidParameterError
+from deniable.release import Provenance, Release
+
+DAYS = [date(2025, 1, 1), date(2025, 1, 2)]
+COLUMNS = {"day": dn.Date(lower=DAYS[0], upper=DAYS[1]), "x": dn.Number(lower=0, upper=9)}
+FRAME = {"who": [1, 1, 2, 3], "day": [*DAYS, *DAYS], "x": [1.0, 2.0, 9.0, 4.0]}
+GROUPED = "SELECT day, COUNT(*) AS n, AVG(x) AS mean FROM t GROUP BY day"
+
+
+def database(ledger: Path | None) -> dn.Database:
+    import pyarrow as pa
+
+    return dn.connect(
+        pa.table(FRAME),
+        name="t",
+        unit="who",
+        rows=2,
+        groups=1,
+        columns=COLUMNS,
+        budget=dn.Budget(epsilon=9),
+        ledger=ledger,
+    )
+
+
+def exported(release: Release, folder: Path) -> dict[str, Any]:
+    """What each form of an export says beside the rows."""
+    release.to_csv(folder / "a.csv")
+    release.to_parquet(folder / "a.parquet")
+    release.to_html(folder / "a.html")
+    return {
+        "json": json.loads(release.to_json()),
+        "csv": json.loads((folder / "a.csv.json").read_text()),
+        "parquet": json.loads(pq.read_schema(folder / "a.parquet").metadata[b"deniable"]),
+        "html": (folder / "a.html").read_text(),
+    }
+
+
+@pytest.mark.parametrize("lasting", [True, False])
+def test_every_export_says_what_was_asked_paid_and_promised(tmp_path: Path, lasting: bool) -> None:
+    db = database(tmp_path / "t.ledger" if lasting else None)
+    asked = {
+        "sql": lambda: db.sql(GROUPED, epsilon=0.5),
+        "statistic": lambda: db.mean("x", epsilon=0.5),
+        "workload": lambda: db.workload([GROUPED, "SELECT COUNT(*) AS n FROM t"], epsilon=0.5)[0],
+    }
+    for name, ask in asked.items():
+        first, again = ask(), ask()
+        record = db.ledger.entries()[-1]
+        for release, charged in ((first, "epsilon=0.5"), (again, "epsilon=0")):
+            forms = exported(release, tmp_path)
+            for form, said in forms.items():
+                if form == "html":
+                    wanted = [
+                        str(record.number),
+                        "epsilon=0.5",
+                        dn.__version__,
+                        "one who of t",
+                        "add/remove",
+                        "95% int",
+                    ]
+                    assert not [word for word in wanted if word not in said], (name, form)
+                    assert ("paid before" in said) == (charged == "epsilon=0")
+                    continue
+                known = said["provenance"]
+                assert (said["query"], said["cost"], said["charged"]) == (release.text, "epsilon=0.5", charged), form
+                assert (known["entries"], known["mechanisms"]) == (
+                    [record.number],
+                    json.loads(json.dumps(record.mechanisms)),
+                )
+                assert known["policy"] == {
+                    "data set": "t", "table": "t", "unit": "one who", "relation": "add/remove", "rows": 2, "groups": 1
+                }  # fmt: skip
+                assert (said["level"], said["version"], said["relations"]) == (0.95, dn.__version__, ["add/remove"])
+                assert bool(known["head"]) == lasting
+                if lasting:
+                    db.ledger.verify(expected_head=known["head"])
+            assert "paid before" in str(again)
+
+
+def test_a_release_is_read_back_from_its_json() -> None:
+    db = database(None)
+    sources = [db.sql(GROUPED, epsilon=0.5), db.median("x", epsilon=0.1), db.quantiles("x", [0.1, 0.5], epsilon=0.1)]
+    for release in (*sources, dn.statistics.mean([1, 2, 3], bounds=(0, 5), epsilon=1)):
+        for level in (0.95, 0.5):
+            read = Release.from_json(release.to_json(level=level))
+            assert (read.columns, read.text, read.notes, read.level) == (
+                release.columns,
+                release.text,
+                release.notes,
+                level,
+            )
+            assert (read.paid, read.protects) == (release.paid, release.protects)
+            for name in release.columns:
+                assert list(map(repr, read[name].tolist())) == list(map(repr, release[name].tolist()))
+            for name, ends in release.intervals(level).items():
+                assert np.array_equal(read.intervals(level)[name], ends, equal_nan=True)
+        if release.provenance is not None:
+            names = [field.name for field in fields(Provenance) if field.name != "paid"]
+            assert {name: _plain(getattr(read.provenance, name)) for name in names} == {
+                name: _plain(getattr(release.provenance, name)) for name in names
+            }
+    for text in ("[]", "{}", "", "3", '{"columns": ["n"]}'):
+        with pytest.raises(InvalidParameterError, match="not the JSON of a release"):
+            Release.from_json(text)
+
+
+def _plain(value: Any) -> Any:
+    return json.loads(json.dumps(value))
