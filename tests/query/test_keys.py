@@ -149,6 +149,27 @@ def test_the_way_with_the_fewer_units_is_taken() -> None:
     assert searched(total_rows=20).groups == 20
 
 
+@pytest.mark.parametrize("unit", ["person", None])
+def test_threshold_and_weights_have_one_scale_for_any_number_of_totals(unit: str | None) -> None:
+    """Rows weighed one step each below a threshold of 5,111,052 steps, from 12 totals on: nothing was ever found."""
+    rows: Rows = [(person, "a", 1, date(2020, 1, 1), 0.5) for person in range(7)]
+    plan, engine = planned(rows, "SELECT k, COUNT(*) FROM t GROUP BY k", unit=unit)
+    table, rules = plan.query.question.table, set()
+    reach = dn.privacy.of_count(rows=1, groups=1, relation=AddRemove)
+    for totals in range(41):
+        for search, noises in key_searches(table, Price.of(1, "1e-6", None), [reach] * totals):
+            assert len(noises) == totals
+            search.losses([])
+            weighted = isinstance(search.mechanism.noise, Gaussian)
+            if weighted not in rules:  # weights depend on the rule alone
+                rules.add(weighted)
+                (found,) = counted(replace(plan, key_search=search), engine).values()
+                assert found == 7 * search.weight(1)
+            assert search.mechanism.threshold < 40 * search.weight(1) * (1 + totals)
+            assert search.weight(1) * search.needed(1, 0.5) > search.mechanism.threshold
+    assert rules == {True, False}
+
+
 def test_the_loss_is_the_price_and_holds_the_delta() -> None:
     for setting in SETTINGS:
         for text in (TEXT, "SELECT k FROM t GROUP BY k", "SELECT k, AVG(x), MEDIAN(x) FROM t GROUP BY k"):

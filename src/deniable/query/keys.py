@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from math import sqrt
+from math import isqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,7 +38,7 @@ class KeySearch:
 
     Args:
         steps: the weight of a unit with one key. With 1, a unit counts 1 for each of its keys; with more, each of its
-            m keys weighs steps / sqrt(m) at most.
+            m keys weighs floor((steps - 1) / sqrt(m)), as `weight` says, so that the engine's root may be rounded up.
         groups: the most keys of one value of the unit column that are seen.
         price: of the noise; where a unit's keys have weights, of that of all totals too.
     """
@@ -57,7 +57,7 @@ class KeySearch:
         """
         self.mechanism.privacy_loss(self.sensitivity)
         noise = self.mechanism.noise.privacy_loss(self.sensitivity)
-        if self.steps == 1:
+        if not self.mechanism.failure:
             return [self.price.stated(noise), *totals]
         return [self.price.stated(compose([noise, *totals])), ApproximateLoss(0, self.mechanism.failure)]
 
@@ -74,15 +74,23 @@ class KeySearch:
         """The rows of the keys that are shown, in their order."""
         return keys.take(np.flatnonzero(self.mechanism.release(weights, bits=bits).value != NO_ANSWER))
 
+    @property
+    def shared(self) -> int:
+        """What is divided by sqrt(m) for the weight of each of m keys of a unit; all keys weigh 1 where it is 0."""
+        return self.steps - 1
+
+    def weight(self, keys: int) -> int:
+        """Weight of each of a number of keys of one unit, in engines and in `needed`."""
+        return isqrt(self.shared**2 // keys) if self.shared else 1
+
     def needed(self, keys: int, level: float) -> int:
         """How many units, each with this many keys, a key needs to be found with probability `level` at least.
 
         Args:
             level: at least 0.5.
         """
-        weight = self.steps // sqrt(keys) if self.steps > 1 else 1
         above = self.mechanism.threshold + 1 + (self.mechanism.noise.half_width(2 * level - 1) if level > 0.5 else 0)
-        return int(-(-above // weight))
+        return int(-(-above // self.weight(keys)))
 
     def to_json(self) -> object:
         return [self.mechanism.to_json(), self.steps, self.groups]
@@ -142,7 +150,8 @@ def key_searches(table: Table, price: Price, others: Sequence[Sensitivity]) -> I
     found: list[tuple[KeySearch, Noises]] = []
     relation, ids = table.relation, table.unit.ids
     counted = of_count(rows=1, groups=groups, relation=relation, ids=ids)
-    weighed = of_weights(steps=STEPS, groups=groups, relation=relation, ids=ids)
+    steps = 1 if table.unit.column is None else STEPS  # a row has one key: nothing is shared out
+    weighed = of_weights(steps=steps, groups=groups, relation=relation, ids=ids)
     search = partial(KeySearch, groups=groups, noun=table.unit.noun)
     share = price.epsilon / (1 + len(others))
     with suppress(InvalidParameterError):  # noise that cannot be drawn; the other may be
@@ -156,7 +165,7 @@ def key_searches(table: Table, price: Price, others: Sequence[Sensitivity]) -> I
     for first, *totals in joint.choices([weighed, *others]):
         if isinstance(first, Gaussian):
             weights = kind.above(first, weighed, groups=keys, failure=joint.delta)
-            found.append((search(mechanism=weights, sensitivity=weighed, steps=STEPS, price=joint), tuple(totals)))
+            found.append((search(mechanism=weights, sensitivity=weighed, steps=steps, price=joint), tuple(totals)))
     return iter(sorted(found, key=_error))
 
 

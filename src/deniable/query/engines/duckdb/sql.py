@@ -161,13 +161,15 @@ class Generator:
         listed = ", ".join(question.sought)
         layers = self._layers(question, [], share)
         if question.unit is None:
-            return self._layered(layers, f"SELECT {listed}, count(*) AS weight FROM placed GROUP BY {listed}")
+            return self._layered(
+                layers, f"SELECT {listed}, {search.weight(1)} * count(*) AS weight FROM placed GROUP BY {listed}"
+            )
         place = "0"
         for name, kind in question.sought.items():
             place = f"({place} * 31 + ({self.seed(name, kind)}) % {P} + {WIDE}) % {P}"
         ranks = self.keyed(question, secret).ranks(place)
         first = f"dense_rank() OVER (PARTITION BY u ORDER BY h, {listed}) <= {search.groups}"
-        weight = f"floor({search.steps - 1} / sqrt(CAST(m AS DOUBLE)))" if search.steps > 1 else "1"
+        weight = f"floor({search.shared} / sqrt(CAST(m AS DOUBLE)))" if search.shared else "1"
         layers += [
             f"hashed AS (SELECT u, {listed}, {ranks} AS h FROM placed)",
             f"kept AS (SELECT u, {listed} FROM hashed QUALIFY {first})",
