@@ -231,6 +231,48 @@ def test_declared_values_of_every_type_survive_json_and_are_reported_as_themselv
     assert protocol.estimate(found)["count"][-1] > 400
 
 
+def test_columns_of_a_type_that_holds_no_declared_value_are_refused_whatever_their_rows_are() -> None:
+    """Their values were reported as the first one, or '1' as 1. A list has no type, and is read entry by entry."""
+    zone = pa.array([datetime(2020, 1, 1, tzinfo=UTC)])
+    for values, column in (
+        ([1, 2], pl.Series(["1"])),
+        (["1", "2"], np.array([1])),
+        (DAYS, np.array([1])),
+        (DAYS, zone),
+        (DAYS, pa.array([b"a"])),
+        ([timedelta(1), timedelta(2)], pa.array([time(1)])),
+        ([UUID(int=1), UUID(int=2)], pl.Series(["a"])),
+        ([(1, 2), (3, 4)], np.array([1])),
+        ([datetime(2020, 1, 1, tzinfo=UTC), datetime(2021, 1, 1, tzinfo=UTC)], pl.Series(DAYS)),
+    ):
+        protocol = DirectResponse(values=values, epsilon=1)
+        for rows in (column, column[:0]):
+            with pytest.raises(InvalidParameterError, match="cannot be among declared values that are"):
+                protocol.encode(rows)
+        assert set(protocol._places(list(column)).tolist()) == {0}
+    for values, column, places in (
+        ([Fraction(1), Fraction(2)], np.array([2, 1]), [1, 0]),
+        ([0, 0.5, 1], np.array([1]), [2]),
+        ([0, 1], np.array([True]), [1]),
+        ([1, 2**70], np.array([1]), [0]),
+        ([datetime(2020, 1, 2), datetime(2020, 1, 1)], pl.Series(DAYS), [1, 0, 0]),
+    ):
+        assert DirectResponse(values=values, epsilon=1)._places(column).tolist() == places
+
+
+@pytest.mark.parametrize("values", [9, 2**16])
+def test_whole_numbers_that_are_not_declared_are_reported_as_the_first(values: int) -> None:
+    protocol = DirectResponse(values=values, epsilon=1)
+    for column in (
+        [1, -1, values, 10**30, math.inf, None, "x", values - 1],
+        pd.Series([1, -1, values, values - 1, None]),
+    ):
+        places = protocol._places(column).tolist()
+        assert places[0] == 1
+        assert sorted(places)[-1] == values - 1
+        assert places.count(0) == len(places) - 2
+
+
 def test_values_that_json_cannot_keep_are_refused_when_the_protocol_is_made() -> None:
     for values in ([1, HUGE], [Fraction(1, HUGE), 2], [(HUGE,), (1,)]):
         for kind in (DirectResponse, BitFlip):

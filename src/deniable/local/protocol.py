@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.local.values import declared, name_of, to_data
+from deniable.local.values import kind_of, name_of, places_among, to_data
 from deniable.mechanisms.response.tally import shares_within
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.balls import exp_below
@@ -23,7 +23,7 @@ from deniable.privacy import PrivacyLoss, PureLoss, Replace
 from deniable.privacy.around.restricted import RestrictedLoss
 from deniable.privacy.call import InWords, read_fields
 from deniable.release import Bounds, Estimate, Key, Release
-from deniable.rows import Container, distinct, replaced, silence
+from deniable.rows import Container, distinct, read, silence
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -220,14 +220,15 @@ class FrequencyProtocol(PureProtocol):
 
     def _places(self, values: Container) -> Integers:
         if isinstance(self.values, int) and self.values >= _MOST_LISTED:
-            return replaced("values", values, by=0, lower=0, upper=self.values - 1)
-        return declared(values, *self._named)
+            places, spoilt = read("values", values)
+            return np.where(spoilt | (places < 0) | (places >= self.values), 0, places)
+        return places_among(values, *self._named)
 
     @cached_property
-    def _named(self) -> tuple[tuple[Any, ...], dict[str, int]]:
-        """Declared values, and the place of each name."""
-        keys = tuple(range(self.values)) if isinstance(self.values, int) else self.values
-        return keys, {name_of(key): place for place, key in enumerate(keys)}
+    def _named(self) -> tuple[dict[str, int], set[str]]:
+        """The place of each declared value by its name, and the kinds of declared values."""
+        keys = range(self.values) if isinstance(self.values, int) else self.values
+        return {name_of(key): place for place, key in enumerate(keys)}, set(map(kind_of, keys))
 
     # --- on the server -------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.rows import Container, codes, column, places_of
+from deniable.rows import Column, Container, codes, column
 
 _FIELD = 2**521 - 1  # a prime: numbers too long to write are named by their residue
 _LONGEST = 2**2048  # Python writes whole numbers of 640 digits whatever its settings are
@@ -20,7 +20,10 @@ _NUMBERS = (int, float, Decimal, Fraction)
 
 
 def name_of(form: Any) -> str:
-    """Return one text for all forms of keys that are equal: 1, 1.0, True and Decimal(1), or a date and its midnight."""
+    """Return one text for all equal keys in their one form.
+
+    1, 1.0, True and Decimal(1) are equal, and so are a date and its midnight in no zone.
+    """
     if isinstance(form, _NUMBERS):
         return _name_of_number(form)
     if type(form) is tuple:
@@ -49,21 +52,48 @@ def _name_of_number(form: Any) -> str:
     return f"number:{residue:x}"
 
 
-def places_among(values: Container, names: dict[str, int]) -> NDArray[np.int64]:
-    """The place of each entry of a column without a type among declared values; 0 for what is not declared."""
+def places_among(values: Container, names: dict[str, int], kinds: set[str]) -> NDArray[np.int64]:
+    """Return the place of each value among declared ones, 0 for what is not declared.
+
+    Args:
+        values: a column of any container.
+        names: the place of each declared value by its name.
+        kinds: of declared values.
+
+    Raises: InvalidParameterError for a column of a type that holds none of these kinds.
+    """
+    given = column(values)
+    if given.holds != "objects" and _kind_of_column(given) not in kinds:
+        raise InvalidParameterError(
+            f"values of type {given.type} cannot be among declared values that are {' or '.join(sorted(kinds))}"
+        )
     found, known = codes(values)
     return np.array([*(names.get(name_of(form), 0) for form in known), 0], dtype=np.int64)[found]
 
 
-def declared(values: Container, keys: tuple[Any, ...], names: dict[str, int]) -> NDArray[np.int64]:
-    """The place of each value among declared ones, 0 for what is not declared.
+def kind_of(form: Any) -> str:
+    """Return what a declared value is, as messages have it; values of two kinds are never equal."""
+    if isinstance(form, date):
+        return "moments with a zone" if isinstance(form, datetime) and form.tzinfo else "dates"
+    return "numbers" if isinstance(form, _NUMBERS) else _KINDS.get(type(form), type(form).__name__)
 
-    Raises: InvalidParameterError for a column whose type cannot hold them.
-    """
-    if column(values).holds == "objects":
-        return places_among(values, names)
-    places = places_of(values, keys)
-    return np.where(places < len(keys), places, 0)
+
+_KINDS: dict[type, str] = {str: "text", bytes: "bytes", time: "times", timedelta: "durations"}
+
+
+def _kind_of_column(given: Column) -> str:
+    import pyarrow as pa
+
+    kind = getattr(given.values, "type", None)
+    if given.holds == "numbers" or pa.types.is_decimal(kind):
+        return "numbers"
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return "dates" if getattr(kind, "tz", None) is None else "moments with a zone"
+    if pa.types.is_time(kind):
+        return "times"
+    if pa.types.is_duration(kind):
+        return "durations"
+    return "text" if pa.types.is_large_string(kind) else "bytes"
 
 
 # --- declared values in JSON ---------------------------------------------------------------------------------------
@@ -95,7 +125,7 @@ _READ: dict[str, Callable[[Any], object]] = {
 
 
 def to_data(form: Any) -> object:
-    """Plain data for the JSON of a declared value, which `of_data` reads as an equal one of the same type.
+    """Return plain data of a declared value for JSON, which `of_data` reads as one of the same type.
 
     Raises: InvalidParameterError for numbers that are too long to write.
     """
@@ -108,7 +138,7 @@ def to_data(form: Any) -> object:
 
 
 def of_data(data: object) -> object:
-    """The inverse of `to_data`; what it has not written stays as it is.
+    """Return the value that `to_data` wrote; anything else stays as it is.
 
     Raises: InvalidParameterError for text that is no value of the type it names.
     """
