@@ -134,11 +134,19 @@ def test_the_noise_that_was_drawn_proves_the_stated_loss() -> None:
 
 
 def test_games_are_paid_before_a_row_is_read() -> None:
-    ledger = Ledger.open(None, budget=Budget(rho=1), relation=Replace, unit=PrivacyUnit(), dataset="drivers")
+    ledger, half = (
+        Ledger.open(None, budget=Budget(rho=1), relation=Replace, unit=PrivacyUnit(), dataset="drivers") for _ in "ab"
+    )
     GAME.settle(OWN, rho="0.5", slack=100, ledger=ledger, bits=DeterministicBits(1))
     found = GAME.learn(OWN, rho="0.5", rounds=3, ledger=ledger, bits=DeterministicBits(1))
     assert ledger.spent().rho == 1
     assert (found.board.loss.rho, found.board.signal.shape) == (Fraction(1, 2), (3, 4))
+    for wrong in (OWN[1:], OWN[:, 1:]):
+        with pytest.raises(InvalidParameterError, match="a row for each"):
+            GAME.learn(wrong, rho="1/4", rounds=3, ledger=half)
+        with pytest.raises(InvalidParameterError, match="a row for each"):
+            GAME.settle(wrong, rho="1/4", slack=9, ledger=half)
+    assert half.spent().rho == 0
     with pytest.raises(InvalidParameterError, match="Ledger"):
         GAME.learn(OWN, rho=1, rounds=3, ledger=1)  # type: ignore[arg-type]
 

@@ -83,6 +83,9 @@ def test_a_matching_is_paid_as_one_pair() -> None:
     ledger = Ledger.open(
         None, budget=Budget(epsilon=100, delta="0.1"), relation=Replace, unit=PrivacyUnit(), dataset="values"
     )
+    with pytest.raises(InvalidParameterError, match="2 columns of 120"):
+        SMALL.release([[1] * 119] * 2, ledger=ledger)
+    assert ledger.spent().epsilon == 0
     assert not SMALL.release(values(SMALL), ledger=ledger, bits=DeterministicBits(1)).board.safe
     assert (ledger.spent().epsilon, ledger.spent().delta) == (100, Fraction(1, 10))
     with pytest.raises(BudgetExceededError):

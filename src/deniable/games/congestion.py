@@ -21,7 +21,7 @@ from deniable.noise.simulation import uniforms
 from deniable.numbers.rationals import Real, positive_integer, positive_rational, whole_number
 from deniable.privacy import Replace, of_count
 from deniable.privacy.call import InWords
-from deniable.rows import floats
+from deniable.rows import floats, without_rows
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -105,6 +105,7 @@ class CongestionGame(metaclass=InWords):
         budget, cells = positive_rational("rho", rho), len(self._table)
         made = Counters(players=self.players, cells=cells, passes=passes, batches=batches, rho=budget, moves=True)
         least = whole_number("slack", slack, lower=0)
+        self._check(own)
         paid(
             ledger,
             made.privacy_loss,
@@ -153,6 +154,7 @@ class CongestionGame(metaclass=InWords):
         moved = of_count(rows=1, groups=1, relation=Replace)  # another row changes one action of a round
         noise = Gaussian.calibrated(moved, rho=budget / turns)
         loss = noise.privacy_loss(moved) * turns
+        self._check(own)
         text = f"learn a congestion game in {turns} rounds"
         paid(ledger, loss, text=text, question=f"{self._table.tolist()} {loss!r} {turns}", bits=bits)
         costs, size = self._costs(own), len(self._table)
@@ -182,9 +184,13 @@ class CongestionGame(metaclass=InWords):
 
     def _costs(self, own: ArrayLike) -> NDArray[np.int64]:
         found, _ = floats.table(own, "own", columns=len(self._table))
-        if found.shape != (self.players, len(self._table)):
-            raise InvalidParameterError(f"own must have a row for each of {self.players} players, a column a resource")
         return np.clip(np.nan_to_num(found, nan=0.0), 0, self.top).astype(np.int64)
+
+    def _check(self, own: ArrayLike) -> None:
+        """Refuse what has another shape, before anybody pays; no row is read."""
+        columns = floats.table(without_rows(own), "own", columns=len(self._table))[0].shape[1]
+        if (len(own), columns) != (self.players, len(self._table)):  # type: ignore[arg-type]
+            raise InvalidParameterError(f"own must have a row for each of {self.players} players, a column a resource")
 
     def _at(self, loads: NDArray[np.int64], actions: NDArray[np.int64]) -> NDArray[np.int64]:
         """The cost of each resource to players who would use it, beside the others: shape (players, resources)."""

@@ -111,6 +111,7 @@ class PrivateMatching(metaclass=InWords):
             ledger: who pays before a value is read.
             bits: leave it out, except in tests.
         """
+        self._check(values, self.players)
         paid(ledger, self.privacy_loss, text=f"match {self.goods} goods", question=f"{self!r}", bits=bits)
         table = self._table(values)
         state, highest = _State(table), np.zeros(self.goods, dtype=np.int64)
@@ -151,10 +152,12 @@ class PrivateMatching(metaclass=InWords):
 
     def _table(self, values: Sequence[Container], players: int | None = None) -> NDArray[np.int64]:
         """Values in whole steps, shape (players, goods)."""
-        read = [steps(column, unit=self.step, top=int(self.top / self.step)) for column in values]
-        if [len(column) for column in read] != [players or self.players] * self.goods:
-            raise InvalidParameterError(f"values must be {self.goods} columns of {self.players} values each")
-        return np.stack(read, axis=1)
+        self._check(values, players or self.players)
+        return np.stack([steps(column, unit=self.step, top=int(self.top / self.step)) for column in values], axis=1)
+
+    def _check(self, values: Sequence[Container], players: int) -> None:
+        if [len(column) for column in values] != [players] * self.goods:  # type: ignore[arg-type]
+            raise InvalidParameterError(f"values must be {self.goods} columns of {players} values each")
 
 
 class _State:

@@ -17,8 +17,8 @@ from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real
 from deniable.privacy import AddRemove, PureLoss, Relation, of_count
 from deniable.release import Bounds, Estimate, Key, Measure, Noisy, Release
-from deniable.rows import Container, silence
-from deniable.statistics.statistic import Payer, paid, without_rows
+from deniable.rows import Container, silence, without_rows
+from deniable.statistics.statistic import Payer, paid
 
 _NOTE = "Epsilon is the same for all groups: it bounds the loss of every row. What one row lost would be private."
 

@@ -25,7 +25,7 @@ from deniable.rows.declared import arrow_of
 from deniable.rows.floats import Floats, dimensions, numbers, table, whole_numbers
 from deniable.rows.keys import codes, distinct, labels, places_of
 from deniable.rows.silence import silence
-from deniable.rows.tables import frame_of
+from deniable.rows.tables import frame_of, without_rows
 from deniable.rows.whole import Whole, left_out, read, replaced, width
 
 __all__ = [
@@ -53,4 +53,5 @@ __all__ = [
     "table",
     "whole_numbers",
     "width",
+    "without_rows",
 ]

@@ -88,3 +88,19 @@ def _entries(row: Any) -> Any:
     if given.holds == "other":
         return objects(given.values.to_pylist())
     return given.spread(without(given.values.astype(object), given.missing), None)
+
+
+def without_rows(values: object) -> object:
+    """Data of the same type and columns that hold no row; no row is read.
+
+    Raises: InvalidParameterError if they are no array, series, frame or list.
+    """
+    try:
+        if hasattr(type(values), "iloc"):  # pandas, which takes numbers for labels
+            return values.iloc[:0]  # type: ignore[attr-defined]
+        cut = getattr(values, "slice", None)
+        return cut(0, 0) if callable(cut) else values[:0]  # type: ignore[index]
+    except (TypeError, IndexError, KeyError):
+        raise InvalidParameterError(
+            f"rows must come in an array, a series, a frame or a list, got {type(values).__name__}"
+        ) from None

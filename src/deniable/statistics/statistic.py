@@ -15,7 +15,7 @@ from deniable.privacy import AddRemove, PrivacyLoss, Relation
 from deniable.privacy.budget import Remaining
 from deniable.privacy.call import InWords, read_fields
 from deniable.release import Estimate, Key, Measure, Noisy, Release
-from deniable.rows import Container, silence
+from deniable.rows import Container, silence, without_rows
 
 Takes = Literal[
     "one", "pair", "samples"
@@ -226,22 +226,6 @@ def checked_bounds(bounds: object, name: str = "bounds") -> tuple[float, float]:
     if not lower < upper:
         raise InvalidParameterError(f"{name} must be a pair lower < upper, got ({lower:g}, {upper:g})")
     return lower, upper
-
-
-def without_rows(values: object) -> object:
-    """Data of the same type and columns that hold no row; no row is read.
-
-    Raises: InvalidParameterError if they are no array, series, frame or list.
-    """
-    try:
-        if hasattr(type(values), "iloc"):  # pandas, which takes numbers for labels
-            return values.iloc[:0]  # type: ignore[attr-defined]
-        cut = getattr(values, "slice", None)
-        return cut(0, 0) if callable(cut) else values[:0]  # type: ignore[index]
-    except (TypeError, IndexError, KeyError):
-        raise InvalidParameterError(
-            f"rows must come in an array, a series, a frame or a list, got {type(values).__name__}"
-        ) from None
 
 
 def _with_size_checked(expected_error: Callable[[Any, int], float]) -> Callable[[Any, int], float]:

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Annotated
 
 from deniable.errors import InvalidParameterError, UnprovedError
@@ -17,8 +18,8 @@ from deniable.numbers.rationals import Real, positive_integer, positive_rational
 from deniable.privacy.around.training.iteration import LastIterateLoss
 from deniable.privacy.call import InWords, check_kind, read_fields
 from deniable.privacy.relation import AddRemove
-from deniable.rows import Container, Floats, numbers, silence, table
-from deniable.statistics.statistic import Payer, without_rows
+from deniable.rows import Container, Floats, each_row, numbers, silence, table, without_rows
+from deniable.statistics.statistic import Payer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,22 +101,28 @@ class NoisyDescent(metaclass=InWords):
 
     @silence()
     def release(
-        self, rows: Container, labels: Container, *, ledger: Payer | None = None, bits: Bits = SECURE
-    ) -> Released[Descent]:
+        self, rows: Container, labels: Container, *, ledger: Payer | None = None, delta: Real = "1e-6",
+        bits: Bits = SECURE,
+    ) -> Released[Descent]:  # fmt: skip
         """The private average and last point, and the bound; all of it may be published if it is safe.
 
         Args:
-            rows, labels: secret; (rows, columns) and (rows,). A row with a value that is no number adds nothing.
+            rows, labels: secret; (rows, columns) and (rows,). A row with a value that is no number adds nothing, nor
+                does one on which the loss fails.
             ledger, bits: who pays before a row is read, or None; bits are for tests.
+            delta: at which a ledger that adds up pairs is charged.
         """
         first, _ = started(self.feasible, self.start)
         self.loss.gradients(first, without_rows(rows), without_rows(labels))  # refuses what does not fit
-        run = self.plan.run(same_length(rows, labels), expected_rows=self.size, ledger=ledger, bits=bits)
+        run = self.plan.run(same_length(rows, labels), expected_rows=self.size, ledger=ledger, delta=delta, bits=bits)
         found_rows, found_labels = table(rows, "rows", columns=self.plan.dimensions)[0], numbers(labels, "labels")
 
         def noisy(parameters: Floats, _: int) -> Floats:
             batch = next(run)
-            return run.mean_gradient(self.loss.gradients(parameters, found_rows[batch], found_labels[batch]))
+            gradients = each_row(
+                partial(self.loss.gradients, parameters), found_rows[batch], found_labels[batch], width=first.shape
+            )
+            return run.mean_gradient(gradients)
 
         average, last = walk(noisy, self.feasible, first, steps=self.plan.steps, step_size=self._step_size)
         if self.smoothness is not None:

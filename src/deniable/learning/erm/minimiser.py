@@ -27,8 +27,7 @@ from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, positive_integer, positive_rational, shown, whole_number
 from deniable.privacy import AddRemove, Relation
 from deniable.privacy.call import check_kind
-from deniable.rows import Container, Floats
-from deniable.statistics.statistic import without_rows
+from deniable.rows import Container, Floats, without_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError
 from deniable.learning.estimators.reading import Features
 from deniable.numbers.rationals import Real, shown, whole_number
-from deniable.rows import Floats, array_of, distinct, numbers, places_of, silence
+from deniable.rows import Floats, array_of, distinct, numbers, places_of, silence, without_rows
 from deniable.rows.tables import frame_of, grid
-from deniable.statistics.statistic import checked_bounds, without_rows
+from deniable.statistics.statistic import checked_bounds
 
 Columns: TypeAlias = tuple[Real, Real] | Sequence[tuple[Real, Real] | None]
 """A pair (lower, upper) for all features, or a list with one for each, and None for those that are categories."""

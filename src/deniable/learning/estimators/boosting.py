@@ -21,8 +21,8 @@ from deniable.numbers.rationals import Real, positive_rational, whole_number
 from deniable.privacy import Relation, of_count
 from deniable.privacy.currencies.gaussian_dp import largest_mu_squared
 from deniable.privacy.sensitivity.vectors import of_ball_sum
-from deniable.rows import Container, Floats, silence
-from deniable.statistics.statistic import checked_bounds, without_rows
+from deniable.rows import Container, Floats, silence, without_rows
+from deniable.statistics.statistic import checked_bounds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

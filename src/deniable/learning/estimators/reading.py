@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import Real, shown
-from deniable.rows import Container, Floats, distinct, frame_of, numbers, places_of, table
-from deniable.statistics.statistic import checked_bounds, without_rows
+from deniable.rows import Container, Floats, distinct, frame_of, numbers, places_of, table, without_rows
+from deniable.statistics.statistic import checked_bounds
 
 Bounds: TypeAlias = tuple[Real, Real] | Sequence[tuple[Real, Real]]
 """A pair (lower, upper) for all features, or a list with one pair for each."""

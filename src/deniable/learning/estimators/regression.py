@@ -11,9 +11,9 @@ from deniable.learning.estimators.reading import Bounds, Features, targets
 from deniable.learning.losses import products
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import Real
-from deniable.rows import Container, Floats, silence
+from deniable.rows import Container, Floats, silence, without_rows
 from deniable.statistics.regression import AdaptiveRidge, Regression, SufficientRegression
-from deniable.statistics.statistic import checked_bounds, without_rows
+from deniable.statistics.statistic import checked_bounds
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

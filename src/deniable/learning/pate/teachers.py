@@ -18,8 +18,8 @@ from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import shown, whole_number
 from deniable.privacy import AddRemove, PrivacyLoss, Relation
 from deniable.privacy.budget import Remaining
-from deniable.rows import Container, Floats, attempted, places_of, silence, table
-from deniable.statistics.statistic import Payer, paid, without_rows
+from deniable.rows import Container, Floats, attempted, places_of, silence, table, without_rows
+from deniable.statistics.statistic import Payer, paid
 
 
 @dataclass(frozen=True, eq=False)
