@@ -17,6 +17,7 @@ from deniable.privacy import PrivacyLoss
 from deniable.privacy.budget import Remaining
 from deniable.privacy.call import InWords, in_words
 from deniable.release import Release
+from deniable.rows import attempted
 
 Output = TypeVar("Output")
 
@@ -34,13 +35,18 @@ class Billboard(metaclass=InWords):
     loss: PrivacyLoss
     safe: bool
 
-    def per_player(self, function: Callable[[Any, Any], Output], rows: Sequence[Any]) -> tuple[Output, ...]:
-        """The output of each player, `function(row, signal)`. It must look at nothing else: `replay` tests that."""
-        return tuple(function(row, self.signal) for row in rows)
+    def per_player(self, function: Callable[[Any, Any], Output], rows: Sequence[Any]) -> tuple[Output | None, ...]:
+        """The output of each player, `function(row, signal)`, which must look at nothing else: `replay` tests that.
+
+        None for a player for whom the function fails: an error would tell all others of the row.
+        """
+        if not callable(function):
+            raise InvalidParameterError(f"function must be one of a row and the signal, got {shown(function)}")
+        return tuple(attempted(function, row, self.signal) for row in rows)
 
     def replay(
         self, function: Callable[[Any, Any], Output], rows: Sequence[Any], *, player: int, row: object
-    ) -> tuple[Output, Output]:
+    ) -> tuple[Output | None, Output | None]:
         """The outputs of one player with the own row and with another one, at the same signal.
 
         Raises: UnprovedError if the output of anybody else changes, or depends on the order of the calls.

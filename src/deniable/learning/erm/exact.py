@@ -28,7 +28,7 @@ def minimise(problem: Problem, rows: Floats, labels: Floats, strength: float, ti
     momentum, project = (1 - root) / (1 + root), problem.feasible.project
     at = ahead = project(problem.start)
     for step in range(steps):
-        slopes = problem.loss.slopes(rows @ ahead, labels)
+        slopes = problem.slopes(rows @ ahead, labels)
         gradient = slopes @ rows + strength * (ahead - problem.start) + tilt
         before, at = at, project(ahead - gradient / most)
         ahead = at + (momentum if step else 0.0) * (at - before)  # the first step alone leaves M |start - best|^2 / 2
@@ -42,7 +42,7 @@ def distance_bound(  # noqa: PLR0917 - the terms of the sum, in order
 ) -> float:
     """Bound on the distance from a feasible point to the minimiser, with rounding: `fsum` rounds a sum once."""
     most = len(rows) * problem.curved + strength
-    slopes = problem.loss.slopes(products(rows, point[np.newaxis])[:, 0], labels)
+    slopes = problem.slopes(products(rows, point[np.newaxis])[:, 0], labels)
     total = np.array([math.fsum((column * slopes).tolist()) for column in rows.T])
     aim = point - (total + strength * (point - problem.start) + tilt) / most
     unit, row = 2.0**-52, float(problem.row_norm)

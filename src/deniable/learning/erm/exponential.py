@@ -56,7 +56,7 @@ class Exponential:
         total, size = np.zeros(len(self._points), dtype=np.int64), max(1, _MOST_CELLS // len(self._points))
         for start in range(0, len(rows), size):
             part = slice(start, start + size)
-            losses = self.problem.loss.values(products(rows[part], self._points), labels[part, np.newaxis])
+            losses = self.problem.values(products(rows[part], self._points), labels[part])
             middle = losses.max(axis=1, keepdims=True) / 2 + losses.min(axis=1, keepdims=True) / 2
             scaled = np.rint((losses - middle) * (_STEPS / self._half))
             total += np.clip(scaled, -_STEPS, _STEPS).astype(np.int64).sum(axis=0)

@@ -12,7 +12,7 @@ from deniable.learning.sets import FeasibleSet
 from deniable.mechanisms.price import Price
 from deniable.mechanisms.vectors.clipping import squared_norms
 from deniable.privacy import AddRemove, Relation
-from deniable.rows import Container, Floats, numbers, silence, table
+from deniable.rows import Container, Floats, each_row, numbers, silence, table
 
 _UP = 1 + 2.0**-40  # float rounding then never takes a bound below the truth
 _DOWN = 1 - 2.0**-40
@@ -75,3 +75,12 @@ class Problem:
         longest = float(self.row_norm) * _DOWN
         factors = longest / np.maximum(np.sqrt(squared_norms(found)), longest)
         return found * factors[:, np.newaxis], self.loss._labels(known)
+
+    def slopes(self, predictions: Floats, labels: Floats) -> Floats:
+        """Return slopes of the loss, 0 for a row on which it fails or is not finite."""
+        return np.nan_to_num(each_row(self.loss.slopes, predictions, labels), nan=0.0, posinf=0.0, neginf=0.0)
+
+    def values(self, predictions: Floats, labels: Floats) -> Floats:
+        """Return losses of rows at several parameters, shape (rows, parameters), 0 likewise."""
+        found = each_row(self.loss.values, predictions, labels[:, np.newaxis], width=predictions.shape[1:])
+        return np.where(np.isfinite(found).all(axis=1, keepdims=True), found, 0.0)

@@ -16,10 +16,13 @@ from deniable.mechanisms.base import NO_ANSWER, Released
 from deniable.mechanisms.wrappers.base import Wrapper, room_for
 from deniable.noise import bernoulli
 from deniable.noise.bits import SECURE, Bits
+from deniable.rows import attempted
+from deniable.rows.attempts import Log
 
 Trial = TypeVar("Trial")
 Ordered = int | float | Fraction
 Score = Callable[[Released[Any]], object]
+_LEAST: Ordered = -math.inf
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,21 +38,37 @@ class Repeated(Wrapper):
         """Independent numbers of runs."""
 
     def best_of(
-        self, trial: Callable[[], Trial], *, score: Callable[[Trial], object], bits: Bits = SECURE
-    ) -> Trial | None:
-        """The result of the trial with the greatest score; None if there is no trial.
+        self, trial: Callable[[], Trial], *, score: Callable[[Trial], object], log: Log | None = None,
+        bits: Bits = SECURE,
+    ) -> Trial | None:  # fmt: skip
+        """The result of the trial with the greatest score; None if there is no trial, or the best of them failed.
+
+        Whether a trial fails may depend on a row, and how many were run is secret, so no error of either function is
+        raised here: a trial that fails gives None, and is the least of all. Try both on made-up rows first.
 
         Args:
             trial: one run of the mechanism, or of any program that has its loss; it may draw hyper-parameters.
             score: of what the trial released, and of nothing else. What is no number is the least of all: NaN, None,
-                text.
+                text; so is what it fails on.
+            log: called with each error, for logs that are as private as the rows.
             bits: for the number of trials; leave it out, except in tests.
         """
+        if not callable(trial) or not callable(score):
+            raise InvalidParameterError("trial and score must be functions, of nothing and of what the trial gives")
+
+        def scored(found: Trial | None) -> Ordered:
+            return _LEAST if found is None else _tried(score, found, log)
+
+        return self._best(lambda: attempted(trial, log=log), scored, bits)
+
+    def _best(
+        self, trial: Callable[[], Trial | None], score: Callable[[Trial | None], Ordered], bits: Bits
+    ) -> Trial | None:
         best: Trial | None = None
-        most: Ordered = -math.inf
+        most = _LEAST
         for place in range(int(self._runs(1, bits)[0])):
             found = trial()
-            value = _ordered(score(found))
+            value = score(found)
             if place == 0 or value > most:
                 best, most = found, value
         return best
@@ -64,17 +83,18 @@ class Repeated(Wrapper):
         Args:
             exact: secret; what the mechanism takes.
             score: of a release; without one, the released number itself. A release without an answer is the least of
-                all, and `score` is not asked.
+                all, and `score` is not asked; so is one on which it fails.
             bits: leave it out, except in tests.
         """
         if score is not None and not callable(score):
             raise InvalidParameterError(f"score must be a function of a release, got {type(score).__name__}")
-        asked: Score = score or _number
 
-        def scored(release: Released[Any]) -> object:
-            return None if release.value is None else asked(release)
+        def scored(release: Released[Any] | None) -> Ordered:
+            if release is None or release.value is None:
+                return _LEAST
+            return _ordered(_number(release)) if score is None else _tried(score, release)
 
-        best = self.best_of(lambda: self.base.release(exact, bits=bits), score=scored, bits=bits)
+        best = self._best(lambda: self.base.release(exact, bits=bits), scored, bits)
         return best or Released(None, bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
@@ -110,14 +130,20 @@ def chain(count: int, *, first: int, stop: Fraction, keep: Callable[[int], Fract
     return found
 
 
+def _tried(score: Callable[[Any], object], found: object, log: Log | None = None) -> Ordered:
+    """The score as a number, the least where it fails."""
+    value = attempted(lambda: _ordered(score(found)), log=log)
+    return _LEAST if value is None else value
+
+
 def _ordered(score: object) -> Ordered:
     """A score as a number that has its place among others; an integer as it is, whatever its size."""
     number = score.item() if isinstance(score, np.ndarray | np.generic) and score.size == 1 else score
     if isinstance(number, Decimal) and not number.is_nan():
         number = Fraction(number) if number.is_finite() else float(number)
     if not isinstance(number, int | float | Fraction):
-        return -math.inf
-    return -math.inf if number != number else number  # noqa: PLR0124 - NaN
+        return _LEAST
+    return _LEAST if number != number else number  # noqa: PLR0124 - NaN
 
 
 def _number(release: Released[Any]) -> object:
