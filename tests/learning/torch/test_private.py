@@ -16,7 +16,7 @@ from deniable.errors import BudgetExceededError, InvalidParameterError  # noqa: 
 from deniable.learning import AdaptiveClip, Banded, Buffered, Clip, Poisson, TrainingPlan, Tree  # noqa: E402
 from deniable.learning.correlated import Correlation  # noqa: E402
 from deniable.learning.plan import TrainingRun  # noqa: E402
-from deniable.learning.torch import DPAdam, PrivateLoader, PrivateOptimizer, make_private, train  # noqa: E402
+from deniable.learning.torch import ClippedGradients, DPAdam, PrivateLoader, PrivateOptimizer, make_private, train  # noqa: E402
 from deniable.noise.bits import DeterministicBits  # noqa: E402
 from deniable.privacy import Replace  # noqa: E402
 
@@ -40,9 +40,11 @@ def line(columns: int = 3) -> nn.Linear:
     return model
 
 
-def plan_for(model: nn.Module, rate: str = "1", steps: int = 1, noise: str = "1", norm: str = "1") -> TrainingPlan:
+def plan_for(
+    model: nn.Module, rate: str = "1", steps: int = 1, noise: str = "1", norm: str = "1", **clipped: object
+) -> TrainingPlan:
     size = sum(each.numel() for each in model.parameters())
-    clip = Clip(norm=norm, lattice=2**26)
+    clip = Clip(norm=norm, lattice=2**26, **clipped)  # type: ignore[arg-type]
     return TrainingPlan(noise_multiplier=noise, steps=steps, dimensions=size, sampler=Poisson(rate=rate), clip=clip)
 
 
@@ -171,11 +173,12 @@ def test_a_label_that_no_class_has_counts_as_zero() -> None:
     assert run([0, 1, 1, 99]) == pytest.approx(run([0, 1, 1]), abs=1e-6)
 
 
-def test_a_row_on_which_the_loss_fails_costs_few_passes_more() -> None:
-    sizes = []
+def test_a_row_on_which_the_loss_fails_costs_few_passes_more(monkeypatch) -> None:
+    sizes: list[int] = []
+    losses = ClippedGradients._losses
+    monkeypatch.setattr(ClippedGradients, "_losses", lambda *given: sizes.append(len(given[2])) or losses(*given))
 
     def loss(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        sizes.append(len(targets))
         if (targets == 7).any():
             raise RuntimeError("out of memory, say")
         return square(outputs, targets)
@@ -183,7 +186,8 @@ def test_a_row_on_which_the_loss_fails_costs_few_passes_more() -> None:
     inputs, targets = data().tensors
     with_bad = TensorDataset(torch.cat([inputs, inputs[:1]]), torch.cat([targets, torch.full((1,), 7.0)]))
     assert moved(with_bad, loss=loss) == pytest.approx(moved(), abs=1e-6)
-    assert sizes[-13:] == [61, 30, 31, 15, 16, 8, 8, 4, 4, 2, 2, 1, 1]  # halves, of which one fails
+    assert 100 < sizes.count(1) < 4 * 61 + 40  # each row alone: halves, of which one fails
+    assert len(sizes) - sizes.count(1) < 140  # rehearsals of two runs
 
 
 class Odd(Dataset):
@@ -354,7 +358,7 @@ def weighted(dataset: TensorDataset) -> DataLoader:
         ("optimizer must be", {"optimizer": "sgd"}),
         ("reduction=", {"loss": mean_square}),
         ("fail on made-up rows", {"loss": None}),
-        ("fail on made-up rows", {"loss": lambda outputs, targets: square(outputs, targets) + torch.zeros(7)}),
+        ("one number for each", {"loss": lambda outputs, targets: square(outputs, targets) + torch.zeros(7)}),
         ("must be a DataLoader", {"loader": data()}),
         ("IterableDataset", {"loader": DataLoader(Stream(), batch_size=2)}),
         ("batch_size", {"loader": DataLoader(data(), batch_size=None)}),
@@ -367,6 +371,8 @@ def weighted(dataset: TensorDataset) -> DataLoader:
         ("cost and length", {"delta": None}),
         ("its own epsilon", {"plan": plan_for(line())}),
         ("dimensions=4", {"plan": plan_for(line(5)), "epsilon": None, "epochs": None}),
+        ("blocks", {"plan": plan_for(line(), blocks=((3, 1), (1, 1))), "epsilon": None, "epochs": None}),
+        ("stabiliser", {"plan": plan_for(line(), stabiliser=1), "epsilon": None, "epochs": None}),
         ("microbatch", {"microbatch": 0}),
         ("ledger", {"ledger": 3}),
         ("bits", {"bits": 3}),

@@ -97,6 +97,8 @@ def make_private(
         fits = isinstance(plan, TrainingPlan) and plan.dimensions == dimensions and plan.unit.column is None
         if not fits or type(plan.clip) not in (Clip, AdaptiveClip):
             raise InvalidParameterError(f"plan must have dimensions={dimensions}, Clip or AdaptiveClip, units of a row")
+        if plan.clip.blocks or plan.clip.stabiliser is not None:
+            raise InvalidParameterError("gradients are cut to one norm here: take a Clip without blocks and stabiliser")
         delta = "1e-6" if delta is None else delta
         cost = plan.privacy_loss() if ledger is None else plan.booked(delta)
     if plan.clip.lattice < 2**10 * ranks.count * math.isqrt(dimensions):  # ClippedGradients leaves 2^-8 of the norm
