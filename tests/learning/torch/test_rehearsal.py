@@ -161,17 +161,6 @@ class ReadsWeight(nn.Module):
         return self.last(self.first(inputs) + inputs @ self.first.weight)
 
 
-class ByTime(nn.Module):
-    """Turns examples to the second dimension before a layer reads them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.last = nn.Linear(1, 3), nn.Linear(9, 2)
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        return self.last(self.first(inputs.T[:, :, None]).transpose(0, 1).flatten(1))
-
-
 def reused() -> nn.Module:
     layer = nn.Linear(3, 3)
     return nn.Sequential(layer, nn.Tanh(), layer, nn.Linear(3, 2))
@@ -182,7 +171,6 @@ def reused() -> nn.Module:
     [
         (Tied(), torch.randint(0, 6, (5, 3))),
         (ReadsWeight(), torch.randn(5, 3)),
-        (ByTime(), torch.randn(5, 3)),
         (reused(), torch.randn(5, 3)),
     ],
 )

@@ -8,9 +8,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils._pytree import tree_flatten, tree_unflatten
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from deniable.errors import InvalidParameterError
+from deniable.learning.torch.batches import Recurrent
 from deniable.learning.torch.codes import Codes
 from deniable.learning.torch.layers import Call, Layer, by_vmap, filled, layers_of, tensors, trainable
 from deniable.learning.torch.pieces import Dense, Grams, Piece
@@ -20,10 +21,12 @@ from deniable.learning.torch.rehearsal import (
     only,
     plain_recurrence,
     refuse,
+    refuse_changes,
     refuse_coarse,
     refuse_mixing,
     untouched,
 )
+from deniable.learning.torch.state import State
 
 _KEPT = 2.0**-7  # of the norm, for rounding: a quarter of it for each of two sums, for all else, and for the caller
 _WAYS = ("layers", "vmap", "loop")
@@ -70,6 +73,7 @@ class ClippedGradients:
         self.way = ""  # how gradients are found: one of layers, vmap and loop; known after the first call
         self._ways = _WAYS if method == "auto" else (method,)
         self._cast: dict[str, Any] = {"enabled": False}
+        self._state = State()  # of before a batch, which is put back after every pass
         self._layers = layers_of(model)
         first = {id(parameter): name for name, parameter in trainable(model).items()}
         places = [(f"{at}.{name}".lstrip("."), id(one)) for at, inner in model.named_modules()
@@ -91,12 +95,13 @@ class ClippedGradients:
         kind = (device := self.parameters[0].device).type
         cast = {"enabled": torch.is_autocast_enabled(kind), "dtype": torch.get_autocast_dtype(kind)}
         cast["cache_enabled"] = False  # it would keep weights of before a step, or of the rehearsal
-        with torch.autocast(kind, enabled=False), plain_recurrence(self.model), warnings.catch_warnings():
+        plain = torch.autocast(kind, enabled=False), plain_recurrence(self.model), sdpa_kernel(SDPBackend.MATH)
+        with plain[0], plain[1], plain[2], warnings.catch_warnings():
             warnings.filterwarnings("ignore", "There is a performance drop")  # where torch.func goes row by row
             refuse_coarse(device)
             if not self.way:
                 self._rehearse(inputs, targets, cast)
-            self._cast = cast
+            self._cast, self._state = cast, State(self.model, self.loss)
             return self._sums(inputs, targets, of)
 
     def _sums(self, inputs: Any, targets: Any, of: int | None) -> list[Tensor]:
@@ -129,8 +134,13 @@ class ClippedGradients:
 
     def _pieces(self, way: str, inputs: Any, targets: Any) -> Callable[[slice], list[Piece]]:
         if way == "layers":
-            calls, examples = self._listen(inputs, targets), _count(inputs)
-            return lambda rows: [piece for call in calls for piece in call.pieces(rows, examples)]
+            calls = self._listen(inputs, targets)
+
+            def pieces(rows: slice) -> list[Piece]:
+                with self._state:
+                    return [piece for call in calls for piece in call.pieces(rows)]
+
+            return pieces
         return partial(self._whole if way == "vmap" else self._loop, inputs, targets)
 
     def _listen(self, inputs: Any, targets: Any) -> list[Call]:
@@ -142,20 +152,15 @@ class ClippedGradients:
 
         def hear(layer: Layer, module: nn.Module, args: Any, kwargs: Any, output: Any) -> Any:
             calls.append(Call(layer, (args, kwargs)))
-            outputs, shape = tree_flatten(output)
-            for index, one in enumerate(outputs):
-                if isinstance(one, Tensor) and one.is_floating_point():
-                    # a copy of the first outputs, since a leaf could not be changed in place
-                    outputs[index] = one if one.requires_grad else one.detach().requires_grad_().clone()
-                    outputs[index].register_hook(partial(calls[-1].returned.__setitem__, index))
-            return tree_unflatten(outputs, shape)
+            return calls[-1].hear(output)
 
         hooks = [one.module.register_forward_hook(partial(hear, one), with_kwargs=True) for one in self._layers]
         try:
             for parameter in self.parameters:
                 parameter.requires_grad_(False)
-            with torch.enable_grad():
-                torch.autograd.backward(self._losses(inputs, targets).sum())
+            with self._state, torch.enable_grad(), Recurrent():
+                losses = torch.func.vmap(partial(self._loss_of(inputs, targets), None), randomness="different")
+                torch.autograd.backward(losses(*tensors((inputs, targets))).sum())
         finally:
             for parameter in self.parameters:
                 parameter.requires_grad_(True)
@@ -166,16 +171,23 @@ class ClippedGradients:
         return calls
 
     def _whole(self, inputs: Any, targets: Any, rows: slice) -> list[Piece]:
-        def loss(values: dict[str, Tensor], *row: Tensor) -> Tensor:
-            one, target = filled((inputs, targets), row)
+        loss = self._loss_of(inputs, targets)
+        with self._state:
+            return by_vmap(loss, trainable(self.model), [leaf[rows] for leaf in tensors((inputs, targets))])
+
+    def _loss_of(self, inputs: Any, targets: Any) -> Callable[..., Tensor]:
+        """The loss of one example, as a function of parameters, if they are not those of the model, and its tensors."""
+
+        def loss(values: dict[str, Tensor] | None, *row: Tensor) -> Tensor:
+            one, target = filled((inputs, targets), [leaf[None] for leaf in row])
             return self._losses(one, target, values)[0]
 
-        return by_vmap(loss, trainable(self.model), [leaf[rows] for leaf in tensors((inputs, targets))])
+        return loss
 
     def _loop(self, inputs: Any, targets: Any, rows: slice) -> list[Piece]:
         found = []
         for one in (slice(row, row + 1) for row in range(rows.start, rows.stop)):
-            with torch.enable_grad():
+            with self._state, torch.enable_grad():
                 loss = self._losses(only(inputs, one), only(targets, one)).sum()
                 found.append(torch.autograd.grad(loss, self.parameters, allow_unused=True, materialize_grads=True))
         columns = zip(*found, strict=True)
@@ -204,14 +216,20 @@ class ClippedGradients:
 
         Raises: InvalidParameterError if there is none.
         """
-        inputs, targets = self.example or (made_up(inputs), made_up(targets, low=0.1))
-        rows = slice(0, 2)
-        one, target = only(inputs, rows), only(targets, rows)
+
+        def some(count: int) -> Any:
+            if self.example is not None:
+                return only(self.example, [place % 3 for place in range(count)])
+            return made_up(inputs, rows=count), made_up(targets, low=0.1, rows=count)
+
+        rows, (one, target) = slice(0, 2), some(2)
         try:
-            with untouched(self.model):
-                self.model.train()
-                refuse_mixing(self._losses, inputs, targets)
+            refuse(self.model)
+            with untouched(self.model, self.loss):
+                with State(self.model, self.loss), refuse_changes(self.model):
+                    refuse_mixing(self._losses, some, self.model)
                 self.model.eval()
+                self._state = State(self.model, self.loss)
                 expected = self._loop(one, target, rows)
                 seen = any(piece.norms({}).any() for piece in expected)
                 for way in self._ways[0 if seen or self._ways[0] != "layers" else 1 :]:

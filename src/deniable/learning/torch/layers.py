@@ -3,13 +3,15 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.utils._pytree import tree_flatten, tree_map
+from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
+from deniable.learning.torch.batches import in_batches
 from deniable.learning.torch.pieces import Dense, Lookup, Piece, Product
 
 _SMALL = 2**14  # numbers in a gradient
@@ -34,8 +36,12 @@ def _product(weight: Tensor, inputs: Tensor, outputs: Tensor) -> Piece:
 
 def convolution(layer: Any, inputs: Tensor, outputs: Tensor) -> list[Piece]:
     """Split a convolution in any dimensions: a linear layer on patches, one for each group."""
+    examples, inner = len(inputs), len(layer.kernel_size) + 1
+    inputs, outputs = (side.reshape(-1, *side.shape[-inner:]) for side in (inputs, outputs))
     patches = _patches(layer, inputs)
-    outputs = outputs.reshape(len(inputs), layer.groups, layer.out_channels // layer.groups, -1)
+    patches = patches.view(examples, -1, *patches.shape[1:]).transpose(1, 2).flatten(2, 3)
+    outputs = outputs.reshape(examples, -1, layer.groups, layer.out_channels // layer.groups, outputs[0, 0].numel())
+    outputs = outputs.permute(0, 2, 3, 1, 4).flatten(3)  # (examples, groups, channels, places)
     if layer.groups == 1:
         found = [_product(layer.weight, patches[:, 0], outputs[:, 0].mT)]
     else:
@@ -71,10 +77,11 @@ def _scaling(plain: Callable[[Any, Tensor], Tensor], *, channels: bool = False) 
 
     def rule(layer: Any, inputs: Tensor, outputs: Tensor) -> list[Piece]:
         shape = layer.weight.shape
-        sides = [(layer.weight, outputs * plain(layer, inputs)), (getattr(layer, "bias", None), outputs)]
+        normal = plain(layer, inputs.flatten(0, 1)).view_as(inputs) if channels else plain(layer, inputs)
+        sides = [(layer.weight, outputs * normal), (getattr(layer, "bias", None), outputs)]
         held = [(one, side) for one, side in sides if one is not None]
         if channels:
-            return [Dense(one, side.flatten(2).sum(2)) for one, side in held]
+            return [Dense(one, side.reshape(*side.shape[:2], *shape, -1).sum((1, 3))) for one, side in held]
         return [Dense(one, side.reshape(len(side), -1, *shape).sum(1)) for one, side in held]
 
     return rule
@@ -100,18 +107,39 @@ class Layer(NamedTuple):
 
 @dataclass
 class Call:
-    """What went into a layer in one forward pass, and the gradients that came back to its outputs."""
+    """What went into a layer in one forward pass, and the gradients that came back to its outputs: examples first."""
 
     layer: Layer
     arguments: tuple[Any, Any]
     returned: dict[int, Tensor] = field(default_factory=dict)
 
-    def pieces(self, rows: slice, examples: int) -> list[Piece]:
+    def hear(self, output: Any) -> Any:
+        """The output of the layer for one example under vmap, from which the gradients of all of them will come."""
+        leaves, shape = tree_flatten((self.arguments, output))
+        inputs = len(tree_flatten(self.arguments)[0])
+        held = [index for index, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
+
+        def seen(batches: list[Tensor]) -> list[Tensor]:
+            for index, batch in zip(held, batches, strict=True):
+                leaves[index] = batch
+                if index >= inputs and batch.is_floating_point():
+                    # a copy of the first outputs, since a leaf could not be changed in place
+                    leaves[index] = batch if batch.requires_grad else batch.detach().requires_grad_().clone()
+                    leaves[index].register_hook(partial(self.returned.__setitem__, index - inputs))
+            self.arguments = tree_unflatten(leaves, shape)[0]
+            return [leaves[index] for index in held]
+
+        outputs = in_batches(seen, [leaves[index] for index in held])
+        for index, one in zip(held, outputs, strict=True):
+            leaves[index] = one
+        return tree_unflatten(leaves, shape)[1]
+
+    def pieces(self, rows: slice) -> list[Piece]:
         """Per-example gradients of these rows of the batch; none where nothing came back."""
         if not self.returned:
             return []
         layer = self.layer
-        inputs, back = ([_rows(leaf, rows, examples) for leaf in ones] for ones in (
+        inputs, back = ([_rows(leaf, rows) for leaf in ones] for ones in (
             tensors(self.arguments), self.returned.values()))  # fmt: skip
         if layer.rule is not None:
             trained = {id(parameter) for parameter in layer.parameters.values()}
@@ -121,15 +149,15 @@ class Call:
             args, kwargs = filled(self.arguments, row)
             outputs = tree_flatten(torch.func.functional_call(layer.module, values, args, kwargs))[0]
             pairs = zip(self.returned, row[len(inputs) :], strict=True)
-            return torch.stack([(outputs[index][0] * one).sum() for index, one in pairs]).sum()
+            return torch.stack([(outputs[index] * one).sum() for index, one in pairs]).sum()
 
         return by_vmap(response, layer.parameters, [*inputs, *back])
 
 
-def _rows(leaf: Tensor, rows: slice, examples: int) -> Tensor:
+def _rows(leaf: Tensor, rows: slice) -> Tensor:
     """Some examples of what a layer saw, without history, in float32 unless it is more precise or counts something."""
-    whole: Tensor = leaf.detach() if len(leaf) == examples else leaf.detach().view(examples, -1, *leaf.shape[1:])
-    return whole[rows].float() if leaf.dtype in (torch.float16, torch.bfloat16) else whole[rows]
+    whole = leaf.detach()[rows]
+    return whole.float() if leaf.dtype in (torch.float16, torch.bfloat16) else whole
 
 
 def tensors(tree: Any) -> list[Tensor]:
@@ -138,9 +166,9 @@ def tensors(tree: Any) -> list[Tensor]:
 
 
 def filled(tree: Any, row: Sequence[Tensor]) -> Any:
-    """Arguments for a batch of one example, whose tensors stand in `row`."""
+    """Arguments whose tensors are those in `row`."""
     given = iter(row)
-    return tree_map(lambda leaf: next(given)[None] if isinstance(leaf, Tensor) else leaf, tree)
+    return tree_map(lambda leaf: next(given) if isinstance(leaf, Tensor) else leaf, tree)
 
 
 def by_vmap(

@@ -6,6 +6,7 @@ Nothing here looks at private values: rows are made from types and shapes.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import product
 from typing import Any
 
 import torch
@@ -14,6 +15,9 @@ from torch.utils._pytree import tree_map
 
 from deniable.errors import InvalidParameterError
 from deniable.learning.torch.pieces import Piece
+from deniable.learning.torch.state import State
+
+_SIZES = (2, 3, 17)  # of batches in which a row must have the same loss
 
 
 def refuse(model: nn.Module) -> None:
@@ -47,18 +51,33 @@ def refuse_coarse(device: torch.device) -> None:
         raise InvalidParameterError(words)
 
 
-def made_up(arguments: Any, *, low: float = -1) -> Any:
-    """Three rows of the same types and shapes: numbers between `low` and 1, codes 0 and 1, flags that are off."""
+def made_up(arguments: Any, *, low: float = -1, rows: int = 3) -> Any:
+    """Rows of the same types and shapes: numbers between `low` and 1, codes 0 and 1, flags that are off."""
 
-    def one(leaf: Any) -> Any:
-        if not isinstance(leaf, Tensor):
-            return leaf
-        shape = (3, *leaf.shape[1:])
+    def one(leaf: Tensor) -> Tensor:
+        wave = _wave((rows, *leaf.shape[1:]), leaf.device)
         if leaf.is_floating_point():
-            return (low + (1 - low) * (0.5 + 0.5 * _wave(shape, leaf.device))).to(leaf.dtype)
-        return ((_wave(shape, leaf.device) > 0) & (leaf.dtype != torch.bool)).to(leaf.dtype)
+            return (low + (1 - low) * (0.5 + 0.5 * wave)).to(leaf.dtype)
+        return ((wave > 0) & (leaf.dtype != torch.bool)).to(leaf.dtype)
 
-    return tree_map(one, arguments)
+    return _mapped(one, arguments)
+
+
+def _odd(batch: Any) -> Iterator[Any]:
+    """Made-up rows like these: in order, of other codes and flags, all alike, tiny, and large in both directions."""
+    for falling in (False, True):
+        yield _mapped(
+            lambda leaf, by=falling: leaf[leaf.reshape(len(leaf), -1).double().sum(1).argsort(descending=by)], batch
+        )
+    yield _mapped(lambda leaf: leaf if leaf.is_floating_point() else leaf == 0, batch)
+    alike = _mapped(lambda leaf: leaf[1:2].expand_as(leaf), batch)
+    for rows, scale in product((batch, alike), (2.0**-20, 1000.0, -1000.0)):
+        yield _mapped(lambda leaf, by=scale: leaf * by if leaf.is_floating_point() else leaf, rows)
+
+
+def _mapped(function: Callable[..., Tensor], arguments: Any) -> Any:
+    """Arguments with a function of each tensor in its place, of the same type."""
+    return tree_map(lambda leaf: function(leaf).to(leaf.dtype) if isinstance(leaf, Tensor) else leaf, arguments)
 
 
 def _wave(shape: Sequence[int], device: torch.device) -> Tensor:
@@ -72,35 +91,39 @@ def only(arguments: Any, rows: Any) -> Any:
 
 
 @contextmanager
-def untouched(model: nn.Module) -> Iterator[None]:
-    """Move trainable parameters a little, so that none starts at zero; then leave all as it was, random streams too.
-
-    Raises: InvalidParameterError if a buffer was changed.
-    """
-    weights = {one: one.detach().clone() for one in model.parameters() if one.requires_grad}
-    modes = {module: module.training for module in model.modules()}
-    buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
-    device, fast = next(model.parameters()).device, torch.backends.mha.get_fastpath_enabled()
+def untouched(model: nn.Module, loss: object) -> Iterator[None]:
+    """Move trainable parameters a little, so that none starts at zero; then leave all as it was, random streams too."""
+    device, fast, whole = next(model.parameters()).device, torch.backends.mha.get_fastpath_enabled(), State(model, loss)
     torch.backends.mha.set_fastpath_enabled(False)  # its layers are not called
     try:
-        for one, before in weights.items():
-            one.data += _wave(before.shape, before.device).mul_(0.05)
-        with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        for one in model.parameters():
+            if one.requires_grad:
+                one.data += _wave(one.shape, one.device).mul_(0.05)
+        with whole, torch.random.fork_rng([device] if device.type == "cuda" else []):
             yield
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)
-        for one, before in weights.items():
-            one.data.copy_(before)
-        for module, training in modes.items():
-            module.training = training
-        changed = [name for name, buffer in model.named_buffers() if not torch.equal(buffer, buffers[name])]
-        for name in changed:
-            model.get_buffer(name).copy_(buffers[name])
+
+
+@contextmanager
+def refuse_changes(model: nn.Module) -> Iterator[None]:
+    """Raise: InvalidParameterError if a parameter or a buffer is another one after forward passes."""
+    before = {name: one.detach().clone() for name, one in _named(model)}
+    yield
+    changed = [name for name, one in _named(model) if name in before and not _same(one, before[name])]
     if changed:
         raise InvalidParameterError(
             f"a forward pass in training changes {', '.join(changed)}, which would carry private rows out without "
-            "noise. Leave this buffer out, or keep it constant"
+            "noise. Leave it out, or keep it constant"
         )
+
+
+def _named(model: nn.Module) -> list[tuple[str, Tensor]]:
+    return [*model.named_parameters(), *model.named_buffers()]
+
+
+def _same(one: Tensor, other: Tensor) -> bool:
+    return one.shape == other.shape and bool(torch.isclose(one, other, rtol=0, atol=0, equal_nan=True).all())
 
 
 @contextmanager
@@ -114,20 +137,52 @@ def plain_recurrence(model: nn.Module) -> Iterator[None]:
         torch.backends.cudnn.enabled = enabled
 
 
-def refuse_mixing(losses: Callable[[Any, Any], Tensor], inputs: Any, targets: Any) -> None:
-    """Raise: InvalidParameterError if the loss of the first example changes with another example."""
+def refuse_mixing(losses: Callable[[Any, Any], Tensor], rows: Callable[[int], Any], model: nn.Module) -> None:
+    """Raise: InvalidParameterError if the loss of a row changes with the rows beside it, or with how many there are.
 
-    def first(other: int) -> Tensor:
-        torch.manual_seed(0)
+    It cannot know them all. What it misses changes what is learned, and no promise: see docs/theory/learning/torch.md.
+
+    Args:
+        losses: of inputs and targets.
+        rows: gives so many made-up ones, a pair (inputs, targets) that begins with the same row whatever the number.
+    """
+
+    def found(batch: Any, seed: int = 0) -> Tensor:
+        torch.manual_seed(seed)
         with torch.no_grad():
-            return losses(only(inputs, [0, other]), only(targets, [0, other]))[0]
+            return losses(*batch)
 
-    one, two = first(1), first(2)
-    if not torch.isclose(one, two, rtol=1e-4 if torch.finfo(one.dtype).bits >= 32 else 0.02, atol=1e-6):
-        raise InvalidParameterError(
-            "the loss of an example depends on the other examples of its batch, so it has no gradient of its own. "
-            "Normalise each example alone (torch.nn.GroupNorm), and keep sums and means over the batch out of the loss"
-        )
+    model.eval()
+    alone = found(rows(1))
+    expected = alone[0] if torch.equal(alone, found(rows(1), 1)) else None  # else the loss of a row is drawn
+    _refuse_unlike([found(rows(size))[0] for size in _SIZES], expected)
+    model.train()
+    for size in _SIZES:
+        batch = rows(size)
+        besides = [tree_map(_first_of, batch, odd) for odd in _odd(batch)]
+        for order in (list(range(size)), list(range(size - 1, -1, -1))):  # it stands first, and last
+            others = []
+            for beside in besides:
+                with suppress(RuntimeError, ValueError, TypeError, LookupError):  # a loss need not take such values
+                    others.append(found(only(beside, order))[order[0]])
+            _refuse_unlike(others, found(only(batch, order))[order[0]])
+
+
+def _first_of(batch: Any, others: Any) -> Any:
+    return torch.cat([batch[:1], others[1:]]) if isinstance(batch, Tensor) else batch
+
+
+def _refuse_unlike(found: list[Tensor], expected: Tensor | None) -> None:
+    if expected is None:
+        return
+    for one in found:
+        near = (1e-3, 1e-5) if torch.finfo(one.dtype).bits >= 32 else (0.02, 0.02)
+        if not torch.isclose(one, expected, rtol=near[0], atol=near[1], equal_nan=True):
+            raise InvalidParameterError(
+                "the loss of an example depends on the other examples of its batch, so it has no gradient of its own. "
+                "Normalise each example alone (torch.nn.GroupNorm), and keep sums and means over the batch out of the "
+                "loss"
+            )
 
 
 def agree(found: list[Piece], expected: list[Piece]) -> bool:

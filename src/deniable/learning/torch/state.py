@@ -1,0 +1,143 @@
+"""What a forward pass may change in a model or a loss, kept before it and put back after it."""
+
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import partial
+from operator import is_not
+from types import FunctionType, MethodType, ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, Dataset
+
+from deniable.errors import InvalidParameterError
+
+MAX_OBJECTS = 200_000  # that are looked at; a dataset inside a model is refused, and does not slow every step
+MAX_BYTES = 2**28  # of tensors beside those that `state_dict` and `parameters` name
+
+
+class State:
+    """Everything that a forward pass may change in these objects, put back whenever `with` ends, and by `restore`.
+
+    That is the memory of tensors and arrays, and what attributes, dicts, lists, sets, deques and closures hold, at any
+    depth; parameters, buffers, hooks and submodules are among it. Not looked at are modules and classes of Python,
+    datasets, and objects of PyTorch and the standard library other than modules and containers.
+
+    Raises: InvalidParameterError for more than MAX_OBJECTS objects, or MAX_BYTES besides parameters and buffers.
+    """
+
+    def __init__(self, *roots: object) -> None:
+        self._tensors: list[tuple[Tensor, Tensor, bool]] = []
+        self._memory: dict[int, tuple[Any, Any]] = {}  # storages and their copies, by address
+        self._undo: list[Callable[[], None]] = []
+        seen: dict[int, object] = {}
+        known = {_address(one) for root in roots if isinstance(root, nn.Module) for one in _named(root)}
+        waiting, more = list(roots), 0
+        while waiting:
+            one = waiting.pop()
+            if id(one) in seen or isinstance(one, _PLAIN):
+                continue
+            seen[id(one)] = one
+            if isinstance(one, Tensor):
+                more += self._keep(one) * (_address(one) not in known)
+            waiting.extend(self._inside(one))
+            if len(seen) > MAX_OBJECTS or more > MAX_BYTES:
+                raise InvalidParameterError(
+                    "model and loss hold too much beside parameters and buffers, all of which is put back after every "
+                    "pass. Keep data sets out of them"
+                )
+
+    def _keep(self, tensor: Tensor) -> int:
+        """Keep a tensor, and return how many bytes that took."""
+        alias = tensor.data
+        self._tensors.append((tensor, alias, tensor.requires_grad))
+        address = _address(tensor)
+        if address in self._memory or tensor.layout is not torch.strided:
+            return 0
+        storage = alias.untyped_storage()
+        self._memory[address] = (storage, storage.clone())  # type: ignore[no-untyped-call]
+        return int(storage.nbytes())
+
+    def _inside(self, one: Any) -> Iterator[object]:
+        """What an object holds; how to put it back is noted."""
+        if isinstance(one, dict):
+            self._undo.append(partial(_refill_dict, one, list(one), list(one.values())))
+            yield from one.values()
+        elif isinstance(one, list | set | deque):
+            self._undo.append(partial(_refill, one, list(one)))
+            yield from list(one)
+        elif isinstance(one, tuple | frozenset):
+            yield from one
+        elif isinstance(one, np.ndarray):
+            self._undo.append(partial(np.copyto, one, one.copy()))
+        elif isinstance(one, FunctionType):
+            for cell in one.__closure__ or ():
+                try:
+                    held = cell.cell_contents
+                except ValueError:  # a name that has no value yet
+                    continue
+                self._undo.append(partial(setattr, cell, "cell_contents", held))
+                yield held
+            yield from (one.__defaults__, one.__kwdefaults__, vars(one))
+        elif isinstance(one, MethodType):
+            yield from (one.__self__, one.__func__)
+        elif isinstance(one, partial):
+            yield from (one.func, one.args, one.keywords)
+        if _has_state(one):
+            yield vars(one)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        self.restore()
+
+    @torch.no_grad()
+    def restore(self) -> None:
+        """Put all of it back; whether anything had changed makes no difference."""
+        for undo in self._undo:
+            undo()
+        for tensor, alias, learns in self._tensors:
+            tensor.data = alias
+            if tensor.requires_grad is not learns and tensor.is_leaf:
+                tensor.requires_grad_(learns)
+        for storage, copy in self._memory.values():
+            storage.copy_(copy)
+
+
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, type, ModuleType, Dataset, DataLoader, torch.dtype)
+
+
+def _named(module: nn.Module) -> Iterator[Tensor]:
+    yield from module.parameters()
+    yield from module.buffers()
+
+
+def _address(tensor: Tensor) -> int:
+    """What tells the memory of a tensor from that of others."""
+    return tensor.untyped_storage().data_ptr() if tensor.layout is torch.strided else id(tensor)
+
+
+def _refill_dict(container: dict[Any, Any], keys: list[Any], values: list[Any]) -> None:
+    if list(container) != keys or any(map(is_not, container.values(), values)):
+        container.clear()
+        container.update(zip(keys, values, strict=True))
+
+
+def _refill(container: Any, content: list[Any]) -> None:
+    if len(container) != len(content) or any(map(is_not, container, content)):
+        container.clear()
+        (container.update if isinstance(container, set) else container.extend)(content)
+
+
+def _has_state(one: object) -> bool:
+    """Whether an object has attributes that code of a model may write."""
+    if not hasattr(one, "__dict__") or isinstance(one, FunctionType):
+        return False
+    if isinstance(one, nn.Module | Tensor | SimpleNamespace):
+        return True
+    root = type(one).__module__.partition(".")[0]
+    return root != "torch" and root not in sys.stdlib_module_names
