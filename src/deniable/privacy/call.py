@@ -37,12 +37,16 @@ class Call:
         self.takes_others = len(self.known) < len(parameters)
         self.places = [word for word, each in self.known.items() if each.kind is each.POSITIONAL_OR_KEYWORD]
         self.needed = [word for word, each in self.known.items() if each.default is each.empty]
+        self.fitting: set[tuple[int | str, ...]] = set()
 
     def check(self, args: tuple[object, ...], given: Mapping[str, object]) -> None:
         """Refuse arguments that do not fit; no value is looked at.
 
         Raises: InvalidParameterError.
         """
+        shape = (len(args), *given)
+        if shape in self.fitting:
+            return
         known, name = self.known, self.name
         wrong = None if self.takes_others else next((word for word in given if word not in known), None)
         if wrong is not None:
@@ -59,6 +63,8 @@ class Call:
         missing = [word for word in self.needed if word not in given and word not in placed]
         if missing:
             raise InvalidParameterError(f"{name} needs {' and '.join(missing)}. It takes: {', '.join(known)}.")
+        if not self.takes_others:  # so that there are few shapes
+            self.fitting.add(shape)
 
     def values(self, words: Iterable[str], args: tuple[object, ...], given: Mapping[str, object]) -> dict[str, object]:
         """Values of those of these parameters that a call gives."""
