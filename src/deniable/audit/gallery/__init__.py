@@ -9,6 +9,7 @@ from deniable.audit.gallery import (  # noqa: F401  (all hang their specimens)
     composition,
     floats,
     gaussians,
+    gradients,
     memory,
     response,
     sampling,
