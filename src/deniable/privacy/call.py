@@ -37,7 +37,7 @@ class Call:
         self.takes_others = len(self.known) < len(parameters)
         self.places = [word for word, each in self.known.items() if each.kind is each.POSITIONAL_OR_KEYWORD]
         self.needed = [word for word, each in self.known.items() if each.default is each.empty]
-        self.fitting: set[tuple[int | str, ...]] = set()
+        self.fitting: set[tuple[object, ...]] = set()
 
     def check(self, args: tuple[object, ...], given: Mapping[str, object]) -> None:
         """Refuse arguments that do not fit; no value is looked at.
