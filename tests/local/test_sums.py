@@ -127,6 +127,8 @@ def test_the_error_does_not_grow_with_people_and_messages_are_few() -> None:
     assert found[1].messages == 7
     for each in found:
         assert each.privacy_loss.delta(1).upper <= 1e-6
+        apart = mixing_distance(each.least, each.messages, 2**each.bits)  # of each of two laws from one of the sum
+        assert each.privacy_loss.delta(1).upper == pytest.approx(apart + math.e * apart, rel=1e-5)
         fewer = {**TINY, "delta": "1e-6", "messages": each.messages - 1}
         with pytest.raises(InvalidParameterError, match="do not reach delta"):
             ShuffledSum(**fewer, least=each.least, people=each.least)

@@ -1,6 +1,7 @@
 """Contracts over all protocols: values of any kind, containers of any kind, no rows, and declared values in JSON."""
 
 import io
+import json
 import math
 import warnings
 from collections import UserString
@@ -15,6 +16,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError
 from deniable.local import (
@@ -29,8 +32,9 @@ from deniable.local import (
     send,
 )
 from deniable.local.protocol import PureProtocol
-from deniable.local.values import name_of
+from deniable.local.values import name_of, of_data, to_data
 from deniable.noise.bits import DeterministicBits
+from deniable.rows.entries import key
 from tests.local.test_wire import EVERY
 
 HUGE = 10**5000  # longer than Python writes
@@ -172,8 +176,8 @@ def test_a_missing_value_or_another_container_changes_no_key(kind: Any) -> None:
         pa.array(days),
         pl.Series(days).cast(pl.Datetime),
     ]
-    for asked, given in (([1, 2, 3], COLUMNS), (DAYS, dates), ([*map(pd.Timestamp, DAYS)], dates)):
-        for column in given:
+    for asked, columns in (([1, 2, 3], COLUMNS), (DAYS, dates), ([*map(pd.Timestamp, DAYS)], dates)):
+        for column in columns:
             if kind is Rappor:
                 protocol: Any = Rappor(f="1/1000", p="1/1000", q="999/1000", cohorts=16)
             elif kind in (DirectResponse, BitFlip):
@@ -223,12 +227,46 @@ def test_declared_values_of_every_type_survive_json_and_are_reported_as_themselv
         assert there == protocol
         assert [*map(type, there.values)] == [*map(type, protocol.values)]
         assert there.fingerprint == protocol.fingerprint
-        for given in (values, values[::-1]):
+        for order in (values, values[::-1]):
             for each in (protocol, there):
-                own = given[-1]
+                own = order[-1]
                 assert each._places([own]).tolist() == [values.index(own)]
     found = there.encode([values[-1]] * 500, bits=DeterministicBits(2))
     assert protocol.estimate(found)["count"][-1] > 400
+
+
+NUMBERS = st.one_of(
+    st.integers(), st.booleans(), st.floats(allow_nan=False), st.fractions(), st.decimals(allow_nan=False),
+    st.integers(-9, 9).map(Decimal), st.integers(-9, 9).map(float), st.floats(-9, 9).map(Fraction),
+)  # fmt: skip
+OTHERS = st.one_of(
+    st.text(),
+    st.binary(),
+    st.dates(),
+    st.datetimes(),
+    st.datetimes(timezones=st.just(UTC)),
+    st.times(),
+    st.timedeltas(),
+    st.uuids(),
+)
+
+
+@settings(max_examples=60)
+@given(one=NUMBERS, other=NUMBERS)
+def test_numbers_have_one_name_where_they_are_equal_alone(one: Any, other: Any) -> None:
+    forms = key(one), key(other)
+    assert (name_of(forms[0]) == name_of(forms[1])) == (one == other)
+    assert name_of(Fraction(one)) == name_of(one) if math.isfinite(one) else "inf" in name_of(one)
+
+
+@settings(max_examples=30)
+@given(value=st.recursive(NUMBERS | OTHERS, lambda parts: st.tuples(parts, parts), max_leaves=4))
+def test_a_declared_value_survives_json(value: Any) -> None:
+    form = key(value)
+    there = of_data(json.loads(json.dumps(to_data(form))))
+    assert there == form
+    assert repr(there) == repr(form)
+    assert name_of(there) == name_of(form)
 
 
 def test_columns_of_a_type_that_holds_no_declared_value_are_refused_whatever_their_rows_are() -> None:

@@ -13,7 +13,7 @@ _KEPT = Fraction(3, 4)  # of permanent answers, and of reports, that are true: e
 # fmt: off
 
 def kept_bits(history: Sequence[int], told: Fraction = Fraction(1)) -> Chances:
-    """One bit a value, drawn once and sent whenever the value is there, each time as it is with chance `told`."""
+    """Return the law of bits that start from one kept answer a value, each true with chance `told`."""
     values, found = sorted(set(history)), dict.fromkeys(product((0, 1), repeat=len(history)), Fraction(0))
     for answers in product((0, 1), repeat=len(values)):
         chance = math.prod((_KEPT if bit == value else 1 - _KEPT for bit, value in zip(answers, values, strict=True)),

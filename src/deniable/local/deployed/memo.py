@@ -39,11 +39,11 @@ class Memoised(PureProtocol):
         return places
 
     def _states(self, places: Integers) -> Bytes:
-        """Settled states, among which these places have equal keys in every way that they can."""
+        """Return settled states that show every pattern of keys of these places."""
         return np.zeros((1, 0), dtype=np.uint8)
 
     def epsilon_between(self, history: Container, other: Container) -> Fraction | float:
-        """Return the epsilon that is proved for all reports of two histories of one client together.
+        """Return the proved epsilon of all reports of one client, for two histories.
 
         For each state that a client can settle on: infinite unless answers change, and come back, at the same times in
         both histories, else the sum over answers that differ, of `report_epsilon` for one that is reported once, where
@@ -99,7 +99,7 @@ class Memoised(PureProtocol):
 
 
 def _first(keys: list[Integers]) -> Integers:
-    """For each donation and settled state the first donation with the same key, of shape (donations, states)."""
+    """Return the first donation with the same key, of shape (donations, states)."""
     found = np.empty((len(keys), keys[0].size if keys else 0), dtype=np.int64)
     for at, own in enumerate(keys):
         found[at] = at
