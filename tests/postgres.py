@@ -45,6 +45,7 @@ class Server:
             self._run("umask 077; cat > password", PASSWORD)
             self._run("initdb -ND data -A scram-sha-256 -U deniable --pwfile=password -E UTF8 --locale=C.UTF-8")
             self.start()
+            self.execute(f"CREATE ROLE reader LOGIN PASSWORD '{PASSWORD}'")
         except BaseException:
             shutil.rmtree(self.folder)
             raise
@@ -65,9 +66,10 @@ class Server:
 
     @contextmanager
     def database(self) -> Iterator[str]:
-        """The URL of an empty database, which is dropped at the end with all who still use it."""
+        """The URL of an empty database, which is dropped at the end with all who still use it; see `as_reader`."""
         name = f"test_{next(_NUMBERS)}"
         self.execute(f"CREATE DATABASE {name}")
+        self.execute("ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO reader", database=name)
         try:
             yield self.dsn(name)
         finally:
@@ -102,6 +104,11 @@ class Server:
             ["sh", "-c", command], input=given, text=True, check=True, capture_output=True,
             cwd=self.folder, env=self._env, **self._as,
         )  # fmt: skip
+
+
+def as_reader(url: str) -> str:
+    """The same database for a role that may connect, use its schema public and select, and nothing else."""
+    return url.replace("//deniable:", "//reader:")
 
 
 def programs() -> Path | None:

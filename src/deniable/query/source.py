@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from itertools import count
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any, cast
 
 from deniable.errors import InvalidParameterError, SourceError
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from deniable.query.engines.duckdb.files import Located
     from deniable.query.policy import Policy
-
-_VIEWS = count(1)
 
 
 def open_source(
@@ -66,7 +64,7 @@ def _runner(source: object, table: str | None = None) -> Runner | None:
     if type(source).__module__.startswith("pyspark."):
         from deniable.query.engines.spark.runner import SparkRunner
 
-        frame, view = cast(Any, source), f"deniable_{next(_VIEWS)}"  # a name used twice would read another frame
+        frame, view = cast(Any, source), f"deniable_{token_hex(16)}"  # processes may share a session, so no number
         frame.createOrReplaceTempView(view)
         return SparkRunner(frame.sparkSession, view)
     return None

@@ -8,6 +8,7 @@ import pytest
 
 import deniable as dn
 from tests.app.conftest import SECRETS, Call
+from tests.postgres import as_reader
 
 
 def counts(text: str) -> dict[str, int]:
@@ -111,8 +112,8 @@ def test_a_policy_may_name_tables_of_a_server(call: Call, place: Path, postgres:
         connection.execute("CREATE TABLE orders AS SELECT n % 3 AS key, n AS who FROM generate_series(0, 5) AS n")
         connection.execute("CREATE TABLE lines AS SELECT key, 9.5 * key AS x, DATE '2024-02-29' AS d FROM orders")
     (place / "server.toml").write_text(
-        f'[tables.orders]\nsource = "{postgres}"\ntable = "orders"\n'
-        f'[tables.lines]\nsource = "{postgres}"\ntable = "public.lines"\npath = ["key", "orders"]\n'
+        f'[tables.orders]\nsource = "{as_reader(postgres)}"\ntable = "orders"\n'
+        f'[tables.lines]\nsource = "{as_reader(postgres)}"\ntable = "public.lines"\npath = ["key", "orders"]\n'
         "[tables.lines.columns.x]\nlower = 0\nupper = 9\n"
         '[privacy]\nunit = "who"\nrows = 9\n[budget]\nepsilon = 1\n'
     )

@@ -15,7 +15,7 @@ from deniable.query.engines.doctor import Doctor
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.engines.postgres.runner import PostgresRunner
 from deniable.query.source import open_sources
-from tests.postgres import Server
+from tests.postgres import Server, as_reader
 from tests.query.engines.integers import (
     COLUMNS,
     OTHERS,
@@ -62,13 +62,13 @@ def engines(postgres_server: Server) -> Iterator[tuple[Engine, Engine, str]]:
                 "lc_numeric": "'C'",
             }
             for name, value in odd.items():
-                connection.execute(f"ALTER ROLE deniable SET {name} = {value}".encode())
+                connection.execute(f"ALTER ROLE reader SET {name} = {value}".encode())
         for name, rows in tables.items():
             load(url, name, rows)
-        pairs = {name: (url, name) for name in tables}
-        yield DuckDBEngine(tables), open_sources(pairs, columns={}, unit=None), url
+        pairs = {name: (as_reader(url), name) for name in tables}
+        yield DuckDBEngine(tables), open_sources(pairs, columns={}, unit=None), as_reader(url)
         with psycopg.connect(url, autocommit=True) as connection:
-            connection.execute("ALTER ROLE deniable RESET ALL")
+            connection.execute("ALTER ROLE reader RESET ALL")
 
 
 @pytest.mark.parametrize("unit", ["who", "name", None])

@@ -59,10 +59,19 @@ class RemoteEngine(Engine):
 
     def check(self, plan: PricedPlan) -> None:
         if not self.unchanged():
-            raise SourceError(CHANGED)
+            raise self._lost()
         statements, _ = generator_of(self._runners, bytes(16)).trials(plan)
         if not all(map(self._runner.check, statements)):
+            if any(runner.cause() for runner in self._runners.values()):
+                raise self._lost()
             raise UnsupportedQueryError("the engine cannot run this query. Write it with simpler expressions.")
+
+    def _lost(self) -> SourceError:
+        """What to say of a table that cannot be read any more."""
+        for name, runner in self._runners.items():
+            if cause := runner.cause():
+                return SourceError(f"the table{f' {name!r}' if name else ''} cannot be read: {cause}")
+        return SourceError(CHANGED)
 
     def keys(self, plan: PricedPlan, *, secret: bytes) -> "tuple[pa.Table, NDArray[np.int64]]":
         question, search = plan.query.question, plan.key_search

@@ -28,6 +28,10 @@ class Runner(ABC):
         """Whether the table still has the columns and types that it had when it was opened."""
         return True
 
+    def cause(self) -> str | None:
+        """Why nothing can be read now, in one of few constant sentences; None if nobody knows. Reads no row."""
+        return None
+
     @abstractmethod
     def rows(self, statement: str) -> list[tuple[Any, ...]] | None:
         """All rows of a statement, None if anything fails."""
@@ -51,8 +55,6 @@ class Runner(ABC):
         return rows
 
 
-def not_opened(table: str) -> SourceError:
-    return SourceError(
-        f"the table {table!r} cannot be opened. Check that the server runs, how table and schema are spelt, and that "
-        "they may be read."
-    )
+def not_opened(table: str, cause: str | None = None) -> SourceError:
+    cause = cause or "check that the server runs, how table and schema are spelt, and that they may be read."
+    return SourceError(f"the table {table!r} cannot be opened: {cause}")

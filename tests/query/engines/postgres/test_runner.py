@@ -1,16 +1,19 @@
 """A table of a PostgreSQL server as a source: what is read, what is said, and what no setting changes."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
+from typing import Any
 
 import pytest
 
+import deniable as dn
 from deniable.errors import ExecutionError, InvalidParameterError, SourceError
 from deniable.query.engines.dialect import Translator
 from deniable.query.engines.postgres.expression import Postgres
 from deniable.query.engines.postgres.runner import PostgresRunner
 from deniable.query.expression import Column, Facts, Kind, literal
 from deniable.query.operators import call
+from tests.postgres import Server, as_reader
 
 EVERY = {
     **dict.fromkeys(("smallint", "integer", "bigint"), Kind.INTEGER),
@@ -44,13 +47,13 @@ def runner(postgres: str) -> Iterator[PostgresRunner]:
         connection.execute("CREATE COLLATION blind (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
         connection.execute("CREATE TABLE words AS SELECT 'Ab'::text COLLATE blind AS t")
         connection.execute(
-            "ALTER ROLE deniable SET TimeZone = 'Asia/Kolkata'; ALTER ROLE deniable SET DateStyle = 'German'"
+            "ALTER ROLE reader SET TimeZone = 'Asia/Kolkata'; ALTER ROLE reader SET DateStyle = 'German'"
         )
-        connection.execute("ALTER ROLE deniable SET standard_conforming_strings = off")
+        connection.execute("ALTER ROLE reader SET standard_conforming_strings = off")
         connection.execute("CREATE FUNCTION public.abs(bigint) RETURNS bigint LANGUAGE sql AS 'SELECT 13'")
-        connection.execute("ALTER ROLE deniable SET search_path = public, pg_catalog")
-        yield PostgresRunner(postgres, "odd", seconds=5)
-        connection.execute("ALTER ROLE deniable RESET ALL")
+        connection.execute("ALTER ROLE reader SET search_path = public, pg_catalog")
+        yield PostgresRunner(as_reader(postgres), "odd", seconds=5)
+        connection.execute("ALTER ROLE reader RESET ALL")
 
 
 def values(runner: PostgresRunner, kind: Kind, name: str, operator: str | None = None) -> list[object]:
@@ -61,7 +64,7 @@ def values(runner: PostgresRunner, kind: Kind, name: str, operator: str | None =
 
 
 def test_types_are_known_by_kind_and_others_are_not_read(postgres: str, runner: PostgresRunner) -> None:
-    found = PostgresRunner(postgres, 'a "b').schema()
+    found = PostgresRunner(as_reader(postgres), 'a "b').schema()
     assert list(found) == [f"c {place}" for place in range(len(EVERY))]
     assert dict(zip(EVERY, found.values(), strict=True)) == EVERY
     assert set(Postgres.kinds.values()) | {Kind.NULL} == set(Kind)
@@ -81,7 +84,7 @@ def test_odd_values_have_none_and_stop_nothing(runner: PostgresRunner) -> None:
 
 
 def test_neither_collations_nor_functions_of_others_matter(postgres: str, runner: PostgresRunner) -> None:
-    words = PostgresRunner(postgres, "words")
+    words = PostgresRunner(as_reader(postgres), "words")
     column = Column("t", Facts(kind=Kind.TEXT))
     for other, same in (("ab", False), ("Ab", True)):
         sql = Translator(words.dialect, words.types).expression(call("eq", column, literal(other)))
@@ -121,16 +124,56 @@ def test_a_connection_that_is_cut_is_made_anew(postgres: str, runner: PostgresRu
     assert runner.run("SELECT count(*) FROM public.odd") == [(4,)]
 
 
-def test_what_cannot_be_opened_is_said(postgres: str, runner: PostgresRunner, monkeypatch: pytest.MonkeyPatch) -> None:
-    for url, table in (
-        (postgres, "nothing"),
-        (postgres.replace("deniable:", "nobody:"), "odd"),
-        ("host=/nowhere", "odd"),
-    ):
-        with pytest.raises(SourceError, match="cannot be opened") as failure:
-            PostgresRunner(url, table)
-        assert failure.value.__cause__ is None
-        assert "battery" not in str(failure.value)
+CAUSES: dict[str, Callable[[str, Server], tuple[str, str]]] = {
+    "not there. Check how table": lambda url, server: (url, "nothing"),
+    "no database of this name": lambda url, server: (server.dsn("nowhere", user="reader"), "odd"),
+    "does not let this user in": lambda url, server: (url.replace("reader:", "nobody:"), "odd"),
+    "may not read it. It needs CONNECT": lambda url, server: (url, "closed"),
+    "cannot be reached": lambda url, server: ("host=/nowhere password=battery", "odd"),
+}
+
+
+@pytest.mark.parametrize("words", CAUSES)
+def test_why_a_table_cannot_be_opened_is_said_in_constant_words(
+    postgres: str, postgres_server: Server, runner: PostgresRunner, words: str
+) -> None:
+    import psycopg
+
+    with psycopg.connect(postgres) as connection:
+        connection.execute("CREATE TABLE closed AS SELECT 1 AS battery; REVOKE ALL ON closed FROM reader")
+    url, table = CAUSES[words](as_reader(postgres), postgres_server)
+    with pytest.raises(SourceError, match=words) as failure:
+        PostgresRunner(url, table)
+    assert failure.value.__cause__ is None
+    assert "battery" not in str(failure.value)
+
+
+def test_a_server_that_is_too_old_is_refused(postgres: str, runner: PostgresRunner, monkeypatch: Any) -> None:
     monkeypatch.setattr("deniable.query.engines.postgres.runner.OLDEST", 99)
     with pytest.raises(InvalidParameterError, match="99 or newer"):
-        PostgresRunner(postgres, "odd")
+        PostgresRunner(as_reader(postgres), "odd")
+
+
+def test_a_right_that_is_revoked_is_said_before_anything_is_paid(postgres: str, runner: PostgresRunner) -> None:
+    import psycopg
+
+    db = dn.connect(as_reader(postgres), table="odd", unit="t", columns={}, budget=dn.Budget(epsilon=1))
+    with psycopg.connect(postgres) as connection:
+        connection.execute("REVOKE ALL ON odd FROM reader")
+    with pytest.raises(SourceError, match="may not read it"):
+        db.sql("SELECT COUNT(*) FROM odd", epsilon=1)
+    assert db.ledger.entries() == []
+
+
+def test_no_statement_needs_its_connection_beyond_a_transaction(
+    postgres: str, runner: PostgresRunner, monkeypatch: Any
+) -> None:
+    """A pooler lends a connection for one transaction: it takes no options at its start, and names outlive it."""
+    import psycopg
+
+    connect, said = psycopg.connect, []
+    monkeypatch.setattr(psycopg, "connect", lambda *_, **how: said.append(how) or connect(*_, **how))
+    names = "SELECT count(*) FROM pg_prepared_statements"
+    assert [runner.run(statement) for statement in (names, names)] == [[(0,)]] * 2
+    assert all(set(how) == {"connect_timeout", "client_encoding"} for how in said)
+    assert runner.run("SELECT current_setting('TimeZone'), current_setting('transaction_read_only')") == [("UTC", "on")]

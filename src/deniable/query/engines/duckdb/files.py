@@ -1,6 +1,7 @@
 """From a path to what DuckDB reads there: fixed files of agreed columns, by public facts about them alone."""
 
 import glob
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +21,7 @@ PARQUET = (".parquet", ".pq")
 DATABASES = (".duckdb", ".db")
 PATTERN = set("*?[")
 ATTACHED = "private"
+QUOTED = re.compile("'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
 
 
 @dataclass(frozen=True)
@@ -145,8 +147,10 @@ def _database(path: Path, table: str | None, connect: Connect) -> Located:
             connection.execute(attach)
             ((off,),) = connection.execute("SELECT current_setting('disabled_optimizers')").fetchall()
             here = f"WHERE database_name = '{ATTACHED}' AND schema_name = 'main'"
-            tables = [
-                str(row[0]) for row in connection.execute(f"SELECT table_name FROM duckdb_tables() {here}").fetchall()
+            tables = dict(connection.execute(f"SELECT table_name, sql FROM duckdb_tables() {here}").fetchall())
+            macros = [
+                str(row[0])
+                for row in connection.execute(f"SELECT function_name FROM duckdb_functions() {here}").fetchall()
             ]
             views = dict(
                 connection.execute(f"SELECT view_name, sql FROM duckdb_views() {here} AND NOT internal").fetchall()
@@ -161,11 +165,19 @@ def _database(path: Path, table: str | None, connect: Connect) -> Located:
             f"{', '.join([*tables, *views]) or 'it has none'}."
         )
     base = f"{ATTACHED}.main"
+    for name, statement in tables.items():
+        if "GENERATED ALWAYS AS" in QUOTED.sub("", statement).upper() and (name == table or table in views):
+            raise SourceError(
+                f"the table {name!r} has a column that is computed when it is read, which other rows or chance could "
+                "enter. Export the table to a file (COPY ... TO 'table.parquet'); then its rows are what is protected."
+            )
     if table in tables:
         return Located(f"{base}.{quoted(table)}", (path,), str(path), table, (attach,))
     # This pass makes a join of IN with its list and runs it outside of TRY, where a row of a view may stop it.
     whole = f"SET disabled_optimizers = {text(f'{off},in_clause')}"
-    return Located(view_source(table, views, tables, base), (path,), str(path), table, (attach, whole))
+    return Located(
+        view_source(table, views, list(tables), base, macros=macros), (path,), str(path), table, (attach, whole)
+    )
 
 
 def check_names(names: Iterable[str], *, renamed: Iterable[str] = ()) -> None:

@@ -4,6 +4,7 @@ A view that joins, groups, sorts or looks into files is refused: there, one row 
 not be read at all. What a row makes fail is NULL, as everywhere.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 
 import sqlglot
@@ -11,8 +12,8 @@ from sqlglot import exp
 
 from deniable.errors import SourceError
 from deniable.query.engines.duckdb.expression import quoted
+from deniable.query.engines.views import selects_rows, table_of
 
-CLAUSES = frozenset({"expressions", "from", "from_", "where", "kind"})
 ALLOWED = (
     *(exp.Column, exp.Identifier, exp.Alias, exp.Star, exp.Literal, exp.Boolean, exp.Null, exp.Paren),
     *(exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.In, exp.Is),
@@ -24,7 +25,13 @@ CURE = "Export the view to a file (COPY ... TO 'view.parquet'); then its rows ar
 
 
 def view_source(
-    name: str, views: Mapping[str, str], tables: Sequence[str], base: str, above: tuple[str, ...] = ()
+    name: str,
+    views: Mapping[str, str],
+    tables: Sequence[str],
+    base: str,
+    *,
+    macros: Sequence[str] = (),
+    above: tuple[str, ...] = (),
 ) -> str:
     """SQL for the rows of a view.
 
@@ -32,6 +39,7 @@ def view_source(
         views: the statement of each view of the file.
         tables: of the file.
         base: what stands before the name of a table.
+        macros: of the file; one may have the name of a function.
         above: the views that are made of this one.
 
     Raises: SourceError if a row of the view is not made from one row of a table of the file.
@@ -39,31 +47,36 @@ def view_source(
     if name in above:
         raise SourceError(f"the view {name!r} is made of itself.")
     select = _select(name, views[name])
-    used = [key for key, value in select.args.items() if value and key not in CLAUSES]
-    start = select.args.get("from_") or select.args.get("from")
-    table = start.this if start is not None else None
-    if used:
-        raise _refused(name, f"it holds {used[0].rstrip('_')}")
-    if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
-        raise _refused(name, "it does not read one plain table")
-    more = {key.rstrip("_") for key, value in table.args.items() if value} - {"this", "db", "catalog", "alias"}
-    if more:
-        raise _refused(name, f"it holds {', '.join(sorted(more))}")
+    if why := selects_rows(select, _is_understood, "duckdb"):
+        raise _refused(name, why)
+    table = table_of(select)
+    assert table is not None
+    if table.alias_column_names:
+        raise _refused(name, "it renames the columns of its table in a list; name them with AS")
+    words = {word.casefold() for word in re.findall(r"\w+", views[name])}
+    if shadowing := sorted(macro for macro in macros if macro.casefold() in words):
+        raise _refused(name, f"it may call {shadowing[0]}, which is a macro of the file")
     known = {other.casefold(): other for other in (*tables, *views)}
     below = known.get(table.name.casefold())
     if below is None or (table.db or "main") != "main" or table.catalog:
         raise _refused(name, f"it reads {table.sql('duckdb')}, which is no table of the file")
-    for part in (*select.expressions, select.args.get("where")):
-        for node in part.find_all(exp.Expression) if part is not None else ():
-            bad = not isinstance(node, (*ALLOWED, exp.Where)) or (isinstance(node, exp.In) and node.args.get("query"))
-            bad = bad or (isinstance(node, exp.Star) and any(node.args.values()))
-            if bad or (isinstance(node, exp.Column) and node.name.casefold() == "rowid"):  # a place among other rows
-                raise _refused(name, f"it holds {node.sql('duckdb')}")
     columns = ", ".join(map(_total, select.expressions))
     where = select.args.get("where")
-    inner = f"{base}.{quoted(below)}" if below in tables else view_source(below, views, tables, base, (*above, name))
+    inner = (
+        f"{base}.{quoted(below)}"
+        if below in tables
+        else view_source(below, views, tables, base, macros=macros, above=(*above, name))
+    )
     condition = "" if where is None else f" WHERE TRY({where.this.sql('duckdb')})"
     return f"(SELECT {columns} FROM {inner} AS {quoted(table.alias_or_name)}{condition})"
+
+
+def _is_understood(node: exp.Expr) -> bool:
+    """Whether an expression's own node is a function of the row alone; `rowid` is a place among other rows."""
+    odd = isinstance(node, exp.In) and node.args.get("query") is not None
+    odd = odd or (isinstance(node, exp.Star) and any(node.args.values()))
+    odd = odd or (isinstance(node, exp.Column) and node.name.casefold() == "rowid")
+    return isinstance(node, (*ALLOWED, exp.Where)) and not odd
 
 
 def _select(name: str, statement: str) -> exp.Select:

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, SourceError
 from deniable.query.engines.runner import Runner, not_opened
 from deniable.query.engines.spark.expression import Spark
+from deniable.query.engines.spark.views import refusal
 
 OLDEST = 4  # the first with try_mod, toArrow and collations
 SETTINGS: Mapping[str, str] = {  # what a statement's meaning depends on
@@ -17,6 +18,7 @@ SETTINGS: Mapping[str, str] = {  # what a statement's meaning depends on
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.caseSensitive": "true",
     "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.parser.quotedRegexColumnNames": "false",
 }
 
 
@@ -42,6 +44,8 @@ class SparkRunner(Runner):
             types = {field.name: field.dataType.simpleString() for field in session.table(self.source).schema}
         if types is None:
             raise not_opened(table)
+        if why := refusal(session, self.source):
+            raise SourceError(f"the table or frame cannot be asked: {why}")
         self.types = {name: base.split("(")[0].split(" ")[0] for name, base in types.items()}
 
     def unchanged(self) -> bool:
@@ -64,4 +68,11 @@ class SparkRunner(Runner):
 
 def _others(session: Any) -> dict[str, str]:
     """The settings that a session needs and does not have."""
-    return {name: value for name, value in SETTINGS.items() if session.conf.get(name, "").lower() != value.lower()}
+    return {name: value for name, value in SETTINGS.items() if _setting(session, name) != value.lower()}
+
+
+def _setting(session: Any, name: str) -> str:
+    """A setting of a session; "" if it has none. Spark 4.3 checks a default that is asked with, so none is given."""
+    with suppress(Exception):
+        return str(session.conf.get(name)).lower().replace("etc/utc", "utc")
+    return ""
