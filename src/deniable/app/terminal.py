@@ -84,7 +84,7 @@ def boxed(release: "Release", title: str = "") -> "Panel":
 
     text = Text("\n".join(map(printable, str(release).splitlines())))
     text.highlight_regex(r"±[^\n]*?(?=  |\n|$)", "cyan")
-    text.highlight_regex(r"(?m)^(95% intervals; )?cost .*$", "dim")
+    text.highlight_regex(r"(?m)^([0-9.]+% intervals; )?cost .*$", "dim")
     text.highlight_regex(r"(?m)^UNSAFE.*$", "bold red")
     return Panel(text, title=printable(title) or None, title_align="left", expand=False, border_style="blue")
 

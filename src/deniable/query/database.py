@@ -299,7 +299,8 @@ class Database(Workloads):
             error: in place of a cost: half the width that the interval of every noisy column may have, in its unit, or
                 a mapping for the columns that matter, {"n": 100}. The least price that does it is charged. Or a share
                 of the answer, "5%", and then the price is the most that it may cost: a cheap answer shows how large the
-                numbers are, and more is paid until they are known to be that near, or too little is left.
+                numbers are, and more is paid until they are known to be that near, or too little is left. Then the
+                answer says how much it takes; a call with that as its price uses the answers that were paid before.
             weights: of columns, {"n": 1, "mean": 4}, 1 by default: aggregates share the price so that the expected
                 relative errors, each times its weight, have the least sum of squares; `explain` shows the shares.
             confidence: of the intervals that `error` speaks of.
@@ -320,12 +321,18 @@ class Database(Workloads):
         how["columns"] = columns
         if error is not None and is_relative(error):
             plan, most = self._plan(text, epsilon, delta, rho, **how), Price.of(epsilon, delta, rho)
-            if fresh or not self._named(plan)[1]:
-                self.ledger.check_affordable(price(plan.query, most, self.ledger.budget).loss)
             rest: dict[str, Any] = {"fresh": fresh, "progress": progress, "dialect": dialect, "columns": columns}
             rest["weights"] = weights
             ask: Any = partial(self.sql, text, **rest)
-            return approached(plan, lambda part: ask(**part.words), most, error, confidence=confidence)
+            return approached(
+                plan,
+                lambda part: ask(**part.words),
+                most,
+                error,
+                confidence=confidence,
+                stored=lambda part: not fresh and self._is_stored(plan, part, weights),
+                check=lambda left: self.ledger.check_affordable(price(plan.query, left, self.ledger.budget).loss),
+            )
         plan = self._plan(text, epsilon, delta, rho, **how, pay=True)
         bounds = tuple(f"The {each.subject} are {each}." for each in plan.searches)
         name = self._named(plan)[0]

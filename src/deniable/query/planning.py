@@ -132,6 +132,14 @@ class Planning(Statistics):
         stored = next((name for name in plan.names if self._recall(name.key) is not None), None)
         return stored or plan.names[0], stored is not None
 
+    def _is_stored(self, plan: PricedPlan, asked: Price, weights: Mapping[str, Real] | None) -> bool:
+        """Whether the question of a plan was answered at another price."""
+        try:
+            other = price(plan.query, asked, self.ledger.budget, weights or {})
+        except InvalidParameterError:
+            return False
+        return self._named(replace(other, public=plan.public))[1]
+
     def _recall(self, question: str) -> str | None:
         return self.ledger.recall(question, safe=self._bits.safe)
 

@@ -1,5 +1,6 @@
 """The least price for a stated error: it suffices, a thousandth less does not, and no row is read for it."""
 
+import re
 from fractions import Fraction
 from typing import Any
 
@@ -67,6 +68,35 @@ def test_a_budget_in_rho_pays_in_rho() -> None:
     plan = db.explain("SELECT COUNT(*) AS n FROM t", error=20).plan
     assert plan.price.rho is not None
     assert plan.parts[0].law.half_width(0.95) <= 20  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("price", [{}, {"delta": "1e-6"}, {"rho": None}])
+def test_what_more_is_needed_is_said_and_what_was_paid_counts(price: dict[str, Any]) -> None:
+    word, text = ("rho" if "rho" in price else "epsilon"), "SELECT g, COUNT(*) AS n FROM t WHERE x > 3 GROUP BY g"
+    db = dn.connect(PAYING, name="t", unit="who", columns=COLUMNS, budget=dn.Budget(epsilon=2, delta="1e-5"))
+    db._bits = DeterministicBits(1)
+
+    def ask(most: str) -> Release:
+        return db.sql(text, error="2%", **{word: most}, **{name: given for name, given in price.items() if given})
+
+    short = ask("0.06" if word == "epsilon" else "0.0009")
+    told = re.search(rf"about {word}=\S+ more: ask again with {word}=(\S+), which", short.notes[-1])
+    assert told is not None
+    most = Fraction(told[1])
+    entries = len(db.history())
+    found = ask(str(most))
+    assert found.notes[-1].startswith("The truth of every number is within 2% of n")
+    amounts = [getattr(each.charge, word) for each in db.ledger.entries()]
+    assert sum(amounts) <= most
+    assert len(amounts) == entries + 1  # nothing was paid a second time
+    assert found.provenance is not None
+    assert found.provenance.entries == tuple(each.number for each in db.ledger.entries())
+    # The printed intervals are those that decided.
+    for release, near in ((short, False), (found, True)):
+        ends = release.intervals()["n"]
+        far = np.maximum(release["n"] - ends.lower, ends.upper - release["n"])
+        assert bool((far <= 0.02 * np.minimum(ends.lower, ends.upper)).all()) == near
+        assert f"{100 * release.level:g}% intervals" in str(release)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """The least price whose answer is as accurate as asked: from the public laws of the noise alone."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -19,7 +20,10 @@ from deniable.release import Release
 
 _PER_DECADE = 900  # prices of three digits: 1.00, 1.01, ..., 9.99 times a power of ten
 _DECADES = (-8, 4)
-_FIRST = Fraction(1, 32)  # of the most that an answer may cost, to learn how large its numbers are
+_FIRST = Fraction(1, 32)  # of the most that an answer may cost, or less, to learn how large its numbers are
+_PER_DOUBLING = 8  # prices of further answers: few, so that another call finds the answers of this one
+_SEARCHED = 8  # doublings below the most that an answer may cost, in which an earlier call may have begun
+_MAX_ANSWERS = 8
 Target = Real | str | Mapping[str, Real | str]
 
 
@@ -83,24 +87,37 @@ def is_relative(error: Target | None) -> bool:
     return any(shares)
 
 
-def first_step(price: Price) -> Price:
-    """What the first answer of `approached` costs."""
-    return price.split(_FIRST, 1 - _FIRST)[0]
+def first_step(most: Price) -> Price:
+    """What the first answer of `approached` costs, where no earlier call paid for one."""
+    return _at(most, _prices(_amount(most) * _FIRST / 2, _amount(most) * _FIRST)[-1])
 
 
 def approached(
-    plan: PricedPlan, ask: Callable[[Price], Release], most: Price, error: Target, *, confidence: float = 0.95
+    plan: PricedPlan,
+    ask: Callable[[Price], Release],
+    most: Price,
+    error: Target,
+    *,
+    confidence: float = 0.95,
+    stored: Callable[[Price], bool] = lambda _: False,
+    check: Callable[[Price], None] = lambda _: None,
 ) -> Release:
     """Answers at growing prices, until the wanted numbers are known to be within a share of the truth.
 
     The first answer says how large the numbers are; each later price follows from the intervals before it, which are
-    public. Those of the k-th answer hold with probability 1 - (1 - confidence) / 2^k each. So a number is outside of
-    any of its intervals with probability 1 - confidence at most, whichever answer is the last; and if it is inside, and
-    the interval that narrow, it is within the share.
+    public. Those of the k-th answer hold with probability 1 - (1 - confidence) w(k) each, where the w(k) of `_level`
+    add up to 1. So a number is outside of any of its intervals with probability 1 - confidence at most, whichever
+    answer is the last; and if it is inside, and the interval that narrow, it is within the share. The answer shows the
+    intervals by which this was decided.
+
+    All prices are on one grid, and answers that earlier calls paid for come first, from the least price on, so that a
+    number has one place among the answers in this call and later ones.
 
     Args:
         plan: of the first answer.
-        most: what all answers together may cost.
+        most: what all answers together may cost, those that were paid before among them.
+        stored: whether there is an answer at a price.
+        check: raises if the rest of the price cannot be paid; called before the first new answer.
 
     Raises: UnsupportedQueryError or InvalidParameterError, before anything is asked.
     """
@@ -111,22 +128,96 @@ def approached(
     shares = {name: float(positive_rational("error", str(each).strip()[:-1])) / 100 for name, each in columns.items()}
     if max(shares.values()) >= 1:
         raise InvalidParameterError("error is a share below 100%.")
-    power = 1 if most.rho is None else 2
+    rest, further = _amount(most), 1 if most.rho is None else 2
+    paid = [price for price in _prices(rest / 2**_SEARCHED, rest) if stored(_at(most, price))]
     steps: list[Release] = []
-    rest, part, times = Fraction(1), _FIRST, 1.0
-    while times:
-        steps.append(ask(most.split(part, 1 - part)[0]))
-        rest -= part
-        times = _too_wide(steps[-1], shares, 1 - (1 - confidence) / 2 ** len(steps))
-        needed = part * Fraction(times**power).limit_denominator(100)
-        if rest < part or needed > 4 * rest:
+    price = paid[0] if paid else _amount(first_step(most))
+    checked = False
+    while True:
+        if price not in paid and not checked:
+            check(_at(most, rest, answers=_MAX_ANSWERS - len(steps)))
+            checked = True
+        steps.append(ask(_at(most, price)))
+        rest -= price
+        level, following = (_level(len(steps) + more, confidence) for more in (0, 1))
+        times = _too_wide(steps[-1], shares, level)
+        if not times:
             break
-        part = min(rest, max(2 * part, needed * Fraction(6, 5)))
+        needed = price * Fraction(max(1.0, _too_wide(steps[-1], shares, min(following, 0.9999))) ** further)
+        wanted = _prices(max(2 * price, needed * Fraction(6, 5)), None)[0]
+        if following > 0.9999 or len(steps) == _MAX_ANSWERS:
+            break
+        later = [each for each in paid if price < each <= rest] or [
+            each for each in _prices(price, rest) if price < each and needed <= each
+        ]
+        if not later:
+            break
+        price = later[0] if later[0] in paid else min(wanted, later[-1])
     said = " and ".join(f"{100 * share:.3g}% of {name}" for name, share in shares.items())
     note = f"The truth of every number is within {said} with {confidence:.0%} confidence each."
     if times:
-        note = f"Not all numbers are known to be within {said}. Ask for a larger error, or let it cost more."
-    return replace(steps[-1], cost=compose([each.cost for each in steps]), notes=(*steps[-1].notes, note))
+        word, spent = "epsilon" if most.rho is None else "rho", _amount(most) - rest
+        more, whole, before = (f"{word}={_up(amount)}" for amount in (wanted, spent + wanted, spent))
+        note = (
+            f"Not all numbers are known to be within {said}. That needs about {more} more: ask again with {whole}, "
+            f"which counts the {before} that was paid, or for a larger error."
+        )
+    return _together(steps, note, level)
+
+
+def _together(steps: Sequence[Release], note: str, level: float) -> Release:
+    """The last of several answers, with the price and the payments of all."""
+    last, known = steps[-1], [each.provenance for each in steps if each.provenance is not None]
+    if last.provenance is not None:
+        entries = tuple(number for each in known for number in each.entries)
+        paid = compose([each.paid for each in known])
+        last = replace(last, provenance=replace(last.provenance, paid=paid, entries=entries))
+    return replace(last, cost=compose([each.cost for each in steps]), notes=(*last.notes, note), level=level)
+
+
+def _level(answer: int, confidence: float) -> float:
+    """The level of the intervals of an answer, counted from 1.
+
+    Of the doubt the first one, which is cheap, takes 0.05, the second 0.6, the third 0.175, and each later one half of
+    what the one before it takes: 0.05 + 0.6 + 0.175 (1 + 1/2 + ...) = 1.
+    """
+    weight = {1: 0.05, 2: 0.6}.get(answer, 0.175 / 2.0 ** (answer - 3))
+    return 1 - (1 - confidence) * weight
+
+
+def _up(amount: Fraction) -> str:
+    """An amount with four digits, not less than it is."""
+    found = Context(prec=4, rounding=ROUND_CEILING).divide(Decimal(amount.numerator), Decimal(amount.denominator))
+    return f"{found.normalize():f}"
+
+
+def _amount(price: Price) -> Fraction:
+    amount = price.epsilon if price.rho is None else price.rho
+    assert amount is not None
+    return amount
+
+
+def _at(most: Price, amount: Fraction, *, answers: int = 1) -> Price:
+    """A price for some answers; each has the same part of the delta, whatever it costs."""
+    if most.rho is not None:
+        return Price(rho=amount)
+    return Price(epsilon=amount, delta=most.delta * answers / _MAX_ANSWERS)
+
+
+def _prices(least: Fraction, most: Fraction | None) -> list[Fraction]:
+    """The prices of the grid from `least` to `most`, ascending; the first one alone if there is no upper end."""
+    found: list[Fraction] = []
+    power = least.numerator.bit_length() - least.denominator.bit_length() - 1
+    while True:
+        for eighths in range(_PER_DOUBLING, 2 * _PER_DOUBLING):
+            price = Fraction(eighths, _PER_DOUBLING) * Fraction(2) ** power
+            if most is not None and price > most:
+                return found
+            if price >= least:
+                found.append(price)
+                if most is None:
+                    return found
+        power += 1
 
 
 def _too_wide(release: Release, shares: Mapping[str, float], level: float) -> float:
