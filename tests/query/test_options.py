@@ -7,6 +7,7 @@ import pytest
 
 import deniable as dn
 from deniable.errors import DeniableError
+from deniable.noise.bits import DeterministicBits
 from deniable.query.database import Database
 
 SOURCE = pa.table({"person": [1, 1, 2, 3] * 9, "age": [30, 40, 50, 60] * 9, "ward": ["a", "b", "a", "b"] * 9})
@@ -84,6 +85,61 @@ def test_what_says_more_than_is_declared_is_refused(text: str, words: str) -> No
     with pytest.raises(DeniableError, match=words):
         db.sql(text)
     assert not len(db.history())
+
+
+def test_a_question_states_smaller_limits_than_the_table() -> None:
+    """In SQL, in frames and as arguments alike: one name, one bound in the engine, said in the answer."""
+    db = database(rows=9, groups=2)
+    frame = db.table("t").group_by("ward").agg(dn.len().alias("n"))
+    limits: dict[str, Any] = {"rows": 3, "groups": "1"}
+    plans = [
+        db.explain(PLAIN, epsilon=1, **limits).plan,
+        frame.explain(epsilon=1, **limits).plan,
+        db.explain(google("epsilon=1, rows=3, max_groups_contributed=1")).plan,
+        db.explain(google("epsilon=1, groups=1"), rows=3).plan,
+    ]
+    assert len({plan.key for plan in plans}) == 1
+    assert plans[0].key != db.explain(PLAIN, epsilon=1).plan.key
+    assert [float(part.sensitivity.l1) for plan in plans for part in plan.parts] == [3] * 4  # type: ignore[attr-defined]
+    db._bits = DeterministicBits(1)
+    answers = [db.sql(PLAIN, epsilon=4, **limits), frame.release(epsilon=4, rows="3", groups=1)]
+    assert answers[0].to_dicts() == answers[1].to_dicts()
+    assert sum(row["n"] for row in answers[0].to_dicts()) == pytest.approx(9, abs=8)  # of 36 rows, 3 units have 3 each
+    said = "At most 3 rows of one person count in a group, in at most 1 group (this question's own rows and groups)."
+    assert said in answers[0].notes
+    assert "own" not in str(db.explain(PLAIN, epsilon=1, rows=9, groups=2))
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        ({"rows": 3}, "rows must be from 1 to the declared 2, got 3"),
+        ({"groups": 0}, "groups must be from 1 to the declared 2, got 0"),
+        ({"rows": True}, "rows must be from 1"),
+        ({"rows": "1.5"}, "rows must be from 1"),
+        ({"total_rows": 1}, "not beside rows and groups"),
+    ],
+)
+def test_a_larger_limit_is_refused_unpaid(limits: dict[str, Any], words: str) -> None:
+    db = database()
+    for ask in (db.sql, db.explain, db.table("t").group_by("ward").agg(dn.len()).release):
+        with pytest.raises(DeniableError, match=words):
+            ask(*([PLAIN] if ask in (db.sql, db.explain) else []), epsilon=1, **limits)
+    with pytest.raises(DeniableError, match="limited twice"):
+        db.sql(google("epsilon=1, groups=1"), groups=1)
+    assert not len(db.history())
+
+
+def test_limits_of_one_question_meet_those_that_are_found_and_those_on_all_rows() -> None:
+    db = database(rows="auto", groups="auto")
+    assert not db.explain(PLAIN, epsilon=1, rows=2, groups=1).plan.searches
+    assert len(db.explain(PLAIN, epsilon=1, rows=2).plan.searches) == 1
+    spread = database(rows=None, groups=None, total_rows=4)
+    (part,) = spread.explain(PLAIN, epsilon=1, total_rows=2).plan.parts
+    assert part.sensitivity.l1 * part.lattice.grid == 2  # type: ignore[attr-defined]
+    assert (
+        spread.sql(PLAIN, error="50%", epsilon=4, total_rows=2).notes[0].endswith("(this question's own total_rows).")
+    )
 
 
 def test_a_price_is_said_once_and_a_unit_may_have_no_column() -> None:

@@ -28,6 +28,17 @@ Error = Annotated[
         "beside the most that this may cost.",
     ),
 ]
+Rows = Annotated[
+    int | None,
+    typer.Option("--rows", metavar="N", help="Smaller limit on a unit's rows in a group than the policy's, once."),
+]
+Groups = Annotated[
+    int | None, typer.Option("--groups", metavar="N", help="Smaller limit on a unit's groups than the policy's, once.")
+]
+TotalRows = Annotated[
+    int | None,
+    typer.Option("--total-rows", metavar="N", help="Smaller limit on all rows of a unit than the policy's, once."),
+]
 Moved = Annotated[
     bool, typer.Option("--moved", help="Accept that the data have moved or have other columns; the ledger notes it.")
 ]

@@ -56,7 +56,7 @@ class Table:
 
     How much of one unit can count: at most `rows` rows in a group, in at most `groups` groups; or, where `total_rows`
     is given instead, at most that many rows in all, wherever they lie. `assumed` names the bounds that nobody gave,
-    `auto` those that are found privately where a question needs them.
+    `auto` those that are found privately where a question needs them, `own` those that one question set for itself.
     The rows of a `public` table are nobody's: everybody may know them. Those of a table with a `path` belong to every
     unit whose rows in the parent hold their key.
     """
@@ -71,6 +71,7 @@ class Table:
     total_rows: int | None = None
     assumed: tuple[str, ...] = ()
     auto: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
     public: bool = False
     path: Path | None = None
 
@@ -284,15 +285,16 @@ class Table:
             return None
         if self.auto:
             return f"{' and '.join(self.auto)} of one {noun} are found privately by the questions that need them"
+        smaller = f" (this question's own {' and '.join(self.own)})" if self.own else ""
         if self.total_rows is not None:
-            return f"at most {_counted(self.total_rows, 'row')} of one {noun} count in all"
+            return f"at most {_counted(self.total_rows, 'row')} of one {noun} count in all{smaller}"
         said = f"at most {_counted(self.rows, 'row')} of one {noun} {'counts' if self.rows == 1 else 'count'}"
         if grouped:
             said += f" in a group, in at most {_counted(self.groups, 'group')}"
         words = [word for word in ("rows", "groups") if word in self.assumed and (grouped or word == "rows")]
         if words:
             said += f" (by default: say {' and '.join(f'{word}=...' for word in words)} where more should count)"
-        return said
+        return said + smaller
 
     def column(self, name: str) -> Expression:
         """What `name` means: a column, by exact name or failing that by any case, with its missing values filled.

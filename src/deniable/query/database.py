@@ -263,13 +263,16 @@ class Database(Workloads):
         confidence: float = 0.95,
         dialect: str = "duckdb",
         columns: Mapping[str, Any] | None = None,
+        rows: int | str | None = None,
+        groups: int | str | None = None,
+        total_rows: int | str | None = None,
     ) -> Explanation:
         """Say what `sql` would do and cost, and how accurate it would be. Spends nothing.
 
         Reads the schema, and of public tables that the question names the rows; of private ones none.
         """
         how: dict[str, Any] = {"error": error, "weights": weights, "confidence": confidence, "dialect": dialect}
-        how["columns"] = columns
+        how |= {"columns": columns, "limits": {"rows": rows, "groups": groups, "total_rows": total_rows}}
         plan = self._plan(text, epsilon, delta, rho, **how)
         further = ""
         if is_relative(error):
@@ -290,6 +293,9 @@ class Database(Workloads):
         progress: Progress | None = None,
         dialect: str = "duckdb",
         columns: Mapping[str, Any] | None = None,
+        rows: int | str | None = None,
+        groups: int | str | None = None,
+        total_rows: int | str | None = None,
     ) -> Release:
         """Answer a SELECT with noise, and pay for it.
 
@@ -310,6 +316,8 @@ class Database(Workloads):
             dialect: of the text, "duckdb" or "postgres". Either may write the price as Google's SQL does, SELECT WITH
                 DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.5).
             columns: public facts for this question, in place of those declared; as `connect` takes them.
+            rows, groups, total_rows: smaller limits on a unit for this question than those of `connect`, and less
+                noise; larger ones are refused. They may stand in OPTIONS too, and the answer says them.
 
         The cost is charged before any row is read and never refunded. An identical question gets its stored answer.
         Raises: UnsupportedQueryError, InvalidParameterError or BudgetExceededError, before anything is spent;
@@ -318,11 +326,12 @@ class Database(Workloads):
         if progress is not None and not callable(progress):
             raise InvalidParameterError(f"progress must be a function of the share that is done, got {progress!r}")
         how: dict[str, Any] = {"error": error, "weights": weights, "confidence": confidence, "dialect": dialect}
-        how["columns"] = columns
+        limits = {"rows": rows, "groups": groups, "total_rows": total_rows}
+        how |= {"columns": columns, "limits": limits}
         if error is not None and is_relative(error):
             plan, most = self._plan(text, epsilon, delta, rho, **how), Price.of(epsilon, delta, rho)
             rest: dict[str, Any] = {"fresh": fresh, "progress": progress, "dialect": dialect, "columns": columns}
-            rest["weights"] = weights
+            rest |= {"weights": weights, **limits}
             ask: Any = partial(self.sql, text, **rest)
             return approached(
                 plan,

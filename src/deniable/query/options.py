@@ -1,6 +1,7 @@
 """`SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(...)`, as BigQuery and GoogleSQL write the price of a question.
 
-The options say the price, and may say less of the promise than is declared, never more.
+The options say the price, and may set smaller limits on a unit than are declared, never larger ones. So may the
+arguments `rows`, `groups` and `total_rows` of a question.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,10 +10,11 @@ from typing import Any
 
 import sqlglot
 
-from deniable.errors import UnsupportedQueryError
-from deniable.query.catalog import Table, changed, did_you_mean
+from deniable.errors import InvalidParameterError, UnsupportedQueryError
+from deniable.query.catalog import LARGEST_ROWS, Table, changed, did_you_mean
 
-KNOWN = ("epsilon", "delta", "privacy_unit_column", "max_groups_contributed")
+LIMITS = {"rows": "rows", "groups": "groups", "total_rows": "total_rows", "max_groups_contributed": "groups"}
+KNOWN = ("epsilon", "delta", "privacy_unit_column", *LIMITS)
 _CLAUSE = ("SELECT", "WITH", "DIFFERENTIAL_PRIVACY", "OPTIONS", "(")
 
 
@@ -67,26 +69,49 @@ def _pairs(tokens: list[Any]) -> Iterator[tuple[str, str]]:
         yield name, one[-1].text
 
 
-def stricter(tables: Mapping[str, Table], options: Mapping[str, str]) -> Mapping[str, Table]:
-    """The tables under what the options promise of a unit.
+def stricter(
+    tables: Mapping[str, Table], options: Mapping[str, str], limits: Mapping[str, int | str | None]
+) -> Mapping[str, Table]:
+    """The tables under what the options and the arguments of a question promise of a unit.
 
-    Raises: UnsupportedQueryError if that is another unit than the declared one, or more groups.
+    Args:
+        limits: rows, groups or total_rows; None where none is given.
+
+    Raises: UnsupportedQueryError if that is another unit than the declared one; InvalidParameterError if a limit is
+        larger than the declared one, or bounds a unit in another way.
     """
     private = next(table for table in tables.values() if not table.public)
-    unit, most = options.get("privacy_unit_column"), options.get("max_groups_contributed")
+    unit = options.get("privacy_unit_column")
     if unit is not None and unit.casefold() != (private.unit.column or "").casefold():
         declared = repr(private.unit.column) if private.unit.column else "none: every row is a unit"
         raise UnsupportedQueryError(f"privacy_unit_column is {unit!r}, and the declared one is {declared}.")
-    if most is None:
+    wanted: dict[str, int] = {}
+    for name, value in (*options.items(), *limits.items()):
+        if name in LIMITS and value is not None:
+            if LIMITS[name] in wanted:
+                raise InvalidParameterError(f"{LIMITS[name]} is limited twice: once is enough.")
+            wanted[LIMITS[name]] = _limit(name, value, private)
+    if not wanted:
         return tables
-    whole = most.isdecimal() and len(most) < 10
-    groups = 10**9 if "groups" in private.auto else private.groups
-    if private.total_rows is not None or not whole or not 1 <= int(most) <= groups:
-        limit = f"from 1 to the declared {groups}" if private.total_rows is None else "not beside total_rows"
-        raise UnsupportedQueryError(f"max_groups_contributed must be {limit}, got {most}.")
 
     def lowered(table: Table) -> Table:
-        assumed, auto = (tuple(word for word in words if word != "groups") for words in (table.assumed, table.auto))
-        return table if table.public else replace(table, groups=int(most), assumed=assumed, auto=auto)
+        if table.public:
+            return table
+        own = tuple(word for word in wanted if word in table.auto or wanted[word] != getattr(table, word))
+        assumed, auto = (tuple(word for word in words if word not in wanted) for words in (table.assumed, table.auto))
+        return replace(table, **wanted, assumed=assumed, auto=auto, own=own)  # type: ignore[arg-type]
 
     return changed(tables, lowered)
+
+
+def _limit(name: str, value: int | str, table: Table) -> int:
+    """A limit that is not larger than that of the table, which is of its kind."""
+    word = LIMITS[name]
+    declared = LARGEST_ROWS if word in table.auto else getattr(table, word)
+    if (word == "total_rows") is not (table.total_rows is not None):
+        other = "rows and groups" if word == "total_rows" else "total_rows"
+        raise InvalidParameterError(f"{name} must be left out, not beside {other}, which is what {table.name} limits.")
+    whole = int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 10 else value
+    if isinstance(whole, bool) or not isinstance(whole, int) or not 1 <= whole <= declared:
+        raise InvalidParameterError(f"{name} must be from 1 to the declared {declared}, got {value}.")
+    return whole

@@ -64,12 +64,14 @@ class Question:
             return table
         whole, alike = self.source.multiplicity(), self.source.multiplicity(told(self.keys))
         if whole == 1:
-            return replace(table, rows=1, groups=1, total_rows=None, assumed=(), auto=())
+            return replace(table, rows=1, groups=1, total_rows=None, assumed=(), auto=(), own=())
         if table.total_rows is not None:
             return replace(table, total_rows=min(table.total_rows, whole or table.total_rows))
-        left = [tuple(each for each in words if alike != 1 or each != "rows") for words in (table.assumed, table.auto)]
         rows, groups = min(table.rows, alike or table.rows), min(table.groups, whole or table.groups)
-        return replace(table, rows=rows, groups=groups, assumed=left[0], auto=left[1])
+        lists = {"assumed": table.assumed, "auto": table.auto, "own": table.own}
+        if alike == 1:  # nothing is left to say of rows
+            lists = {word: tuple(each for each in said if each != "rows") for word, said in lists.items()}
+        return replace(table, rows=rows, groups=groups, **lists)  # type: ignore[arg-type]
 
     @property
     def unit(self) -> str | None:
@@ -128,7 +130,7 @@ class Question:
         """The question as plain data, with what is promised of a unit: what it can have at most follows from these."""
         table = self.source.table
         if self.source.single:
-            table = replace(table, rows=1, groups=1, total_rows=None, assumed=(), auto=())
+            table = replace(table, rows=1, groups=1, total_rows=None, auto=())
         joint = [[axis.places, [[*map(plain_key, row)] for row in axis.values or ()]] for axis in self.joint]
         return {
             **({"joint": joint} if joint else {}),

@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
 from itertools import product
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -52,16 +53,16 @@ class Planning(Statistics):
         confidence: float = 0.95,
         dialect: str = "duckdb",
         columns: Mapping[str, Any] | None = None,
+        limits: Mapping[str, int | str | None] = MappingProxyType({}),
         pay: bool = False,
         many: bool = False,
     ) -> PricedPlan:
-        tables, plain = stated(self.tables, columns), text
-        if not isinstance(text, Ask):
-            plain, options = without_options(text)
-            if options:
-                if (epsilon, delta, rho, error) != (None, None, None, None):
-                    raise InvalidParameterError("the price stands in OPTIONS already: leave epsilon=... out.")
-                epsilon, delta, tables = options["epsilon"], options.get("delta"), stricter(tables, options)
+        plain, options = (text, {}) if isinstance(text, Ask) else without_options(text)
+        if options:
+            if (epsilon, delta, rho, error) != (None, None, None, None):
+                raise InvalidParameterError("the price stands in OPTIONS already: leave epsilon=... out.")
+            epsilon, delta = options["epsilon"], options.get("delta")
+        tables = stricter(stated(self.tables, columns), options, limits)
         relative = is_relative(error)
         if error is not None and not relative and (epsilon is not None or rho is not None):
             raise InvalidParameterError("say what the answer may cost, or how far it may be off (error=), not both.")

@@ -90,7 +90,7 @@ class Policy:
         declared = {
             each.name: getattr(self, each.name)
             for each in dataclass_fields(Table)
-            if each.name not in ("schema", "public", "path")
+            if each.name not in ("schema", "own", "public", "path")
         }
         return Table(schema=schema, **declared)
 

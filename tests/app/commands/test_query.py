@@ -35,6 +35,15 @@ def test_fresh_noise_is_paid(call: Call) -> None:
     assert spent(call)["left"] == {"epsilon": "3/5"}
 
 
+def test_limits_of_one_question_are_those_of_the_policy_or_smaller(call: Call) -> None:
+    for command in ("query", "explain"):
+        result = call(command, *ASK[1:], "--rows", "1", "--groups", "9")
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "groups must be from 1 to the declared" in result.stderr
+        assert call(command, *ASK[1:], "--rows", "1").exit_code == 0
+        assert "not beside rows and groups" in call(command, *ASK[1:], "--total-rows", "1").stderr
+
+
 def test_csv_holds_the_rows_and_nothing_else(call: Call) -> None:
     rows = list(csv.DictReader(io.StringIO(call(*ASK, "--csv").stdout)))
     assert [row["region"] for row in rows] == ["north", "south"]

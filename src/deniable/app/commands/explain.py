@@ -5,7 +5,19 @@ import json
 import typer
 
 from deniable.app.opening import for_reading, read
-from deniable.app.options import AsJson, Delta, Epsilon, Error, Moved, PolicyFile, Question, Rho
+from deniable.app.options import (
+    AsJson,
+    Delta,
+    Epsilon,
+    Error,
+    Groups,
+    Moved,
+    PolicyFile,
+    Question,
+    Rho,
+    Rows,
+    TotalRows,
+)
 from deniable.app.terminal import show_pairs
 
 
@@ -17,6 +29,9 @@ def explain(
     delta: Delta = None,
     rho: Rho = None,
     error: Error = None,
+    rows: Rows = None,
+    groups: Groups = None,
+    total_rows: TotalRows = None,
     moved: Moved = False,
     as_json: AsJson = False,
 ) -> None:
@@ -25,7 +40,14 @@ def explain(
     Reads the schema, and of public tables that the question names the rows; of private ones none.
     """
     explanation = for_reading(read(policy), moved=moved).explain(
-        sql, epsilon=epsilon, delta=delta, rho=rho, error=error
+        sql,
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        error=error,
+        rows=rows,
+        groups=groups,
+        total_rows=total_rows,
     )
     if as_json:
         typer.echo(json.dumps(explanation.to_dict(), indent=2))

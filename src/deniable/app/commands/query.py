@@ -7,7 +7,21 @@ from typing import Annotated
 import typer
 
 from deniable.app.opening import read
-from deniable.app.options import AsJson, Delta, Epsilon, Error, Memory, Moved, PolicyFile, Question, Rho, Threads
+from deniable.app.options import (
+    AsJson,
+    Delta,
+    Epsilon,
+    Error,
+    Groups,
+    Memory,
+    Moved,
+    PolicyFile,
+    Question,
+    Rho,
+    Rows,
+    Threads,
+    TotalRows,
+)
 from deniable.app.output import as_csv, as_json, as_page, format_of, whole_file
 from deniable.app.terminal import hint, show_release, waiting
 from deniable.errors import InvalidParameterError
@@ -21,6 +35,9 @@ def query(
     delta: Delta = None,
     rho: Rho = None,
     error: Error = None,
+    rows: Rows = None,
+    groups: Groups = None,
+    total_rows: TotalRows = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Pay for new noise, even if it was answered before.")] = False,
     moved: Moved = False,
     to_json: AsJson = False,
@@ -49,7 +66,16 @@ def query(
         database = connect(policy, moved=moved, memory=memory, threads=threads)
         with waiting("asking...") as progress:
             release = database.sql(
-                sql, epsilon=epsilon, delta=delta, rho=rho, error=error, fresh=fresh, progress=progress
+                sql,
+                epsilon=epsilon,
+                delta=delta,
+                rho=rho,
+                error=error,
+                rows=rows,
+                groups=groups,
+                total_rows=total_rows,
+                fresh=fresh,
+                progress=progress,
             )
         if form is not None and write is not None:
             write(as_page(release, policy.name) if form is as_page else form(release))

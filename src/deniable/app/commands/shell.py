@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 HELP = """A question ends with a semicolon. The same question again is free.
 \\explain SELECT ...;   what it would cost, and how exact it would be; free
-\\price epsilon=0.1     what each question may cost from now on; also delta=..., rho=..., error=..., dialect=postgres
+\\price epsilon=0.1     what each question may cost from now on; also delta=..., rho=..., error=..., dialect=postgres,
+                        and smaller limits on a unit: rows=..., groups=..., total_rows=...
 \\budget  \\history  \\columns  \\q"""
-PRICE = ("epsilon", "delta", "rho", "error", "dialect")
+PRICE = ("epsilon", "delta", "rho", "error", "dialect", "rows", "groups", "total_rows")
 
 
 def shell(
