@@ -1,5 +1,6 @@
 """Sources: frames of every library, files, and clear refusals."""
 
+from contextlib import suppress
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -14,6 +15,7 @@ from deniable.errors import SourceError, UnsupportedQueryError
 from deniable.query.expression import Kind
 from deniable.query.source import _to_arrow, open_source, open_sources
 from tests.query.engines.test_runner import Broken
+from tests.rows.containers import ODD as EVERY_ODD
 
 WANTED = {"a": Kind.INTEGER, "b": Kind.REAL, "c": Kind.TEXT}
 DATA = {"a": [1, 2], "b": [0.5, None], "c": ["x", None]}
@@ -28,9 +30,17 @@ def of_polars(rows: list[Any]) -> Any:
 
 
 def of_categories(rows: list[Any]) -> Any:
-    kinds = pd.CategoricalDtype(pd.Index([1, 1.5, "secret-value"], dtype=object))
-    known = [row if row in (1, 1.5, "secret-value") else None for row in rows]
-    return pd.DataFrame({"a": pd.Series(known, dtype=kinds), "b": range(len(rows))})
+    """Pandas takes the type of the categories from the rows."""
+    return pd.DataFrame({"a": pd.Series(rows, dtype="category"), "b": range(len(rows))})
+
+
+def of_index(rows: list[Any]) -> Any:
+    return pd.DataFrame({"b": range(len(rows))}, index=pd.Index(rows, dtype=object, name="a"))
+
+
+def of_levels(rows: list[Any]) -> Any:
+    levels = [pd.Series(rows, dtype=object), range(len(rows))]
+    return pd.DataFrame(index=pd.MultiIndex.from_arrays(levels, names=["a", "b"]))
 
 
 @pytest.mark.parametrize(
@@ -52,26 +62,28 @@ MIXED = [1] * 60
 ODD = [1, 1.5, "secret-value", None, 2**70, Decimal("1.5"), date(2020, 1, 1), object()]
 
 
-@pytest.mark.parametrize("make", [of_pandas, of_polars, of_categories])
+@pytest.mark.parametrize("make", [of_pandas, of_polars, of_categories, of_index, of_levels])
 def test_entries_without_a_type_are_read_as_declared_and_refused_where_nothing_is(make: Any) -> None:
     """An object column of pandas took its type, its lattice and the stated loss from its rows."""
     for declared in ("real", "integer", "text", "boolean", "date", "timestamp", None):
         kinds = {_to_arrow(make([*MIXED, odd]), {"a": declared} if declared else {}).schema for odd in ODD}
         assert len(kinds) == 1
-    frame = make([*MIXED, "secret-value"])
-    assert open_source(frame).schema() == {"a": None, "b": Kind.INTEGER}
-    assert open_source(frame, unit="a").schema() == {"a": Kind.TEXT, "b": Kind.INTEGER}
-    assert open_source(frame, columns={"a": dn.Number()}, unit="a").schema()["a"] is Kind.REAL
-    assert open_source(frame, columns={"a": dn.Keys([1, 2])}).schema()["a"] is Kind.INTEGER
-    db = dn.connect(frame, name="t", unit=dn.each_row(), budget=dn.Budget(epsilon=9))
-    with pytest.raises(UnsupportedQueryError, match=r"Declare how to read it, for example columns=\{'a': dn.Text"):
-        db.sql("SELECT COUNT(a) FROM t", epsilon=1)
-    assert db.sql("SELECT COUNT(*) FROM t", epsilon=1).safe
+    for rows in (MIXED, [*MIXED, "secret-value"]):  # categories are text, where nothing is declared
+        frame, categories = make(rows), make in (of_categories, of_levels)
+        assert open_source(frame).schema()["a"] is (Kind.TEXT if categories else None)
+        assert open_source(frame, unit="a").schema()["a"] is Kind.TEXT
+        assert open_source(frame, columns={"a": dn.Number()}, unit="a").schema()["a"] is Kind.REAL
+        assert open_source(frame, columns={"a": dn.Keys([1, 2])}).schema()["a"] is Kind.INTEGER
+        db = dn.connect(frame, name="t", unit=dn.each_row(), budget=dn.Budget(epsilon=9))
+        if not categories:
+            with pytest.raises(UnsupportedQueryError, match=r"for example columns=\{'a': dn.Text"):
+                db.sql("SELECT COUNT(a) FROM t", epsilon=1)
+        assert db.sql("SELECT COUNT(*) FROM t", epsilon=1).safe
 
 
 def test_a_question_on_declared_entries_has_one_type_and_one_loss() -> None:
-    def asked(odd: object) -> tuple[object, ...]:
-        frame = of_pandas([*MIXED, odd])
+    def asked(make: Any, odd: object) -> tuple[object, ...]:
+        frame = make([*MIXED, odd])
         db = dn.connect(
             frame,
             name="t",
@@ -81,10 +93,30 @@ def test_a_question_on_declared_entries_has_one_type_and_one_loss() -> None:
             groups=1,
             budget=dn.Budget(epsilon=9),
         )
+        explained = str(db.explain("SELECT SUM(a) AS s, AVG(a) AS m FROM t", epsilon=1))
         answer = db.sql("SELECT SUM(a) AS s, AVG(a) AS m FROM t", epsilon=1)
-        return str(answer.cost), answer.to_arrow().schema, answer["s"].dtype
+        return str(answer.cost), answer.to_arrow().schema, answer["s"].dtype, explained
 
-    assert asked(1) == asked(1.5) == asked("x") == asked(None) == asked(2**70)
+    for make in (of_pandas, of_categories, of_index, of_levels):
+        assert len({str(asked(make, odd)) for odd in (1, 1.5, "x", None, 2**70)}) == 1
+
+
+PLACES = ["COUNT(DISTINCT a), COUNT(a)", "COUNTIF(a IS NULL)", "COUNTIF(LOWER(CAST(a AS TEXT)) LIKE '%x%')"]
+
+
+@pytest.mark.parametrize("make", [of_pandas, of_index])
+@pytest.mark.parametrize(
+    "declared", [dn.Text(), dn.Number(lower=0, upper=9, integer=True), dn.Boolean(), dn.Date(), dn.Keys([3, 5]), None]
+)
+def test_every_odd_entry_may_be_a_unit_a_value_or_a_filter(make: Any, declared: Any) -> None:
+    frame = make(list(EVERY_ODD.values()))
+    for unit in ("a", "b"):
+        columns = {} if declared is None else {"a": declared}
+        db = dn.connect(frame, name="t", unit=unit, columns=columns, rows=3, budget=dn.Budget(epsilon=99))
+        for asked in PLACES if declared or unit == "a" else ["COUNT(*)"]:
+            with suppress(UnsupportedQueryError):
+                assert len(db.sql(f"SELECT {asked} FROM t", epsilon=1).to_dicts()) == 1
+        assert all(entry.answered for entry in db.ledger.entries())
 
 
 def test_units_without_a_type_are_one_person_in_every_spelling() -> None:

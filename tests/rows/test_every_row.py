@@ -37,7 +37,8 @@ def _records(values: Any) -> Any:
 def _keys(values: Any) -> Any:
     found, keys = codes(values)
     assert all(type(key).__module__ in ("builtins", "datetime", "decimal", "fractions", "uuid") for key in keys)
-    return [None if place < 0 else (repr(keys[place])) for place in found]
+    said = [hex(key) if type(key) is int else repr(key) for key in keys]  # of any number of digits
+    return [None if place < 0 else said[place] for place in found]
 
 
 def _units(values: Any) -> Any:

@@ -179,27 +179,37 @@ def _to_arrow(frame: object, declared: Mapping[str, Declared]) -> "pa.Table":
     columns: dict[str, Any] | None = None
     with suppress(Exception):  # raised below, outside of this block, so that no value is attached to it
         held = narwhal.collect() if isinstance(narwhal, nw.LazyFrame) else narwhal
-        columns = {str(part.name): _column(part, declared.get(str(part.name))) for part in _parts(held)}
+        columns = {name: _column(part, declared.get(name)) for name, part in _parts(held)}
     if columns is None:
         raise SourceError("the frame cannot be read. Collect it first, and pass a frame of pandas, Polars or Arrow.")
     return pa.table(columns)
 
 
-def _parts(frame: Any) -> Iterator[Any]:
-    """The columns of a frame of narwhals, and the named levels of an index of pandas."""
-    import narwhals as nw
+def _parts(frame: Any) -> Iterator[tuple[str, Any]]:
+    """The columns of a frame of narwhals, and the named levels of an index of pandas, by their names.
 
-    index = getattr(frame.to_native(), "index", None)
-    named = [name for name in getattr(index, "names", ()) if name is not None]
-    yield from (nw.from_native(frame.to_native().reset_index(level=named)) if named else frame).iter_columns()
+    `reset_index` would guess the type of a level from its rows; the levels of a MultiIndex are categories.
+    """
+    index: Any = getattr(frame.to_native(), "index", None)
+    for place, name in enumerate(getattr(index, "names", ())):
+        if name is not None and hasattr(index, "levels"):
+            import pandas as pd
+
+            yield str(name), pd.Categorical.from_codes(index.codes[place], index.levels[place])
+        elif name is not None:
+            yield str(name), index
+    for part in frame.iter_columns():
+        yield str(part.name), part.to_native()
 
 
 def _column(part: Any, declared: Declared | None) -> Any:
     """One column in Arrow; one of a type that queries cannot use stays as it is."""
+    import narwhals as nw
+
     try:
-        return arrow_of(part.to_native(), "column", declared)
+        return arrow_of(part, "column", declared)
     except InvalidParameterError:
-        return part.to_arrow()
+        return nw.from_native(part, series_only=True).to_arrow()
 
 
 def _as_declared(columns: Mapping[str, Declaration], unit: str | None) -> dict[str, Declared]:

@@ -154,6 +154,17 @@ def array_of(values: object) -> NDArray[Any] | None:
         return None
 
 
+def categories_of(values: object) -> Column | None:
+    """A categorical of pandas as entries without a type; None for other columns.
+
+    The type of its categories is that of all rows together: one odd row makes objects of whole numbers.
+    """
+    array: Any = getattr(values, "array", values)
+    if not (hasattr(array, "categories") and hasattr(array, "codes")):
+        return None
+    return _placed(Column(np.asarray(array.categories, dtype=object), "category"), np.asarray(array.codes), "category")
+
+
 def described(values: object) -> str:
     """What somebody gave in the place of a column or a table, and what to give."""
     if hasattr(type(values), "columns"):

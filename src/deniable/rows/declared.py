@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from deniable.rows.columns import Column, Missing, column
+from deniable.rows.columns import Column, Missing, categories_of, column
 from deniable.rows.entries import day, each, moment, text, truth
 from deniable.rows.floats import of_entries
 from deniable.rows.silence import silence
@@ -19,8 +19,8 @@ def arrow_of(values: object, what: str, declared: Declared | None) -> Any:
     """A column as one array of Arrow, whose type comes from that of the column, or from what is declared.
 
     Args:
-        declared: as what an entry is read where the column has no type; None: then nothing can be said of the column,
-            and every row is a missing value of a type that no query takes.
+        declared: as what an entry is read where the column has no type; None: then a categorical of pandas is text, and
+            of other columns nothing can be said: every row is a missing value of a type that no query takes.
 
     Raises: InvalidParameterError for a type that holds other columns.
     """
@@ -29,6 +29,9 @@ def arrow_of(values: object, what: str, declared: Declared | None) -> Any:
     found = _as_it_is(values) if isinstance(values, pa.Array | pa.ChunkedArray) else None
     if found is not None:
         return found
+    given = categories_of(values)
+    if given is not None:
+        return _placed(_of_entries(given, declared or "text"), given)
     given = column(values, what)
     if given.holds == "objects":
         return _placed(_of_entries(given, declared), given)

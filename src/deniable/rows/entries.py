@@ -33,6 +33,7 @@ _WHOLE, _NUMBER = (re.compile(SPACE + each + SPACE) for each in (WHOLE_TEXT, NUM
 
 _NUMBERS = (int, float, Decimal, Fraction)
 _KNOWN = (*_NUMBERS, str, bytes, date, time, timedelta, tuple, UUID)
+_SPANS = ("Interval", "Period")  # of pandas, known by their text
 _FINE = ("us", "ns", "ps", "fs", "as")
 
 
@@ -163,6 +164,8 @@ def _unwrapped(entry: Any) -> Any:
         return None
     if isinstance(entry, np.ndarray):
         return _unwrapped(entry[()]) if not entry.ndim and entry.dtype.kind != "O" else None
+    if type(entry).__module__.partition(".")[0] == "pandas" and type(entry).__name__ in _SPANS:
+        return str(entry)
     if hasattr(entry, "as_py"):
         return entry.as_py()
     return _unwrapped(np.asarray(entry)) if hasattr(entry, "__array__") else None

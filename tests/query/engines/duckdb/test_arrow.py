@@ -2,7 +2,9 @@
 
 from datetime import datetime
 
+import duckdb
 import pyarrow as pa
+import pytest
 
 from deniable.query.engines.duckdb.arrow import readable
 
@@ -29,3 +31,15 @@ def test_values_that_their_type_does_not_allow_are_missing_alone() -> None:
     assert made["a"].to_pylist() == ["secret", None]
     assert made["b"].null_count == 1
     assert made["c"].to_pylist() == [[1], [2]]
+
+
+@pytest.mark.parametrize("kind", [pa.duration("s"), pa.duration("ms"), pa.timestamp("s", "UTC")])
+def test_durations_and_moments_that_duckdb_stops_at_are_missing_in_lists_too(kind: pa.DataType) -> None:
+    """One duration of 2^62 seconds made every question about its column fail, after it was paid."""
+    column = pa.array([5, 2**62, None, -(2**62)]).cast(kind)
+    lists = pa.ListArray.from_arrays(pa.array(range(5), pa.int32()), column)
+    made = readable(pa.table({"c": column, "l": lists, "s": pa.StructArray.from_arrays([column], ["a"])}))
+    with duckdb.connect() as connection:
+        connection.register("made", made)
+        found = connection.execute("SELECT count(c::VARCHAR), count(l::VARCHAR), count(s::VARCHAR) FROM made")
+        assert found.fetchall() == [(1, 2, 2)]  # a list of NULL is a list

@@ -19,14 +19,54 @@ def readable(table: pa.Table) -> pa.Table:
             found = arrow_of(table.column(place), field.name, None)
             table = table.set_column(place, pa.field(field.name, found.type), found)
         kind = table.schema.field(place).type
-        if pa.types.is_timestamp(kind) and kind.unit in ("s", "ms"):
-            moments = _in_calendar(table.column(place), kind)
-            table = table.set_column(place, pa.field(field.name, moments.type), moments)
+        if pa.types.is_nested(kind):
+            table = table.set_column(place, field.name, _nested(table.column(place), _fine(kind)))
+        elif _fine(kind) != kind:
+            table = table.set_column(place, field.name, _in_calendar(table.column(place), kind))
     return table
 
 
-def _in_calendar(column: pa.ChunkedArray, kind: pa.TimestampType) -> pa.ChunkedArray:
+def _fine(kind: pa.DataType) -> pa.DataType:
+    """A type with microseconds in the place of seconds and milliseconds, of which DuckDB cannot take all."""
+    match kind:
+        case pa.TimestampType() if kind.unit in ("s", "ms"):
+            return pa.timestamp("us", kind.tz)
+        case pa.DurationType() if kind.unit in ("s", "ms"):
+            return pa.duration("us")
+        case pa.ListType() | pa.LargeListType() | pa.FixedSizeListType():
+            sized = {"list_size": kind.list_size} if isinstance(kind, pa.FixedSizeListType) else {}
+            make = pa.large_list if isinstance(kind, pa.LargeListType) else pa.list_
+            return make(_fine(kind.value_type), **sized)
+        case pa.StructType():
+            return pa.struct([each.with_type(_fine(each.type)) for each in kind])
+        case pa.MapType():
+            return pa.map_(_fine(kind.key_type), _fine(kind.item_type))
+    return kind
+
+
+def _in_calendar(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Moments or durations in microseconds, missing where they are too far away."""
     largest = LARGEST_SECOND * (1 if kind.unit == "s" else 1000)
     ticks = column.cast(pa.int64())
     near = pc.and_(pc.greater_equal(ticks, -largest), pc.less_equal(ticks, largest))
-    return pc.if_else(near, column, pa.scalar(None, kind)).cast(pa.timestamp("us", kind.tz))
+    return pc.if_else(near, column, pa.scalar(None, kind)).cast(_fine(kind))
+
+
+def _nested(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Lists and the like as another type of theirs, each row by itself: missing where it does not fit."""
+    try:
+        return pa.chunked_array([part for chunk in column.chunks for part in _rows(chunk, kind)], kind)
+    except pa.ArrowNotImplementedError:  # whatever the rows are
+        return pa.nulls(len(column), pa.list_(pa.int8()))
+
+
+def _rows(array: pa.Array, kind: pa.DataType) -> list[pa.Array]:
+    try:
+        array.validate(full=True)
+        return [array.cast(kind)]
+    except pa.ArrowInvalid:
+        if len(array) == 1:
+            return [pa.nulls(1, kind)]
+    half = len(array) // 2  # copies, since a slice would keep the values of all rows
+    parts = (range(half), range(half, len(array)))
+    return [each for part in parts for each in _rows(array.take(pa.array(part)), kind)]
