@@ -102,17 +102,26 @@ def test_a_client_may_send_any_bytes_in_any_stage() -> None:
     assert kept >= 18
 
 
-def test_one_wrong_share_does_no_harm_and_six_are_refused() -> None:
-    def lying(count: int) -> Bent:
+def test_wrong_shares_of_any_holders_do_no_harm_and_six_are_refused() -> None:
+    """Of 11 neighbours 6 are needed: two liars are corrected wherever they are, and one beside four who vanished."""
+
+    def lying(*liars: int) -> Bent:
         def lie(stage: int, replies: dict[int, bytes]) -> None:
-            for i in range(count) if stage == 3 else ():
-                replies[i] = pack({each: bytes(33) for each in unpack(replies[i])})
+            for i in liars if stage == 3 else ():
+                replies[i] = pack({each: bytes(32) + b"\1" for each in unpack(replies[i])})
 
         return lie
 
-    assert summed(SecureSum(survivors=5), bend=lying(1))[0].tolist() == VECTORS.sum(axis=0).tolist()
+    total = VECTORS.sum(axis=0).tolist()
+    for i in range(12):
+        assert summed(SecureSum(survivors=5), bend=lying(i))[0].tolist() == total
+    for liars in ((0, 11), (5, 6), (3, 8)):
+        assert summed(SecureSum(survivors=5), bend=lying(*liars))[0].tolist() == total
+    for liar in (0, 5, 7):
+        gone: tuple[set[int], ...] = (set(), set(), set(), {8, 9, 10, 11})
+        assert summed(SecureSum(survivors=5), gone, bend=lying(liar))[0].tolist() == total
     with pytest.raises(InvalidParameterError, match="too few right shares"):
-        summed(SecureSum(survivors=5), bend=lying(6))
+        summed(SecureSum(survivors=5), bend=lying(*range(6)))
 
 
 def test_shares_that_were_changed_on_the_way_are_not_given_out() -> None:

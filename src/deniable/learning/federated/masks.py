@@ -4,8 +4,11 @@ Shares are Shamir's (1979), in the field of P elements: the value at x + 1 of a 
 and whose other coefficients are uniform, within 2^-128. Fewer than `threshold` of them tell nothing.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
@@ -17,8 +20,12 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
 
+if TYPE_CHECKING:
+    from flint import fmpz_mod_poly
+
 P = 2**256 + 297  # a prime
 LENGTH = 33  # bytes of a share
+_MOST_SUBSETS = 200  # of shares that are tried one by one, where there are too few to correct them
 
 
 def seed(bits: Bits) -> bytes:
@@ -78,16 +85,54 @@ def shares(secret: bytes, holders: Iterable[int], *, threshold: int, bits: Bits)
     return found
 
 
-def secret(held: Mapping[int, bytes], *, threshold: int) -> bytes:
-    """The secret of the first `threshold` shares, which may be wrong ones: compare it with what was promised."""
-    if len(held) < threshold:
-        raise InvalidParameterError(f"a secret needs {threshold} shares, got {len(held)}")
-    points = [(holder + 1, int.from_bytes(share, "little")) for holder, share in list(held.items())[:threshold]]
-    total = 0
+def secrets(held: Mapping[int, bytes], *, threshold: int) -> Iterator[bytes]:
+    """Candidates for the secret of shares of which some may be wrong: compare each with what was promised.
+
+    Among them is the secret where up to (shares - threshold) // 2 are wrong, or one while there is a share to spare.
+    """
+    points = [(holder + 1, int.from_bytes(share, "little") % P) for holder, share in held.items()]
+    spare = len(points) - threshold
+    if spare < 0:
+        return
+    yield _bytes(_through(points[:threshold])[1](0))
+    corrected = _corrected(points, threshold)
+    if corrected is not None:
+        yield _bytes(corrected)
+    if math.comb(len(points), spare) <= _MOST_SUBSETS:
+        yield from (_bytes(_through(subset)[1](0)) for subset in combinations(points, threshold))
+
+
+def _through(points: Sequence[tuple[int, int]]) -> tuple["fmpz_mod_poly", "fmpz_mod_poly"]:
+    """The product of x - at over all points, and the polynomial of least degree through them, by Newton's formula."""
+    ring = _ring()
+    nodes, found = ring([1]), ring([0])
     for at, value in points:
-        above = below = 1
-        for other, _ in points:
-            if other != at:
-                above, below = above * other % P, below * (other - at) % P
-        total += value * above * pow(below, -1, P)
-    return (total % P % 2**256).to_bytes(32, "little")
+        found += nodes * ((value - found(at)) / nodes(at))
+        nodes *= ring([-at, 1])
+    return nodes, found
+
+
+def _corrected(points: Sequence[tuple[int, int]], threshold: int) -> Any:
+    """The value at 0 of a polynomial of degree below `threshold` through all points but (points - threshold) // 2.
+
+    None if there is none. Source: Gao (2003), "A new algorithm for decoding Reed-Solomon codes".
+    """
+    larger, smaller = _through(points)
+    before, factor = _ring()([0]), _ring()([1])
+    while 2 * smaller.degree() >= len(points) + threshold:  # Euclid's algorithm, stopped half-way
+        quotient, rest = divmod(larger, smaller)
+        larger, smaller, before, factor = smaller, rest, factor, before - quotient * factor
+    found, rest = divmod(smaller, factor)
+    return found(0) if rest == 0 and found.degree() < threshold else None
+
+
+def _bytes(secret: Any) -> bytes:
+    return (int(secret) % 2**256).to_bytes(32, "little")
+
+
+@cache
+def _ring() -> Any:
+    """Polynomials over the field."""
+    from flint import fmpz_mod_ctx, fmpz_mod_poly_ctx
+
+    return fmpz_mod_poly_ctx(fmpz_mod_ctx(P))

@@ -233,10 +233,8 @@ class SecureServer:
         return total[: -_CHECKED // self._agreed.width].astype(f"<i{self._agreed.width}").astype(np.int64)
 
     def _secret(self, held: dict[int, bytes], number: int, promise: bytes) -> bytes:
-        """The seed or key that fits its hash or public half; some choices of shares, as one may be wrong."""
-        threshold, holders = self._agreed.threshold(len(self._near[number])), list(held)
-        for start in range(len(holders) - threshold + 1):
-            found = masks.secret({each: held[each] for each in holders[start:]}, threshold=threshold)
+        """The seed or key that fits its hash or public half, from shares of which some may be wrong."""
+        for found in masks.secrets(held, threshold=self._agreed.threshold(len(self._near[number]))):
             if promise in (hashlib.sha256(found).digest(), masks.public(masks.key_of(found))):
                 return found
         raise InvalidParameterError("too few right shares came for a client of the round, so masks stay: it is lost")
