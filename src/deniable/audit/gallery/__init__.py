@@ -7,6 +7,7 @@ list of errors of the documents that this library began from.
 
 from deniable.audit.gallery import (  # noqa: F401  (all hang their specimens)
     composition,
+    federated,
     floats,
     gaussians,
     gradients,
