@@ -1,13 +1,16 @@
 """A shell answers what it is told through a pipe, at the price that was said, and completes names."""
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 import deniable as dn
 from deniable.app.cli import app
-from deniable.app.commands.shell import completions, converse, price_of
+from deniable.app.commands.shell import Read, _typing, completions, converse, price_of
 from deniable.errors import InvalidParameterError
 from tests.app.conftest import Call, spent
 
@@ -57,9 +60,85 @@ def test_a_refusal_ends_a_pipe_with_its_code(call: Call, text: str, code: int, w
     assert (ended, words in wrong, spent(call)["entries"]) == (code, True, [])
 
 
+def typed(*lines: str | type[BaseException], unfinished: list[bool] | None = None) -> Read:
+    """Lines as a person types them; an exception is Ctrl-C."""
+    left = iter(lines)
+
+    def read_line(goes_on: bool) -> str | None:
+        if unfinished is not None:
+            unfinished.append(goes_on)
+        line = next(left, None)
+        if isinstance(line, type):
+            raise line
+        return line
+
+    return read_line
+
+
+def test_an_unfinished_question_can_be_dropped_and_swallows_no_command(
+    call: Call, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    db = dn.connect(place / "policy.toml")
+    unfinished: list[bool] = []
+    lines: tuple[Any, ...] = (
+        "SELECT COUNT(*) AS n", "\\budget", "help", "FROM survey", KeyboardInterrupt,  # dropped
+        "SELECT COUNT(*) AS m", "\\r",  # dropped
+        "help", "", "SELECT COUNT(*) FILTER (WHERE region = '", "\\budget') AS k", "FROM survey;",
+        "exit", "SELECT COUNT(*) AS never FROM survey;",
+    )  # fmt: skip
+    converse(db, {"epsilon": "0.1"}, typed(*lines, unfinished=unfinished), patient=True)
+    shown = capsys.readouterr()
+    assert unfinished == [False, *[True] * 4, False, True, False, False, False, True, True, False]
+    assert shown.out.count("budget epsilon=1; left epsilon=1\n") == 1
+    assert "This line belongs to a question" in shown.out
+    assert shown.out.count("A question ends with a semicolon") == 1
+    assert "dropped" in shown.err
+    (entry,) = spent(call)["entries"]
+    assert entry["question"].endswith("AS k\nFROM survey;")
+
+
+def test_ctrl_c_ends_a_question_and_not_the_shell(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    class Interrupted:
+        asked = 0
+        history = None
+
+        def sql(self, *_: object, **__: object) -> object:
+            self.asked += 1
+            raise KeyboardInterrupt
+
+    db: Any = Interrupted()
+    converse(db, {}, typed("SELECT 1;", "SELECT 2;"), patient=True)
+    assert db.asked == 2
+    assert "What was charged stays charged" in capsys.readouterr().err
+    with pytest.raises(KeyboardInterrupt):
+        converse(db, {}, typed("SELECT 1;"), patient=False)
+
+
+def test_a_shell_needs_no_readline(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "readline", None)
+    prompts: list[str] = []
+    lines = iter(["SELECT COUNT(*)", "FROM survey;"])
+
+    def typed_line(prompt: str) -> str:
+        prompts.append(prompt)
+        return _next(lines)
+
+    monkeypatch.setattr("builtins.input", typed_line)
+    db = dn.connect(place / "policy.toml")
+    with _typing(db, None) as read_line:
+        converse(db, {"epsilon": "0.1"}, read_line, patient=True)
+    assert prompts == ["left epsilon=1> ", "             -> ", "left epsilon=0.9> "]
+
+
+def _next(lines: Iterator[str]) -> str:
+    for line in lines:
+        return line
+    raise EOFError
+
+
 def test_a_person_may_try_again(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     db = dn.connect(place / "policy.toml")
-    converse(db, {"epsilon": "0.1"}, ["SELECT;", COUNT], patient=True)
+    converse(db, {"epsilon": "0.1"}, typed("SELECT;", COUNT.strip()), patient=True)
     shown = capsys.readouterr()
     assert "deniable: " in shown.err
     assert "left epsilon=0.9" in shown.out

@@ -1,9 +1,11 @@
 """`deniable shell`: questions at a prompt that shows what is left."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -19,7 +21,12 @@ HELP = """A question ends with a semicolon. The same question again is free.
 \\explain SELECT ...;   what it would cost, and how exact it would be; free
 \\price epsilon=0.1     what each question may cost from now on; also delta=..., rho=..., error=..., dialect=postgres,
                         and smaller limits on a unit: rows=..., groups=..., total_rows=...
-\\budget  \\history  \\columns  \\q"""
+\\budget  \\history  \\columns   at any time
+\\r  or Ctrl-C          drop a question that is not finished
+\\q  or Ctrl-D          leave"""
+UNFINISHED = "This line belongs to a question. End it with a semicolon, or drop it with \\r or Ctrl-C."
+INTERRUPTED = "interrupted. What was charged stays charged, and \\history shows it."
+Read: TypeAlias = Callable[[bool], str | None]
 PRICE = ("epsilon", "delta", "rho", "error", "dialect", "rows", "groups", "total_rows")
 
 
@@ -42,33 +49,73 @@ def shell(
     price = {word: value for word, value in zip(PRICE, (epsilon, delta, rho), strict=False) if value is not None}
     if sys.stdin.isatty():
         say(f"{database.budget}. \\? helps.")
-        converse(database, price, _typed(database, history), patient=True)
+        with _typing(database, history) as read_line:
+            converse(database, price, read_line, patient=True)
     else:
-        converse(database, price, sys.stdin, patient=False)
+        lines = iter(sys.stdin)
+        converse(database, price, lambda _: next(lines, None), patient=False)
 
 
-def converse(database: "Database", price: Mapping[str, str], lines: Iterable[str], *, patient: bool) -> None:
-    """Do what the lines say until they end, or one is \\q; the first refusal is raised unless `patient`."""
+def converse(database: "Database", price: Mapping[str, str], read_line: Read, *, patient: bool) -> None:
+    """Do what the lines say until they end, or one is \\q.
+
+    Args:
+        read_line: the next line, None at the end; is told whether it goes on with an unfinished question.
+        patient: a person types, who may try again; else the first refusal is raised.
+    """
     text = ""
-    for line in lines:
-        text = f"{text}\n{line}".strip()
-        command, _, rest = text.partition(" ")
-        if not text.endswith(";") and (not text.startswith("\\") or command == "\\explain"):
-            continue
-        if command == "\\q":
-            return
+    while True:
+        asking = False
         try:
+            line = read_line(bool(text))
+            if line is None:
+                break
+            finished = _finished(f"{text}\n{line}".strip(), alone=not text, patient=patient)
+            if finished is None:
+                text = f"{text}\n{line}".strip()
+                continue
+            command, _, rest = finished.partition(" ")
+            if command == "\\q":
+                return
+            if not command.startswith("\\") or command in ("\\explain", "\\r"):
+                text = ""
             if command == "\\price":
                 price = price_of(rest.split())
-            else:
-                _do(database, price, command, rest if command == "\\explain" else text)
+            elif command != "\\r":
+                asking = True
+                _do(database, price, command, rest if command == "\\explain" else finished)
+        except KeyboardInterrupt:
+            if not patient:
+                raise
+            if asking or text:
+                complain(INTERRUPTED if asking else "the unfinished question was dropped.")
+            text = ""
         except DeniableError as error:
             if not patient:
                 raise
             complain(str(error))
-        text = ""
-    if text:
+    if text and not patient:
         raise InvalidParameterError("the last question has no semicolon at its end, and was not asked.")
+
+
+def _finished(text: str, *, alone: bool, patient: bool) -> str | None:
+    """What is to be done after the last line of a text: its command, or the whole question; None if it goes on.
+
+    Args:
+        alone: whether the last line is the first.
+    """
+    before, _, line = text.rpartition("\n")
+    inside = before.count("'") % 2 or before.count('"') % 2  # of a quoted text, where a backslash is a letter
+    if line.startswith("\\") and not inside and (line.partition(" ")[0] != "\\explain" or line.endswith(";")):
+        return line.strip()
+    if text.endswith(";"):
+        return text
+    word = line.strip().casefold()
+    if alone and word in ("help", "quit", "exit", ""):
+        return {"help": "\\?", "": None}.get(word, "\\q")
+    if patient and not inside and word in ("help", "quit", "exit"):
+        say(UNFINISHED)
+    return None
 
 
 def _do(database: "Database", price: Mapping[str, Any], command: str, text: str) -> None:
@@ -104,26 +151,52 @@ def completions(database: "Database", text: str) -> list[str]:
 
     from deniable.query.allowlist import ARGUMENTS
 
-    known = ["\\explain", "\\price", "\\budget", "\\history", "\\columns", "\\q", "SELECT", "FROM", "WHERE", "GROUP BY"]
+    known = [
+        "\\explain",
+        "\\price",
+        "\\budget",
+        "\\history",
+        "\\columns",
+        "\\r",
+        "\\q",
+        "SELECT",
+        "FROM",
+        "WHERE",
+        "GROUP BY",
+    ]
     known += [name for table in database.tables.values() for name in (table.name, *table.schema)]
     known += [f"{name}(" for kind in ARGUMENTS if issubclass(kind, exp.Func) for name in kind.sql_names()]
     return sorted({word for word in known if word.casefold().startswith(text.casefold())})
 
 
-def _typed(database: "Database", history: Path | None) -> Iterator[str]:
-    """Lines as a person types them."""
-    import readline
+@contextmanager
+def _typing(database: "Database", history: Path | None) -> Iterator[Read]:
+    """Lines as a person types them, with completion and history where the system has them."""
+    edited: Any = None
+    with suppress(ImportError):  # Windows has none
+        edited = import_module("readline")
+    if edited is not None:
+        edited.set_completer_delims(" \t\n,()=<>+-*/")
+        edited.set_completer(lambda text, number: (*completions(database, text), None)[number])
+        edited.parse_and_bind("tab: complete")
+        if history is not None and history.exists():
+            edited.read_history_file(history)
+    elif history is not None:
+        complain("this system keeps no history of what is typed: Python has no module readline here.")
 
-    readline.set_completer_delims(" \t\n,()=<>+-*/")
-    readline.set_completer(lambda text, number: (*completions(database, text), None)[number])
-    readline.parse_and_bind("tab: complete")
-    if history is not None and history.exists():
-        readline.read_history_file(history)
+    def read_line(unfinished: bool) -> str | None:
+        prompt = f"left {database.ledger.left()}> "
+        try:
+            return input("-> ".rjust(len(prompt)) if unfinished else prompt)
+        except EOFError:
+            typer.echo()
+            return None
+        except KeyboardInterrupt:
+            typer.echo()
+            raise
+
     try:
-        while True:
-            yield input(f"left {database.ledger.left()}> ")
-    except EOFError:
-        typer.echo()
+        yield read_line
     finally:
-        if history is not None:
-            readline.write_history_file(history)
+        if history is not None and edited is not None:
+            edited.write_history_file(history)
