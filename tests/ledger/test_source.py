@@ -6,6 +6,7 @@ import pytest
 
 from deniable.errors import LedgerError
 from deniable.ledger import Source
+from deniable.ledger.source import Part
 from tests.ledger.conftest import entry, key, open_ledger
 
 
@@ -43,3 +44,33 @@ def test_a_ledger_moves_with_its_data(path: Path) -> None:
     open_ledger(there, source=about(there.with_name("survey.csv")))
     with pytest.raises(LedgerError, match=r"the file 'survey.csv', not for the file '\.\./survey.csv'"):
         open_ledger(there, source=about(path.with_name("survey.csv")))
+
+
+def several(place: Path, **parts: tuple[str, str]) -> Source:
+    tables = {name: Part(path=str(place.with_name(file)), role=role) for name, (file, role) in parts.items()}
+    return Source(columns={"a.id": "integer", "b.id": "integer"}, tables=tables)
+
+
+def test_a_ledger_of_several_tables_knows_where_each_is_and_whose(path: Path) -> None:
+    first = several(path, a=("a.csv", "private"), b=("b.csv", "private"))
+    open_ledger(path, source=first).store(open_ledger(path).reserve(entry(1)), "1")
+    for other, moves in [
+        (several(path, a=("a.csv", "private"), b=("c.csv", "private")), True),
+        (several(path, a=("b.csv", "private"), b=("a.csv", "private")), True),
+        (several(path, a=("a.csv", "private"), b=("b.csv", "public")), False),
+        (several(path, a=("a.csv", "private")), True),
+    ]:
+        with pytest.raises(LedgerError, match="was opened for") as refusal:
+            open_ledger(path, source=other)
+        assert ("moved=True" in str(refusal.value)) == moves
+    with pytest.raises(LedgerError, match="rows that are private, not for rows that are public"):
+        open_ledger(path, source=several(path, a=("a.csv", "private"), b=("b.csv", "public")), moved=True)
+    assert open_ledger(path, source=first).recall(key(1)) == "1"
+
+
+def test_a_ledger_that_noted_no_tables_opens_and_notes_them(path: Path) -> None:
+    """Earlier versions knew the columns of several tables, and nothing else."""
+    open_ledger(path, source=Source(columns={"a.id": "integer", "b.id": "integer"}))
+    open_ledger(path, source=several(path, a=("a.csv", "private"), b=("b.csv", "private"))).verify()
+    with pytest.raises(LedgerError, match=r"'b\.csv', not for the file 'c\.csv'"):
+        open_ledger(path, source=several(path, a=("a.csv", "private"), b=("c.csv", "private")))

@@ -3,15 +3,17 @@
 from contextlib import suppress
 from datetime import date
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import deniable as dn
-from deniable.errors import SourceError, UnsupportedQueryError
+from deniable.errors import LedgerError, SourceError, UnsupportedQueryError
 from deniable.query.expression import Kind
 from deniable.query.source import _to_arrow, open_source, open_sources
 from tests.query.engines.test_runner import Broken
@@ -155,3 +157,23 @@ def test_two_frames_of_spark_never_share_a_view(monkeypatch: pytest.MonkeyPatch)
     for _ in range(3):
         open_source(Frame())
     assert len(set(views)) == 3
+
+
+def test_a_ledger_of_one_shop_is_not_that_of_another(tmp_path: Path) -> None:
+    """Three units of shop a were answered, and the same answer was served for the fifty of shop b."""
+    for shop, units in (("a", 3), ("b", 50)):
+        (tmp_path / shop).mkdir()
+        for name in ("c", "d"):
+            pq.write_table(pa.table({"who": range(units), "k": [1] * units}), tmp_path / shop / f"{name}.parquet")
+
+    def ask(shop: str, **how: Any) -> Any:
+        files = {name: tmp_path / shop / f"{name}.parquet" for name in ("c", "d")}
+        db = dn.connect(files, unit="who", columns={}, budget=dn.Budget(epsilon=9), name="shop",
+                        ledger=tmp_path / "shop.ledger", **how)  # fmt: skip
+        return db.sql("SELECT COUNT(*) AS n FROM d", epsilon=1)
+
+    first = ask("a").to_dicts()
+    assert ask("a").to_dicts() == first
+    for shop, how in (("b", {}), ("a", {"public": ["c"]}), ("a", {"public": ["c"], "moved": True})):
+        with pytest.raises(LedgerError, match="was opened for the table 'c' in"):
+            ask(shop, **how)

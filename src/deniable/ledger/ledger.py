@@ -14,7 +14,7 @@ from deniable.ledger import asker, chain
 from deniable.ledger.asker import Process
 from deniable.ledger.entry import Entry, Record
 from deniable.ledger.postgres import PostgresStorage, is_url
-from deniable.ledger.source import Source, difference, is_other_table
+from deniable.ledger.source import Source, difference, is_other_table, is_same
 from deniable.ledger.storage import Connection, FileStorage, MemoryStorage, Storage
 from deniable.privacy.budget import Budget, Filter, Remaining
 from deniable.privacy.charge import Charge
@@ -112,7 +112,7 @@ class Ledger:
         return cls(storage, budget=kept, relation=relation, unit=unit, dataset=dataset)
 
     def _bind(self, asked: dict[str, Any], *, moved: bool) -> None:
-        """Note what the ledger is about where it was never told, or was told that it moved; else check it.
+        """Note what the ledger is about where it was never told, or not all of it, or moved; else check it.
 
         Raises: LedgerError if it is about something else.
         """
@@ -121,7 +121,7 @@ class Ledger:
         kept = None if known is None else known.body["source"]
         if kept == asked:
             return
-        if kept is not None and (not moved or is_other_table(kept, asked)):
+        if kept is not None and not is_same(kept, asked) and (not moved or is_other_table(kept, asked)):
             cure = (
                 ""
                 if is_other_table(kept, asked)

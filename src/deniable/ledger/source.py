@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,36 +13,81 @@ class Source:
 
     Args:
         columns: the name of each column and of its type.
-        path: where the file is; None for a frame.
+        path: where the file is; None for a frame, and for several tables.
         table: the table inside the file, where it holds several.
+        tables: by their names, what is noted of each of several tables, or of one on a server.
     """
 
     columns: Mapping[str, str]
     path: str | None = None
     table: str | None = None
+    tables: Mapping[str, "Part"] = field(default_factory=dict)
 
     def to_data(self, folder: Path | None) -> dict[str, Any]:
         """Plain JSON. A path is written as seen from the ledger's folder, so that both may move together."""
-        return {
+        data: dict[str, Any] = {
             "path": None if self.path is None else _seen_from(folder, self.path),
             "table": self.table,
             "columns": dict(self.columns),
         }
+        if self.tables:
+            data["tables"] = {name: part.to_data(folder) for name, part in self.tables.items()}
+        return data
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One table of a source.
+
+    Args:
+        path: of its file or server; None for a frame.
+        table: its name there.
+        role: whose its rows are, in words; two roles are never one data set.
+    """
+
+    role: str
+    path: str | None = None
+    table: str | None = None
+
+    def to_data(self, folder: Path | None) -> dict[str, Any]:
+        """Plain JSON, as that of a source."""
+        return {
+            "path": None if self.path is None else _seen_from(folder, self.path),
+            "table": self.table,
+            "role": self.role,
+        }
+
+
+def is_same(kept: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
+    """Whether nothing differs of what was noted; an earlier version noted no tables of their own."""
+    return {**asked, "tables": None} == {**kept, "tables": None} and kept.get("tables") in (None, asked.get("tables"))
 
 
 def difference(kept: Mapping[str, Any], asked: Mapping[str, Any]) -> str | None:
     """What is not the same in two sources, in words; None if all is."""
-    for field, noun in (("path", "file"), ("table", "table")):
-        if kept[field] != asked[field]:
-            return f"{_named(noun, kept[field])}, not for {_named(noun, asked[field])}"
+    for name, one, other in (("", kept, asked), *_pairs(kept, asked)):
+        of = f"the table {name!r} in " if name else ""
+        for fact, noun in (("path", "file"), ("table", "table"), ("role", "role")):
+            if one.get(fact) != other.get(fact):
+                return f"{of}{_named(noun, one[fact])}, not for {_named(noun, other[fact])}"
     if kept["columns"] != asked["columns"]:
         return f"columns {_changes(kept['columns'], asked['columns'])}"
     return None
 
 
 def is_other_table(kept: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
-    """Whether two tables of a file are meant, which are never one data set."""
-    return None not in (kept["table"], asked["table"]) and kept["table"] != asked["table"]
+    """Whether two tables of a file are meant, or a table in another role, which are never one data set."""
+    return any(
+        one.get("role") != other.get("role")
+        or (None not in (one["table"], other["table"]) and one["table"] != other["table"])
+        for _, one, other in (("", kept, asked), *_pairs(kept, asked))
+    )
+
+
+def _pairs(kept: Mapping[str, Any], asked: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+    """What was and is noted of each table of both."""
+    before, now = kept.get("tables") or {}, asked.get("tables") or {}
+    return [(name, before[name], now[name]) for name in before if name in now]
 
 
 def _seen_from(folder: Path | None, path: str) -> str:
@@ -56,6 +101,8 @@ def _seen_from(folder: Path | None, path: str) -> str:
 
 
 def _named(noun: str, name: str | None) -> str:
+    if noun == "role":
+        return f"rows that are {name}"
     if name is not None:
         return f"the {noun} {name!r}"
     return "a frame" if noun == "file" else "a file without tables"

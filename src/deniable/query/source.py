@@ -1,6 +1,6 @@
 """From what the owner has in hand (a frame, a file) to an engine that holds it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from deniable.errors import InvalidParameterError, SourceError
 from deniable.ledger import Source
 from deniable.ledger.postgres import is_url
+from deniable.ledger.source import Part
 from deniable.query.catalog import Table
 from deniable.query.declarations import Declaration
 from deniable.query.engines.base import Engine
@@ -150,18 +151,30 @@ def open_policy(
     return engine, tables, noted(engine, tables)
 
 
-def noted(engine: Engine, tables: Iterable[str] = ("",)) -> Source:
+def noted(engine: Engine, tables: Mapping[str, Table] | None = None) -> Source:
     """What a ledger notes about a source: its place, the table in it, and its columns. Nothing of the rows.
 
     Args:
-        tables: their names, where there are several.
+        tables: by their names, where there are several: of each its place too, and whose its rows are.
     """
     columns = {
         f"{table}.{name}" if table else name: "other" if kind is None else kind.value
-        for table in tables
+        for table in tables or ("",)
         for name, kind in engine.schema(table).items()
     }
-    return Source(path=engine.source_name, table=engine.table, columns=columns)
+    parts = {}
+    for name, (path, table) in engine.places.items():
+        parts[name] = Part(path=path, table=table, role="the unit's" if tables is None else _role(tables[name]))
+    return Source(path=engine.source_name, table=engine.table, columns=columns, tables=parts)
+
+
+def _role(table: Table) -> str:
+    """Whose rows of a table are."""
+    if table.public:
+        return "public"
+    if table.path is not None:
+        return f"of whom {table.path.key!r} meets in {table.path.parent.name!r}, {table.path.parent_key!r}"
+    return f"of whom {table.unit.column!r} says"
 
 
 def _to_arrow(frame: object, declared: Mapping[str, Declared]) -> "pa.Table":

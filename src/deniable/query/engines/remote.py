@@ -47,6 +47,7 @@ class RemoteEngine(Engine):
         self._runners, self.table = runners, table
         self._runner = next(iter(runners.values()))
         self.source_name = self._runner.name
+        self.places = {name: (runner.where, runner.table) for name, runner in runners.items() if name or runner.table}
 
     def schema(self, table: str = "") -> Any:
         return self._runners[table].schema()

@@ -15,12 +15,15 @@ from deniable.query.expression import Kind
 class Runner(ABC):
     """`source` is how a statement names the table, `types` are its columns' types by the dialect's names.
 
-    Tables of one `place` may stand in one statement; `name` is what others may know of it, never a password.
+    Tables of one `place` may stand in one statement; `name` is what others may know of it, never a password, and
+    `where` tells it apart from other places.
     """
 
     dialect: Dialect
     place: Any
     name: str | None = None
+    where: str | None = None
+    table: str | None = None  # as it is called there, where others can use it
     source: str
     types: Mapping[str, str]
 

@@ -114,6 +114,8 @@ class DuckDBEngine(Engine):
                 "or it has a column of a type that cannot be read. Check the file with the program that wrote it."
             ) from None
         self.paths = {name: part.name for name, part in self._files.items()}
+        self.places = {name: (part.name, part.table) for name, part in self._files.items() if name}
+        self.places |= {name: (None, None) for name in parts if name and name not in self._files}
         if len(self._files) == len(parts) == 1:
             (part,) = self._files.values()
             self.source_name, self.table = part.name, part.table

@@ -6,6 +6,7 @@ lends a connection for a transaction: settings are those of the transaction, and
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from deniable.errors import InvalidParameterError, MissingExtraError, SourceError
@@ -70,7 +71,9 @@ class PostgresRunner(Runner):
         schema, _, name = table.rpartition(".")
         self.source = f"{quoted(schema or 'public')}.{quoted(name)}"
         self.place, self._seconds = url, seconds
-        self.name = redacted(url)
+        server, slash, path = redacted(url).partition("://")[2].partition("/")
+        self.name, self.where = f"postgresql://{server.lower()}{slash}{path}", _where(url)
+        self.table = f"{schema or 'public'}.{name}"
         found, tree = self._facts()
         if tree and (why := refusal(tree)):
             raise SourceError(f"{table!r} cannot be asked: {why}")
@@ -122,6 +125,18 @@ class PostgresRunner(Runner):
             return None, _cause(error.sqlstate, str(error))
         except Exception:
             return None, None
+
+
+def _where(url: str) -> str:
+    """The server and database of a URL, wherever it names them."""
+    from psycopg import Error
+    from psycopg.conninfo import conninfo_to_dict
+
+    with suppress(Error):  # which quotes parts of the URL
+        named = conninfo_to_dict(url)
+        host, port, database, service = (named.get(key) or "" for key in ("host", "port", "dbname", "service"))
+        return f"postgresql://{host or named.get('hostaddr') or service}:{port or 5432}/{database}"
+    return redacted(url)
 
 
 def _cause(state: str | None, words: str) -> str | None:
