@@ -11,6 +11,7 @@ from deniable.audit.gallery import (  # noqa: F401  (all hang their specimens)
     floats,
     gaussians,
     gradients,
+    keys,
     memory,
     response,
     sampling,
