@@ -124,6 +124,17 @@ def test_one_row_reaches_others_only_through_the_posts(monkeypatch: pytest.Monke
     assert other[5] == 3 != again[5]
 
 
+def test_actions_and_the_round_that_is_told_are_drawn_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five standard errors, 5 * sqrt(2000 * 3 / 16) = 97, of 2,000 actions; 60 seeds tell all of three rounds."""
+    first = GAME.learn(OWN, rho=1, rounds=1, bits=DeterministicBits(3)).actions
+    assert abs(np.bincount(first, minlength=4) - 500).max() < 97
+    rounds = iter(range(180))
+    monkeypatch.setattr("deniable.games.congestion._stationary", lambda _: np.eye(3)[[next(rounds) % 3]])
+    one = CongestionGame(latencies=[[0, 0]] * 3, influence=0, top=0)
+    told = {int(one.learn([[0, 0, 0]], rho=1, rounds=3, bits=DeterministicBits(seed)).actions[0]) for seed in range(60)}
+    assert told == {0, 1, 2}
+
+
 def test_the_noise_that_was_drawn_proves_the_stated_loss() -> None:
     """Another row moves two counts of nearly every round: above a quarter of rho, so half the scale is found out."""
     game = CongestionGame(latencies=[[0] * 11, [0] * 11], influence=0, top=1000)

@@ -11,7 +11,16 @@ import pytest
 from scipy.special import logsumexp
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.learning import BallsInBins, Clip, FixedSize, Poisson, ShuffledEpochs, TrainingPlan, TruncatedPoisson
+from deniable.learning import (
+    BallsInBins,
+    Clip,
+    CyclicPoisson,
+    FixedSize,
+    Poisson,
+    ShuffledEpochs,
+    TrainingPlan,
+    TruncatedPoisson,
+)
 from deniable.learning.samplers import Sampler
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace
@@ -52,6 +61,10 @@ CASES: list[tuple[Sampler, Relation, Callable[[int], Chances], bool]] = [  # the
     (ShuffledEpochs(size=2, population=3), Replace, lambda rows: shuffles(rows, 2), False),
     (BallsInBins(bins=2), AddRemove, lambda rows: bins(rows, 2), True),
     (BallsInBins(bins=2), Replace, lambda rows: bins(rows, 2), True),
+]
+DRAWN = [
+    *((sampler, chances) for sampler, _, chances, _ in CASES),
+    (CyclicPoisson(classes=3), lambda rows: bins(rows, 3)),
 ]
 
 
@@ -107,7 +120,7 @@ def test_no_tiny_table_reveals_more_than_is_stated(
     assert worst > (0.99 if attained else 0.5)
 
 
-@pytest.mark.parametrize(("sampler", "chances"), [(each[0], each[2]) for each in CASES], ids=named)
+@pytest.mark.parametrize(("sampler", "chances"), DRAWN, ids=named)
 def test_draws_have_the_law_of_the_definition(sampler: Sampler, chances: Callable[[int], Chances]) -> None:
     """4,000 draws; five standard errors each: false alarms below 2e-5 in all."""
     bits, runs = DeterministicBits(7), 4000

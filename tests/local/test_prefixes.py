@@ -56,6 +56,11 @@ def test_the_law_of_a_cell_keeps_epsilon_and_support_is_as_stated() -> None:
         assert (odds <= math.e, cells) == (True, 4)
         own, other = protocol.code("heavy"), protocol.code("light")
         reports = protocol._hashed(np.full(200_000, own), BITS)
+        functions = np.ascontiguousarray(reports[:, :-1]).view("<u8").astype(np.uint64)
+        away = (reports[:, -1] - _cells(functions, np.uint64(own), cells).astype(int)) % cells
+        for lie in range(1, cells):
+            chance = float((1 - protocol.cell.true) / (cells - 1))
+            assert (away == lie).mean() == pytest.approx(chance, abs=5 * math.sqrt(chance / 200_000))
         shares = protocol._support(reports, np.array([own, other])) / 200_000
         for share, chance in zip(shares, (float(protocol.cell.true), float(protocol.cell.false)), strict=True):
             assert share == pytest.approx(chance, abs=5 * math.sqrt(chance * (1 - chance) / 200_000))

@@ -1,13 +1,16 @@
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.ledger import Ledger
+from deniable.mechanisms import ExponentialQuantile
 from deniable.noise.bits import DeterministicBits
-from deniable.privacy import AddRemove, Budget, PrivacyUnit, Relation, Replace
+from deniable.privacy import AddRemove, Budget, PrivacyUnit, Relation, Replace, compose, of_count
 from deniable.statistics.vectors import VectorMean, vector_mean
+from deniable.statistics.vectors.base import part_of
 from deniable.statistics.vectors.clipping_bound import ClippingBound
 from deniable.statistics.vectors.tail_bound import TailBound
 
@@ -26,6 +29,28 @@ def test_errors_are_as_expected(price: dict[str, object], relation) -> None:  # 
         rows = GENERATOR.normal(3, 1, size=(2000, 10))
         errors.append(plan(rows, bits=DeterministicBits(seed))["mean"] - rows.mean(axis=0))
     assert np.sqrt((np.array(errors) ** 2).sum(axis=1).mean()) == pytest.approx(plan.expected_error(2000), rel=0.35)
+
+
+@pytest.mark.parametrize("relation", [AddRemove, Replace])
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("price", [{"epsilon": 1}, {"rho": "0.5"}])
+def test_the_search_draws_with_the_loss_that_is_charged(
+    price: dict[str, object], rows: int, relation: Relation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both draws together have between half and all of a quarter of the price of the steps; twice the rate has more."""
+    plan = VectorMean(bounds=[(-9, 9)] * 2, deviations=1, rows=rows, relation=relation, **price)  # type: ignore[arg-type]
+    drawn, real = [], ExponentialQuantile.release
+    monkeypatch.setattr(
+        ExponentialQuantile, "release", lambda self, exact, **how: drawn.append(self) or real(self, exact, **how)
+    )
+    search = plan.search(Fraction(1, 4), size=1e6)
+    search.tail(np.zeros((5, 2)), centre=np.zeros(2), largest=9.0, bits=DeterministicBits(1))
+    records = of_count(rows=rows, groups=1, cells=1, relation=relation)
+    charged = part_of(plan._for_steps, Fraction(1, 4))
+    spent = compose([mechanism.privacy_loss(records) for mechanism in drawn])
+    found, most = (spent.rho, charged.rho) if charged.rho else (spent.epsilon(0).upper, charged.epsilon)
+    assert len(drawn) == 2
+    assert most / 2 < found <= most
 
 
 def skewed(size: int, columns: int) -> np.ndarray:
