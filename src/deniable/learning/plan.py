@@ -106,7 +106,9 @@ class TrainingPlan(Part):
     def known_loss(self) -> PrivacyLoss:
         """A larger loss, that of the run if everybody knew the samples: it has a rho and a mu, for ledgers of these.
 
-        Guarantee: whoever also sees the samples, which are drawn alike in both worlds, tells the worlds apart better.
+        Guarantee: the run is post-processing of the run with its samples, which have one law in both worlds. Given
+            them a step is a sum that one row moves by its norm, or by nothing, so the steps compose to this rho and mu,
+            which no average over samples exceeds: Rényi divergences are means of exp((a - 1) D), power is concave.
         """
         if self.correlation is not None:
             return self.correlation.privacy_loss(self.noise_multiplier, self.uses, self.relation)

@@ -20,6 +20,7 @@ from deniable.learning.federated import (
     Sign,
     Softmax,
     Top,
+    clients,
     private_descent,
 )
 from deniable.learning.federated.secure import pack
@@ -128,6 +129,48 @@ def test_work_that_fails_is_a_zero_update_and_the_server_sees_no_difference(trus
         assert errors
         with pytest.raises(BaseException):  # noqa: B017, PT011 - whatever it is, to whoever may see it
             federated.rehearse(work)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_the_first_answer_leaves_when_its_time_is_over(late: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a clock that work moves by 3 seconds: it is slept until 5, and where 2 are allowed the update is zero."""
+    clock, asked, errors = [0.0], [], []  # type: ignore[var-annotated]
+
+    class Worker:
+        def __init__(self, target: Any, daemon: bool) -> None:
+            self.target = target
+
+        def start(self) -> None:
+            asked.append(self.target)
+
+        def join(self, seconds: float) -> None:
+            clock[0] += min(seconds, 3)
+            if seconds >= 3:
+                self.target()
+
+        def is_alive(self) -> bool:
+            return late
+
+    sleep = lambda seconds: clock.append(clock.pop() + seconds)  # noqa: E731
+    monkeypatch.setattr(clients, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=sleep))
+    monkeypatch.setattr(clients, "Thread", Worker)
+    seconds = 2 if late else 5
+    client = Participant(Federated(plan=PLAN), 0, lambda at: at + 1, seconds=seconds, log=errors.append)
+    replies = [client.answer(first()) for _ in "ab"]
+    assert clock[0] == 2 * seconds
+    assert [any(reply) for reply in replies] == [not late] * 2
+    assert len(asked) == (1 if late else 2)  # not while it is still at work
+    assert [type(error) for error in errors] == [TimeoutError] * 2 * late
+
+
+def test_work_with_a_time_limit_runs_in_a_thread() -> None:
+    client = Participant(Federated(plan=PLAN), 0, broken, seconds=0.01)
+    assert client.answer(first()) == bytes(12)
+    for trust, seconds in (("examples", 1), ("central", 0), ("central", math.inf)):
+        work = private_descent(LocalDescent(model=Squared(label_bound=1), rows=ROWS, labels=[1] * 6, step_size=1), PLAN,
+                               expected_rows=6)  # fmt: skip
+        with pytest.raises(InvalidParameterError, match="seconds"):
+            Participant(Federated(plan=PLAN, trust=trust), 0, work, seconds=seconds)
 
 
 def test_a_row_on_which_a_model_fails_has_no_gradient_and_a_sample_may_be_empty() -> None:

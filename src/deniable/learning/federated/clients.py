@@ -1,9 +1,12 @@
 """Clients: what they compute on their own rows, and what of it leaves them in each round."""
 
 import struct
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from threading import TIMEOUT_MAX as THREAD_WAITS
+from threading import Thread
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -151,15 +154,24 @@ class Participant:
     Args:
         work: from parameters to an update: a `LocalDescent` or any function; with trust="examples" a
             `private_descent` by the plan of all.
+        seconds: the first answer of every round leaves so long after the question, however long the work takes; work
+            that takes longer is a zero update. By default the server sees how long it took.
         log: called with each error of the work, in the process of the client: for logs that stay with the rows.
     """
 
     def __init__(
-        self, federated: "Federated", number: int, work: Work, *, log: Log | None = None, bits: Bits = SECURE
-    ) -> None:
+        self, federated: "Federated", number: int, work: Work, *, seconds: float | None = None, log: Log | None = None,
+        bits: Bits = SECURE,
+    ) -> None:  # fmt: skip
         self.federated, self.number, self.refusal = federated, number, ""
         federated.check_work(work)
-        self._work, self._log, self._bits, self._rounds = work, log, bits, 0
+        if seconds is not None and (federated.trust == "examples" or not 0 < seconds < THREAD_WAITS):
+            raise InvalidParameterError(
+                "seconds must be above 0, and goes with updates that are clipped as a whole: a late private_descent "
+                "would have no noise"
+            )
+        self._work, self._seconds, self._log, self._bits, self._rounds = work, seconds, log, bits, 0
+        self._thread: Thread | None = None  # in which the work runs where it has a time limit
         self._memory: Floats | float = 0.0  # of what a codec left out; as private as the rows, and never sent as it is
         self._secure: SecureClient | None = None
 
@@ -195,6 +207,22 @@ class Participant:
             self.refusal, self._secure = str(error), None  # who refuses once is out of the round
             return b""
 
+    def _made(self, parameters: Floats) -> Floats | None:
+        """The update, or None where the work fails, or is late; it is not called while it is at work."""
+        work = partial(attempted, self.federated.update, self._work, parameters, log=self._log)
+        if self._seconds is None:
+            return work()
+        made: list[Floats | None] = []
+        end = time.monotonic() + self._seconds
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = Thread(target=lambda: made.append(work()), daemon=True)
+            self._thread.start()
+            self._thread.join(self._seconds)
+        time.sleep(max(end - time.monotonic(), 0.0))
+        if not made and self._log is not None:
+            attempted(self._log, TimeoutError("the work took longer than its seconds"))
+        return made[0] if made else None
+
     @silence()
     def _trained(self, body: bytes) -> bytes:
         federated, plan = self.federated, self.federated.plan
@@ -204,7 +232,7 @@ class Participant:
         if self._rounds == federated.rounds or not (0 < norm < np.inf and np.isfinite(parameters).all()):
             raise InvalidParameterError("all rounds of the plan are over, or norm and parameters are not finite")
         self._rounds += 1
-        found = attempted(federated.update, self._work, parameters, log=self._log)
+        found = self._made(parameters)
         update = (np.zeros(plan.dimensions) if found is None else found) + self._memory
         if federated.trust == "examples":
             return bytes(update.astype("<f8").tobytes())

@@ -17,6 +17,7 @@ from deniable.learning.clips import Clip
 from deniable.learning.federated.clients import Participant
 from deniable.learning.federated.transport import Messages
 from deniable.learning.samplers import Poisson
+from deniable.rows import attempted
 
 try:
     from flwr.app import ConfigRecord, Context, Message, RecordDict
@@ -40,18 +41,24 @@ def client_app(participant: Callable[[int, Context], Participant]) -> ClientApp:
     """
 
     def answer(message: Message, context: Context) -> Message:
-        reply = b""
-        try:
+        def kept() -> bytes:
             found = message.content[_NAME]
             client = participant(int(found["number"]), context)
-            reply = _kept(client, str(context.node_config["state"]), bytes(found["body"]))
-        except Exception:  # its text may hold what is private, and Flower would send it
-            logging.getLogger(__name__).exception("a message could not be answered; node-config must name a state file")
+            return _kept(client, str(context.node_config["state"]), bytes(found["body"]))
+
+        reply = (
+            attempted(kept, log=_logged) or b""
+        )  # an error's text may hold what is private, and Flower would send it
         return Message(RecordDict({_NAME: ConfigRecord({"body": reply})}), reply_to=message)
 
     app = ClientApp()
     app.query()(answer)
     return app
+
+
+def _logged(error: BaseException) -> None:
+    said = "a message could not be answered; node-config must name a state file"
+    logging.getLogger(__name__).error(said, exc_info=error)
 
 
 def _kept(client: Participant, path: str, body: bytes) -> bytes:
