@@ -3,6 +3,7 @@
 import pyarrow as pa
 import pytest
 
+import deniable as dn
 from deniable.query import planning
 from deniable.query.canonical import fingerprint
 from deniable.query.plan import PricedPlan
@@ -31,6 +32,24 @@ def test_an_answer_with_equal_shares_of_an_earlier_version_is_found(monkeypatch:
     assert len(db.history()) == 1
     assert "50% of the cost" in str(db.explain(text, epsilon=1))
     assert "50% of the cost" not in str(db.explain(text, epsilon=1, weights={"s": 3}))
+
+
+@pytest.mark.parametrize(
+    ("kind", "like"), [(pa.int64(), 0), (pa.float64(), 0.0), (pa.string(), ""), (pa.bool_(), False)]
+)
+def test_a_missing_value_has_a_fingerprint_of_its_own(kind: pa.DataType, like: object) -> None:
+    held = [fingerprint(pa.table({"x": pa.array(values, kind)})) for values in ([None, like], [like, like], [None] * 2)]
+    assert len(set(held)) == 3
+
+
+def test_keys_that_are_declared_together_are_part_of_the_question() -> None:
+    """The groups differ, and nothing else: the two columns have the same values."""
+    held = pa.table({"u": [1, 2], "a": ["x", "y"], "b": [1, 2]})
+    keys = []
+    for pairs in ([("x", 1), ("y", 2)], [("x", 1), ("y", 2), ("x", 2)], [("x", 1), ("y", 2)]):
+        db = dn.connect(held, name="t", unit="u", columns={"a, b": dn.Keys(pairs)}, budget=dn.Budget(epsilon=1))
+        keys.append(db.explain("SELECT a, b, COUNT(*) FROM t GROUP BY a, b", epsilon=1).plan.key)
+    assert keys[0] == keys[2] != keys[1]
 
 
 def test_the_rows_of_a_public_table_are_part_of_the_question() -> None:
