@@ -43,6 +43,19 @@ def test_an_odd_price_is_doubted_before_it_is_paid() -> None:
         assert [("caution" in text) for text in (dict(said.rows())["cost"], repr(said))] == [doubted, doubted]
 
 
+def test_what_the_budget_cannot_pay_is_said_to_be_refused() -> None:
+    db, text = database(), "SELECT COUNT(*) FROM t"
+    assert "refused" not in dict(db.explain(text, epsilon=1).rows())
+    for price in ({"epsilon": 3}, {"epsilon": 3, "error": "5%"}):
+        said = db.explain(text, **price)  # type: ignore[arg-type]
+        assert (
+            "would cost epsilon=3, but of the budget epsilon=1 only epsilon=1 is left" in dict(said.rows())["refused"]
+        )
+        assert said.to_dict()["refused"]
+    db.sql(text, epsilon=1)
+    assert not db.explain(text, epsilon=1).refused  # stored, and free
+
+
 def test_every_way_of_bounding_is_said() -> None:
     db = dn.connect(SOURCE, name="t", unit="person", total_rows=5, budget=dn.Budget(epsilon=1))
     assert "at most 5 rows of one person count in all" in str(db.explain("SELECT COUNT(*) FROM t", epsilon=1))

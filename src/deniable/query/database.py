@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from deniable.errors import CatalogError, InvalidParameterError
+from deniable.errors import BudgetExceededError, CatalogError, InvalidParameterError
 from deniable.ledger import Ledger, Source
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits
@@ -267,17 +267,24 @@ class Database(Workloads):
         groups: int | str | None = None,
         total_rows: int | str | None = None,
     ) -> Explanation:
-        """Say what `sql` would do and cost, and how accurate it would be. Spends nothing.
+        """Say what `sql` would do and cost, how accurate it would be, and whether it would be refused. Spends nothing.
 
         Reads the schema, and of public tables that the question names the rows; of private ones none.
         """
         how: dict[str, Any] = {"error": error, "weights": weights, "confidence": confidence, "dialect": dialect}
         how |= {"columns": columns, "limits": {"rows": rows, "groups": groups, "total_rows": total_rows}}
-        plan = self._plan(text, epsilon, delta, rho, **how)
-        further = ""
+        plan, further, refused = self._plan(text, epsilon, delta, rho, **how), "", ""
+        loss, stored = plan.total, self._named(plan)[1]
         if is_relative(error):
-            further = f"{error}, by further answers, as long as all cost {Price.of(epsilon, delta, rho)} at most"
-        return Explanation(plan=plan, left=self.ledger.left(), stored=self._named(plan)[1], further=further)
+            most = Price.of(epsilon, delta, rho)
+            further = f"{error}, by further answers, as long as all cost {most} at most"
+            loss = price(plan.query, most, self.ledger.budget).loss
+        if not stored:
+            try:
+                self.ledger.check_affordable(loss)
+            except BudgetExceededError as error_of_budget:
+                refused = str(error_of_budget)
+        return Explanation(plan=plan, left=self.ledger.left(), stored=stored, further=further, refused=refused)
 
     def sql(
         self,

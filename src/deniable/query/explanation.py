@@ -12,12 +12,19 @@ from deniable.release.listing import pairs_as_html
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Explanation:
-    """A priced plan in words. `stored` says that the answer is known already and free, `further` what follows it."""
+    """A priced plan in words.
+
+    Args:
+        stored: whether the answer is known already, and free.
+        further: what follows the first answer.
+        refused: why the ledger would refuse to pay now; nothing if it would pay.
+    """
 
     plan: PricedPlan
     left: Remaining
     stored: bool
     further: str = ""
+    refused: str = ""
 
     def rows(self) -> Iterator[tuple[str, str]]:
         """(subject, statement) pairs, in reading order."""
@@ -43,6 +50,8 @@ class Explanation:
             yield "within", self.further
         yield "cost", "nothing: this question has its answer already" if self.stored else price(plan.total, every=True)
         yield "left", f"{self.left}, before this question"
+        if self.refused:
+            yield "refused", self.refused
 
     def _shares(self) -> list[float]:
         """The part of the cost of each aggregate."""
@@ -66,6 +75,7 @@ class Explanation:
             "stored": self.stored,
             "cost": self.plan.total.charge().to_data(),
             "left": str(self.left),
+            "refused": self.refused,
             "noise": [
                 {**part.explained(), "columns": self._readers(number)} for number, part in enumerate(self.plan.parts)
             ],
