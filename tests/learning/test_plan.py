@@ -19,6 +19,7 @@ from deniable.learning import (
     Clip,
     CyclicPoisson,
     FixedSize,
+    LogisticRegression,
     Poisson,
     ShuffledEpochs,
     TrainingPlan,
@@ -271,6 +272,24 @@ def test_training_is_paid_from_every_kind_of_budget(sampler: samplers.Sampler, r
                 Federated(plan=made).fit(lambda asked: {}, clients=20, expected_clients=20, ledger=ledger, delta="1e-6")
         spent = ledger.spent()
         assert bool(spent.epsilon or spent.rho or spent.mu_squared) is not pure
+
+
+@pytest.mark.parametrize("trainer", ["LogisticRegression", "make_private"])
+def test_trainers_pay_for_samples_from_a_budget_of_rho(trainer: str) -> None:
+    ledger = dn.Ledger.open(None, budget=Budget(rho=9), relation=dn.AddRemove, unit=PrivacyUnit(), dataset="rows")
+    own = plan(sampler=Poisson(rate="1/4"), clip=Clip(lattice=2**24))
+    if trainer == "LogisticRegression":
+        model = LogisticRegression(plan=own, bounds=[(0, 1)], classes=[0, 1], expected_rows=8)
+        model.fit([[0.5]] * 8, [0, 1] * 4, ledger=ledger)
+    else:
+        torch = pytest.importorskip("torch")
+        rows = torch.utils.data.TensorDataset(torch.rand(8, 2), torch.rand(8, 1))
+        linear = torch.nn.Linear(2, 1)
+        pytest.importorskip("deniable.learning.torch").make_private(
+            linear, torch.optim.SGD(linear.parameters(), lr=1), torch.utils.data.DataLoader(rows, batch_size=2),
+            loss=torch.nn.MSELoss(), plan=own, expected_rows=8, ledger=ledger,
+        )  # fmt: skip
+    assert ledger.spent().rho == own.known_loss().rho == Fraction(5, 8)
 
 
 def test_samples_are_paid_for_in_pairs() -> None:

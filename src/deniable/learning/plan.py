@@ -7,7 +7,6 @@ are one immutable value, and its loss is read from the mechanism that adds the n
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
@@ -34,11 +33,10 @@ from deniable.numbers.rationals import (
     whole_number,
 )
 from deniable.privacy import AddRemove, PrivacyLoss, PrivacyUnit, Relation, Replace, calibrate
-from deniable.privacy.budget import Remaining
 from deniable.privacy.call import made_of
 from deniable.privacy.currencies.gaussian_dp import largest_mu_squared
 from deniable.rows import Container, Floats, labels, silence, table
-from deniable.statistics.statistic import Payer, check_payer, paid
+from deniable.statistics.statistic import Payer, check_payer, first_paid
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -367,23 +365,6 @@ def _averages(rows: Floats, codes: Places) -> Floats:
     total = np.zeros((len(owners), rows.shape[1]))
     np.add.at(total, places, np.where(np.isfinite(rows).all(axis=1, keepdims=True), rows, 0.0))
     return total / np.bincount(places, minlength=len(owners))[:, np.newaxis]
-
-
-def first_paid(
-    ledger: Payer | None, losses: Sequence[PrivacyLoss], *, text: str, bits: Bits, units: bool
-) -> Remaining | None:
-    """Pay the first of several losses, each of which holds, for which the ledger has a price.
-
-    Raises: UnprovedError, that of the first, if there is none; nothing was charged.
-    """
-    first, *others = losses
-    try:
-        return paid(ledger, first, text=text, bits=bits, units=units)
-    except UnprovedError:
-        for each in others:
-            with suppress(UnprovedError):
-                return paid(ledger, each, text=text, bits=bits, units=units)
-        raise
 
 
 @lru_cache(maxsize=64)

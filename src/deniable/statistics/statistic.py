@@ -2,12 +2,13 @@
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, wraps
 from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeAlias, TypedDict
 
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits, DeterministicBits
 from deniable.numbers.rationals import Real, exact_rational, positive_integer, shown, whole_number
@@ -46,6 +47,23 @@ def paid(ledger: Payer | None, loss: PrivacyLoss, *, text: str, bits: Bits, unit
     check_payer(ledger, bits)
     question = hashlib.sha256(text.encode()).hexdigest()
     return None if ledger is None else ledger.pay(loss, question=question, text=text, safe=bits.safe, units=units)
+
+
+def first_paid(
+    ledger: Payer | None, losses: Sequence[PrivacyLoss], *, text: str, bits: Bits, units: bool = False
+) -> Remaining | None:
+    """Pay the first of several losses, each of which holds, for which the ledger has a price.
+
+    Raises: UnprovedError, that of the first, if there is none; nothing was charged.
+    """
+    first, *others = losses
+    try:
+        return paid(ledger, first, text=text, bits=bits, units=units)
+    except UnprovedError:
+        for each in others:
+            with suppress(UnprovedError):
+                return paid(ledger, each, text=text, bits=bits, units=units)
+        raise
 
 
 BoundsLike: TypeAlias = tuple[Real, Real] | list[float] | Literal["auto"]

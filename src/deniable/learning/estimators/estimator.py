@@ -20,7 +20,7 @@ from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real
 from deniable.privacy import AddRemove, PrivacyLoss, Relation
 from deniable.rows import Container, Floats, numbers, places_of, silence
-from deniable.statistics.statistic import Payer, check_payer, paid
+from deniable.statistics.statistic import Payer, check_payer, first_paid
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +29,7 @@ class Work:
 
     Args:
         loss: what the whole fit reveals about one unit, as it is booked; it never depends on a row.
+        others: losses that hold, too, for ledgers that have no price for `loss`.
         how: one sentence about mechanisms and steps, for the note.
         train: reads the rows and gives the fitted attributes by name, all of them computed from what mechanisms
             released. Nothing that it raises, and no shape, may depend on a value.
@@ -42,6 +43,7 @@ class Work:
     relation: Relation = AddRemove
     delta: Real = 0
     unit: str = "row"
+    others: tuple[PrivacyLoss, ...] = ()
 
     def note(self, *, safe: bool) -> str:
         """What is promised, and what is not."""
@@ -90,7 +92,7 @@ class Estimator(ABC):
         work, names = self._planned(X, y), column_names(X)
         for words in unpaid_steps(sys._getframe(1)):
             warnings.warn(words, UserWarning, stacklevel=2)
-        self.budget_left_ = paid(ledger, work.loss, text=repr(self), bits=bits)
+        self.budget_left_ = first_paid(ledger, (work.loss, *work.others), text=repr(self), bits=bits)
         with silence():
             fitted = work.train(bits)
         for name, value in fitted.items():

@@ -175,7 +175,8 @@ class LinearClassifier(Classifier):
 
         how = f"{plan.steps} steps with noise multiplier {float(plan.noise_multiplier):.4g}, whatever the rows were."
         relation, delta = plan.relation, "1e-6" if self.delta is None else self.delta
-        return Work(loss=loss, how=how, train=train, relation=relation, delta=delta, unit=plan.unit.noun)
+        others = (plan.known_loss(),)
+        return Work(loss=loss, how=how, train=train, relation=relation, delta=delta, unit=plan.unit.noun, others=others)
 
     def _plan(self, dimensions: int, rows: int, size: int) -> tuple[TrainingPlan, PrivacyLoss]:
         """The plan, and its loss as it is booked. Constants were found on validation rows out of training rows."""

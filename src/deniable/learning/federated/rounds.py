@@ -18,7 +18,7 @@ from deniable.learning.federated.clients import MASK, SHARE, TRAIN, UNMASK, Priv
 from deniable.learning.federated.codecs import Codec
 from deniable.learning.federated.secure import SecureServer, SecureSum
 from deniable.learning.federated.transport import Messages
-from deniable.learning.plan import TrainingPlan, TrainingRun, first_paid, stated
+from deniable.learning.plan import TrainingPlan, TrainingRun, stated
 from deniable.learning.samplers import Poisson
 from deniable.noise import gaussian, skellam
 from deniable.noise.bits import SECURE, Bits
@@ -28,7 +28,7 @@ from deniable.privacy.around.restricted import RestrictedLoss
 from deniable.privacy.losses.skellam import skellam_loss
 from deniable.privacy.sensitivity.vectors import of_ball_sum
 from deniable.rows import Floats, silence
-from deniable.statistics.statistic import Payer
+from deniable.statistics.statistic import Payer, first_paid
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,7 +26,7 @@ from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, whole_number
 from deniable.privacy import AddRemove, Interval
 from deniable.rows import silence
-from deniable.statistics.statistic import Payer, check_payer, paid
+from deniable.statistics.statistic import Payer, check_payer, first_paid
 
 _LATTICE = 2**26
 
@@ -111,7 +111,7 @@ def make_private(
     private = PrivateOptimizer(optimizer, clipped, rows, ranks, begin, plan, cost, delta, microbatch, autocast)
     if ledger is not None:
         text = f"make_private({type(inside).__name__}, {plan.to_json()})"
-        ranks.ask_first(lambda: paid(ledger, cost, text=text, bits=bits))
+        ranks.ask_first(lambda: first_paid(ledger, (cost, plan.known_loss()), text=text, bits=bits))
     ranks.share(inside)
     return model, private, PrivateLoader(private)
 
