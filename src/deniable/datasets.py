@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, redacted
 
 if TYPE_CHECKING:
     import pyarrow
@@ -152,7 +152,7 @@ def write(name: str, file: str | Path) -> None:
     place = Path(file)
     if name not in TABLES or place.suffix not in (".csv", ".parquet") or not place.parent.is_dir():
         raise InvalidParameterError(
-            f"{str(file)!r} cannot be written: the tables are {', '.join(TABLES)}, the endings .csv and .parquet, "
+            f"{redacted(file)!r} cannot be written: the tables are {', '.join(TABLES)}, the endings .csv and .parquet, "
             "and the folder must be there."
         )
     import pyarrow.csv

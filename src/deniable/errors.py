@@ -13,8 +13,32 @@ DeniableError
 ├── UnsafeReleaseError         noise from a test stream was about to be published
 └── MissingExtraError          an optional package is not installed (also an ImportError)
 
-Messages say what was wrong, what is needed and what to do. They never hold a value computed from private rows.
+Messages say what was wrong, what is needed and what to do. They never hold a value computed from private rows, nor the
+secret of an address.
 """
+
+import re
+
+_URL = re.compile(r"([a-zA-Z][\w+.:-]+):/{1,2}(.*)", re.DOTALL)
+_SERVER = re.compile(r"([\w.,%~-]*|\[[0-9a-fA-F:.]*\])(:\d*)?(/[^@:]*)?")
+_USER = re.compile(r"[^/\\\s:@]{2,}:.*@", re.DOTALL)
+_NAMES = "password|passwd|passphrase|pwd|secret|secret_?key|access_?key|api_?key|token|credentials?|signature|sig"
+_NAMED = re.compile(rf"((?<![a-z])(\w*[_-])?(ssl)?({_NAMES})\s*=).*", re.DOTALL | re.IGNORECASE)
+
+
+def redacted(address: object) -> str:
+    """An address of a file or server as texts may show it: without user, password, token or any other option of a URL.
+
+    What cannot be told apart from a password is left out: "postgresql://...".
+    """
+    text = str(address)
+    url = _URL.search(text)
+    if url is None:
+        return _NAMED.sub(r"\1...", _USER.sub("...@", text))
+    scheme, rest = url.groups()
+    plain = re.split("[?#]", rest, maxsplit=1)[0]
+    server = _SERVER.fullmatch(plain.rpartition("@")[2]) if rest.count("@") == plain.count("@") else None
+    return f"{text[: url.start()]}{scheme}://{_NAMED.sub('...', server[0]) if server else '...'}"
 
 
 class DeniableError(Exception):

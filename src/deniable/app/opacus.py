@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from deniable.errors import SourceError
+from deniable.errors import SourceError, redacted
 
 _LARGEST = 2**30  # bytes of the part of a checkpoint that holds its structure
 
@@ -47,15 +47,15 @@ def read_history(file: Path) -> object:
         content = file.read_bytes()
         state = _checkpoint(content) if zipfile.is_zipfile(io.BytesIO(content)) else json.loads(content)
     except OSError as error:
-        raise SourceError(f"{str(file)!r} cannot be read ({type(error).__name__}).") from None
+        raise SourceError(f"{redacted(file)!r} cannot be read ({type(error).__name__}).") from None
     except Exception:  # a broken file breaks its reader in any way it likes
         state = None
     if isinstance(state, Mapping) and "privacy_accountant_state_dict" in state:
         state = state["privacy_accountant_state_dict"]
     if not (isinstance(state, list) or (isinstance(state, Mapping) and "history" in state)):
         raise SourceError(
-            f"{str(file)!r} holds no history of Opacus. Write one: torch.save(accountant.state_dict(), file), or as "
-            "JSON with json.dump(accountant.history, stream), a list of [noise multiplier, sample rate, steps]."
+            f"{redacted(file)!r} holds no history of Opacus. Write one: torch.save(accountant.state_dict(), file), or "
+            "as JSON with json.dump(accountant.history, stream), a list of [noise multiplier, sample rate, steps]."
         )
     return state
 

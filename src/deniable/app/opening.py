@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deniable.errors import CatalogError
+from deniable.errors import CatalogError, redacted
 
 if TYPE_CHECKING:
     from deniable.ledger import Ledger, Source
@@ -20,8 +20,8 @@ def read(path: Path) -> "Policy":
 
     if path.suffix != ".toml":
         raise CatalogError(
-            f"the first argument is a policy, a file that ends in .toml, got {str(path)!r}. "
-            f"Make one from your data: deniable init {path.name} > policy.toml"
+            f"the first argument is a policy, a file that ends in .toml, got {redacted(path)!r}. "
+            f"Make one from your data: deniable init {redacted(path).rpartition('/')[2]} > policy.toml"
         )
     return read_policy(path)
 

@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, redacted
 
 if TYPE_CHECKING:
     from deniable.release import Release
@@ -56,7 +56,7 @@ def format_of(path: Path) -> Callable[["Release"], bytes]:
     Raises: InvalidParameterError if its ending is not known.
     """
     if path.suffix.lower() not in FORMATS:
-        raise InvalidParameterError(f"--output takes a name that ends in {', '.join(FORMATS)}, got {str(path)!r}.")
+        raise InvalidParameterError(f"--output takes a name that ends in {', '.join(FORMATS)}, got {redacted(path)!r}.")
     return FORMATS[path.suffix.lower()]
 
 
@@ -71,14 +71,14 @@ def whole_file(path: Path, *, never: tuple[Path, ...] = ()) -> Iterator[Callable
     """
     if path.is_dir() or any(_same(path, kept) for kept in never):
         raise InvalidParameterError(
-            f"--output {str(path)!r} would replace a folder, the data, the ledger or the policy. Nothing was asked. "
-            "Give another name."
+            f"--output {redacted(path)!r} would replace a folder, the data, the ledger or the policy. Nothing was "
+            "asked. Give another name."
         )
     try:
         folder = tempfile.TemporaryDirectory(prefix=".deniable-", dir=path.parent, ignore_cleanup_errors=True)
     except OSError as error:
         raise InvalidParameterError(
-            f"--output {str(path)!r} cannot be written ({error.strerror}). Nothing was asked. Give another place."
+            f"--output {redacted(path)!r} cannot be written ({error.strerror}). Nothing was asked. Give another place."
         ) from None
     with folder:
         draft = Path(folder.name) / path.name
@@ -89,8 +89,8 @@ def whole_file(path: Path, *, never: tuple[Path, ...] = ()) -> Iterator[Callable
                 os.replace(draft, path)
             except OSError as error:
                 raise InvalidParameterError(
-                    f"--output {str(path)!r} could not be written ({error.strerror}). The answer is in the ledger: "
-                    "ask again with another place, at no cost."
+                    f"--output {redacted(path)!r} could not be written ({error.strerror}). The answer is in the "
+                    "ledger: ask again with another place, at no cost."
                 ) from None
 
         yield write

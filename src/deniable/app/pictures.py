@@ -9,7 +9,7 @@ import typer
 
 from deniable.app.output import whole_file
 from deniable.app.terminal import hint, say
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, redacted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +40,7 @@ def show_result(found: Result, *, as_json: bool, plot: Path | None = None, never
 def check_picture(place: Path | None) -> None:
     """Raise InvalidParameterError if the name does not end as a picture's does."""
     if place is not None and place.suffix.lower() not in PICTURES:
-        raise InvalidParameterError(f"--plot takes a name that ends in {', '.join(PICTURES)}, got {str(place)!r}.")
+        raise InvalidParameterError(f"--plot takes a name that ends in {', '.join(PICTURES)}, got {redacted(place)!r}.")
 
 
 def write_picture(axes: "Axes", place: Path, *, never: tuple[Path, ...] = ()) -> None:

@@ -23,28 +23,11 @@ MIGRATIONS = (("create_tables", TABLES),)
 _ANSWERING = "hashtext(current_schema()) & 2147483647"  # with a number, the lock of a question that is being answered
 _LOCK = "SET LOCAL idle_in_transaction_session_timeout = 30000; LOCK TABLE head IN SHARE ROW EXCLUSIVE MODE"
 _URL = re.compile(r"postgres(ql)?:/")
-_ANY_URL = re.compile(r"([a-zA-Z][\w+.:-]*):/{1,2}(.*)", re.DOTALL)
-_SERVER = re.compile(r"([\w.,%~-]*|\[[0-9a-fA-F:.]*\])(:\d*)?(/[^@:]*)?")
-_SECRET = re.compile(r"(\b\w*(?:pass|pwd|secret|token|credential|key)\w*\s*=).*", re.DOTALL | re.IGNORECASE)
 
 
 def is_url(place: object) -> bool:
     """Whether a place is the URL of a server, not a path."""
     return _URL.match(str(place)) is not None
-
-
-def redacted(place: object) -> str:
-    """A place as texts may show it: of a URL its scheme, server and path, of other words all before a secret.
-
-    What cannot be told apart from a password is left out: "postgresql://...".
-    """
-    text = str(place)
-    if url := _ANY_URL.match(text):
-        scheme, rest = url.groups()
-        plain = re.split("[?#]", rest, maxsplit=1)[0]
-        known = _SERVER.fullmatch(plain.rpartition("@")[2]) if rest.count("@") == plain.count("@") else None
-        return f"{scheme}://{known[0] if known else '...'}"
-    return _SECRET.sub(r"\1...", text)
 
 
 class PostgresStorage(Storage):
@@ -270,7 +253,7 @@ def _read(url: str) -> tuple[dict[str, Any], str]:
     if re.fullmatch(r"postgres(ql)?://([^@/?#]*@)?[^@#]*", f"{base}?{rest}"):
         with suppress(Error):  # which quotes parts of the URL
             settings = conninfo_to_dict(f"{base}?{rest}" if rest else base)
-    if settings is None:
+    if settings is None or not re.fullmatch("[0-9,]*", str(settings.get("port", ""))):  # a password without an @
         raise InvalidParameterError(
             "ledger must be a path, or a text such as postgresql://user@host/database?schema=survey; this URL cannot "
             "be read. Percent-encode signs such as @ / ? # in a password, or keep it in ~/.pgpass."

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 from urllib.parse import quote
 
-from deniable.errors import LedgerError, LedgerTamperedError
+from deniable.errors import LedgerError, LedgerTamperedError, redacted
 from deniable.ledger import asker, schema
 
 PATIENCE = 30.0  # seconds that a transaction waits for others
@@ -161,7 +161,7 @@ class FileStorage(SqliteStorage):
 
     def __init__(self, path: Path) -> None:
         self.path = path.absolute()  # a later change of folder does not lose it
-        self.place = str(path)
+        self.place = redacted(path)
         self.identity = str(self.path.resolve())
         self.folder = self.path.parent.resolve()
         self._kept = Kept()
@@ -294,7 +294,7 @@ def _in_plain_words(place: str) -> Iterator[None]:
         raise LedgerError(
             f"The ledger {place} cannot be written: {reason}. Give a path in an existing folder on a local disk "
             "where you may write."
-        ) from error
+        ) from None  # which would name the path
 
 
 def _translated(error: sqlite3.Error, place: str) -> LedgerError:

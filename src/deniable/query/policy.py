@@ -12,7 +12,7 @@ from operator import mul
 from pathlib import Path
 from typing import Any
 
-from deniable.errors import CatalogError
+from deniable.errors import CatalogError, redacted
 from deniable.ledger.postgres import is_url
 from deniable.privacy import Budget, PrivacyUnit, Relation
 from deniable.query.catalog import Table, did_you_mean, each_row
@@ -63,7 +63,7 @@ class Fractional(str):
 class Policy:
     """A policy file, read and checked; paths are absolute. Of several tables, it is that of the first private one."""
 
-    source: Path | str  # a file, or the URL of a server
+    source: Path | str = empty(repr=False)  # a file, or the URL of a server, which may hold a password
     name: str
     table: str | None
     unit: PrivacyUnit
@@ -74,7 +74,7 @@ class Policy:
     assumed: tuple[str, ...]
     auto: tuple[str, ...]
     budget: Budget
-    ledger: Path | str  # a file, or the URL of a server
+    ledger: Path | str = empty(repr=False)  # the same
     columns: Mapping[str, Declaration]
     csv: Csv | None = None  # how a text file is imported
     partitions: bool = False  # whether folders named column=value are columns
@@ -104,7 +104,7 @@ def read_policy(path: Path) -> Policy:
         content = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Fractional)
     except OSError:
         raise CatalogError(
-            f"the policy {str(path)!r} cannot be read. Make one: deniable init DATA > {path.name}"
+            f"the policy {redacted(path)!r} cannot be read. Make one: deniable init DATA > policy.toml"
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise CatalogError(f"{path.name} is not valid TOML: {error}.") from None

@@ -12,7 +12,7 @@ import typer
 from deniable.app.options import AsJson
 from deniable.app.pictures import check_picture, write_picture
 from deniable.app.terminal import say, show_pairs, waiting
-from deniable.errors import InvalidParameterError, SourceError
+from deniable.errors import InvalidParameterError, SourceError, redacted
 from deniable.numbers.rationals import Real
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def _read(file: Path) -> "PrivacyLoss":
     try:
         return PrivacyLoss.from_json(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"{str(file)!r} cannot be read as text ({type(error).__name__}).") from None
+        raise SourceError(f"{redacted(file)!r} cannot be read as text ({type(error).__name__}).") from None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deniable.errors import SourceError
+from deniable.errors import SourceError, redacted
 from deniable.rows.csv.casts import cast, number_pattern, text
 from deniable.rows.csv.declaration import FALSE, TRUE, Csv, CsvColumn
 from deniable.rows.csv.lines import BLOCK, UTF_8, CsvRows, decoded, header
@@ -76,7 +76,7 @@ def propose(path: Path) -> Proposal:
             csv = replace(csv, names=names)
         values = _Values(path, csv, names)
     except OSError as error:
-        raise SourceError(f"{str(path)!r} cannot be read ({error.strerror}).") from None
+        raise SourceError(f"{redacted(path)!r} cannot be read ({error.strerror}).") from None
     if values.broken:
         notes.append(f"lines that cannot be read as {len(names)} fields: {values.broken:,}; the import reports each")
     csv = replace(csv, row_lines=1 if values.most_lines == 1 else max(10, 2 * values.most_lines))

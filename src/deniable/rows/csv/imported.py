@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from deniable.errors import SourceError
+from deniable.errors import SourceError, redacted
 from deniable.rows.csv.casts import text
 from deniable.rows.csv.declaration import Csv
 
@@ -46,7 +46,7 @@ def find_import(source: Path, csv: Csv | None = None) -> Path:
     """
     place, how = place_of_import(source), HOW.format(name=source.name)
     if not source.is_file():
-        raise SourceError(f"there is no file {str(source)!r}.")
+        raise SourceError(f"there is no file {redacted(source)!r}.")
     if not place.exists():
         raise SourceError(f"{source.name!r} is text, which its owner imports once, before any question. {how}")
     facts = facts_of_import(place)

@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from deniable.errors import SourceError
+from deniable.errors import SourceError, redacted
 from deniable.rows.csv.casts import cast, given
 from deniable.rows.csv.declaration import Csv
 from deniable.rows.csv.imported import KEY, facts_of_import, place_of_import, stamp
@@ -75,7 +75,9 @@ def import_csv(source: str | Path, csv: Csv, *, progress: Callable[[float], obje
     place = place_of_import(source)
     report_place = source.with_name(source.name + ".report.csv")
     if place.exists() and facts_of_import(place) is None:
-        raise SourceError(f"{str(place)!r} exists and is no import of ours. Move it away, the import belongs there.")
+        raise SourceError(
+            f"{redacted(place)!r} exists and is no import of ours. Move it away, the import belongs there."
+        )
     with ExitStack() as stack:
         try:
             file = stack.enter_context(source.open("rb"))
@@ -83,7 +85,7 @@ def import_csv(source: str | Path, csv: Csv, *, progress: Callable[[float], obje
             draft = stack.enter_context(_draft(place))
             report = stack.enter_context(_draft(report_place))
         except OSError as error:
-            raise SourceError(f"{str(source)!r} cannot be imported ({error.strerror}).") from None
+            raise SourceError(f"{redacted(source)!r} cannot be imported ({error.strerror}).") from None
         names = header(file, csv)
         _check_names(source, names, csv)
         losses = stack.enter_context(_Losses(report))

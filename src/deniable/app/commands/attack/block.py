@@ -10,7 +10,7 @@ from deniable.app.commands.attack.owned import Plot
 from deniable.app.options import AsJson
 from deniable.app.pictures import check_picture, show_result
 from deniable.app.terminal import say, show_table, waiting
-from deniable.errors import SourceError
+from deniable.errors import SourceError, redacted
 
 
 def block(
@@ -36,7 +36,7 @@ def block(
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
-        raise SourceError(f"{str(file)!r} cannot be read as JSON.") from None
+        raise SourceError(f"{redacted(file)!r} cannot be read as JSON.") from None
     tables = read_block(data)
     with waiting("placing people..."):
         found = reconstruct_block(tables, most=most)

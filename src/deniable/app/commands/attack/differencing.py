@@ -9,7 +9,7 @@ import typer
 from deniable.app.commands.attack.owned import OwnFile, read_conditions
 from deniable.app.options import AsJson
 from deniable.app.terminal import say, waiting
-from deniable.errors import SourceError
+from deniable.errors import SourceError, redacted
 
 
 def differencing(
@@ -65,7 +65,7 @@ def read_log(log: Path) -> tuple[list[int], list[str], list[int]]:
     try:
         texts = log.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
-        raise SourceError(f"{str(log)!r} cannot be read as text.") from None
+        raise SourceError(f"{redacted(log)!r} cannot be read as text.") from None
     asked = {line: text.strip(" ;\t") for line, text in enumerate(texts, 1) if text.strip(" ;\t")}
     read = {line: condition_of(text) for line, text in asked.items() if not text.startswith(("--", "#"))}
     counts = {line: condition for line, condition in read.items() if condition is not None}

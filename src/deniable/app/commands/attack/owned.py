@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from deniable.errors import InvalidParameterError, SourceError
+from deniable.errors import InvalidParameterError, SourceError, redacted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,14 +111,14 @@ def _opened(file: Path) -> "duckdb.DuckDBPyConnection":
 
     reader = READERS.get(file.suffix.lower())
     if reader is None:
-        raise SourceError(f"{str(file)!r} must be a file that ends in {' or '.join(READERS)}.")
+        raise SourceError(f"{redacted(file)!r} must be a file that ends in {' or '.join(READERS)}.")
     if not file.is_file():
-        raise SourceError(f"there is no file {str(file)!r}.")
+        raise SourceError(f"there is no file {redacted(file)!r}.")
     connection = duckdb.connect()
     try:
         connection.execute(f"CREATE TABLE people AS SELECT * FROM {reader}(?)", [str(file)])  # noqa: S608
         connection.execute("SET enable_external_access = false")
     except duckdb.Error as error:
         connection.close()
-        raise SourceError(f"{str(file)!r} cannot be read ({type(error).__name__}).") from None
+        raise SourceError(f"{redacted(file)!r} cannot be read ({type(error).__name__}).") from None
     return connection

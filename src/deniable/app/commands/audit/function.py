@@ -14,7 +14,7 @@ from deniable.app.commands.audit.shown import Delta, Epsilon, Plot, show_audit
 from deniable.app.options import AsJson
 from deniable.app.pictures import check_picture
 from deniable.app.terminal import waiting
-from deniable.errors import InvalidParameterError, SourceError
+from deniable.errors import InvalidParameterError, SourceError, redacted
 
 
 def function(
@@ -120,8 +120,8 @@ def read_pairs(file: Path) -> dict[str, tuple[Any, Any]]:
     try:
         read = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise SourceError(f"{str(file)!r} cannot be read as JSON ({type(error).__name__}).") from None
+        raise SourceError(f"{redacted(file)!r} cannot be read as JSON ({type(error).__name__}).") from None
     named = {f"pair {place}": pair for place, pair in enumerate(read, 1)} if isinstance(read, list) else read
     if not isinstance(named, dict) or not all(isinstance(pair, list) and len(pair) == 2 for pair in named.values()):
-        raise SourceError(f"{str(file)!r} must hold [[data, neighbour], ...], or an object of such pairs by name.")
+        raise SourceError(f"{redacted(file)!r} must hold [[data, neighbour], ...], or an object of such pairs by name.")
     return {name: (pair[0], pair[1]) for name, pair in named.items()}

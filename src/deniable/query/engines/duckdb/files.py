@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deniable.errors import CatalogError, SourceError
+from deniable.errors import CatalogError, SourceError, redacted
 from deniable.query.engines.duckdb.expression import quoted, text
 from deniable.query.engines.duckdb.views import view_source
 from deniable.rows.csv.declaration import Csv
@@ -64,7 +64,7 @@ def locate(
     if path.is_dir() or (set(str(path)) & PATTERN and not path.exists()):
         return _parquet(path, _files(path), partitions, connect)
     if not path.is_file():
-        raise SourceError(f"there is no file {str(path)!r}.")
+        raise SourceError(f"there is no file {redacted(path)!r}.")
     if is_text_file(path):
         return replace(_parquet(path, [find_import(path, csv)], False, connect), name=str(path))
     match path.suffix.lower():
@@ -89,10 +89,12 @@ def _files(path: Path) -> list[Path]:
         found = [Path(name) for name in glob.glob(str(path), recursive=True)]
         for file in found:
             if file.suffix.lower() not in PARQUET:
-                raise SourceError(f"a pattern stands for .parquet files, but {str(path)!r} finds {file.name!r} too.")
+                raise SourceError(
+                    f"a pattern stands for .parquet files, but {redacted(path)!r} finds {file.name!r} too."
+                )
     files = sorted(file.resolve() for file in found if file.is_file() and not file.name.startswith((".", "_")))
     if not files:
-        raise SourceError(f"{str(path)!r} holds no .parquet file.")
+        raise SourceError(f"{redacted(path)!r} holds no .parquet file.")
     return files
 
 
@@ -106,7 +108,7 @@ def _parquet(path: Path, files: Sequence[Path], partitions: bool, connect: Conne
                 here, there = found.get(name), wanted.get(name)
                 if here != there:
                     raise SourceError(
-                        f"{str(file)!r} has column {name!r} as {here or 'none'}, {files[0].name!r} as "
+                        f"{redacted(file)!r} has column {name!r} as {here or 'none'}, {files[0].name!r} as "
                         f"{there or 'none'}. All files need the same columns with the same types."
                     )
     listed = ", ".join(text(str(file)) for file in files)
@@ -119,7 +121,7 @@ def _schema(file: Path, connection: "duckdb.DuckDBPyConnection") -> dict[str, st
     import duckdb
 
     if set(str(file)) & PATTERN:
-        raise SourceError(f"the path {str(file)!r} holds one of * ? [, which stand for many files. Rename it.")
+        raise SourceError(f"the path {redacted(file)!r} holds one of * ? [, which stand for many files. Rename it.")
     place = text(str(file))
     try:
         described = connection.execute(
@@ -130,8 +132,8 @@ def _schema(file: Path, connection: "duckdb.DuckDBPyConnection") -> dict[str, st
         described = stored = []
     if not described:
         raise SourceError(
-            f"{str(file)!r} cannot be opened as a table: it is not of the format that its name says, or it is damaged. "
-            "Check it with the program that wrote it."
+            f"{redacted(file)!r} cannot be opened as a table: it is not of the format that its name says, or it is "
+            "damaged. Check it with the program that wrote it."
         )
     schema = {str(row[0]): str(row[1]) for row in described}
     check_names(schema, renamed=set(schema) - {str(row[0]) for row in stored})
@@ -156,12 +158,12 @@ def _database(path: Path, table: str | None, connect: Connect) -> Located:
                 connection.execute(f"SELECT view_name, sql FROM duckdb_views() {here} AND NOT internal").fetchall()
             )
     except duckdb.Error:
-        raise SourceError(f"{str(path)!r} cannot be opened as a DuckDB database.") from None
+        raise SourceError(f"{redacted(path)!r} cannot be opened as a DuckDB database.") from None
     if table is None and len(tables) + len(views) == 1:
         table = [*tables, *views][0]
     if table is None or table not in (*tables, *views):
         raise SourceError(
-            f"say which table of {str(path)!r} is meant, with table=...: "
+            f"say which table of {redacted(path)!r} is meant, with table=...: "
             f"{', '.join([*tables, *views]) or 'it has none'}."
         )
     base = f"{ATTACHED}.main"

@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from deniable.errors import InvalidParameterError, MissingExtraError, SourceError
-from deniable.ledger.postgres import redacted
+from deniable.errors import InvalidParameterError, MissingExtraError, SourceError, redacted
 from deniable.query.engines.dialect import quoted
 from deniable.query.engines.postgres.expression import Postgres
 from deniable.query.engines.postgres.views import TREE, refusal, views_of

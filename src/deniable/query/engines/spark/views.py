@@ -11,7 +11,7 @@ from typing import Any
 
 FIELDS = "spark.sql.debug.maxToStringFields"  # beyond so many a plan says "... 3 more fields"
 ABOVE = ("SubqueryAlias", "View", "Project", "Filter")
-STORED = re.compile(r"(LocalRelation|LogicalRDD|Range)\b.*|Relation .*\] (parquet|orc|avro)")
+STORED = re.compile(r"(LocalRelation|LogicalRDD|Range|OneRowRelation)\b.*|Relation .*\] (parquet|orc|avro)")
 FUNCTIONS = frozenset({"cast", "collate", "coalesce", "nullif", "isnull", "isnotnull", "between"})
 SIGNS = frozenset({"=", "<", ">", "<=", ">=", "<=>"})
 INFIX = frozenset({"div", "like", "rlike", "ilike"})  # operators that are words
