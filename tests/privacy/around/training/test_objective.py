@@ -42,13 +42,38 @@ def test_the_divergence_of_order_two_is_the_published_one_less_the_better_jacobi
     assert order_two == pytest.approx(0.2939564 + math.log(0.95) + math.log(1.05), abs=1e-6)
 
 
+@pytest.mark.parametrize(("multiplier", "curvature"), [(4, "1/20"), (1, "1"), (30, "1/1000")])
+def test_divergences_are_those_of_the_bound_on_the_loss(multiplier: int, curvature: str) -> None:
+    """Moments by quadrature over |N|; where only laws were known, all of them were [0, inf]."""
+    loss, n = ObjectivePerturbationLoss(noise_multiplier=multiplier, curvature=curvature), np.linspace(0, 60, 600_001)
+    bound = math.log1p(float(Fraction(curvature))) + 1 / (2 * multiplier**2) + n / multiplier
+    law = norm.logpdf(n) + math.log(2)
+    assert loss.renyi(1).upper == pytest.approx(np.trapezoid(np.exp(law) * bound, n), rel=1e-8)
+    for order in (1.5, 2, 8, 32):
+        moment = np.trapezoid(np.exp(law + (order - 1) * bound), n)
+        assert loss.renyi(order).upper == pytest.approx(math.log(moment) / (order - 1), rel=1e-8)
+    assert loss.renyi("1/2").upper <= loss.renyi(1).upper
+
+
+def test_the_published_divergences_are_stated() -> None:
+    """Redberg et al. (2023) have 0.2939564 at order two, with ln(1 + 1/20) in place of -ln(1 - 1/20)."""
+    loss = ObjectivePerturbationLoss(noise_multiplier=4, curvature="1/20")
+    found = [loss.renyi(order).upper for order in (2, 8, 32)]
+    assert found == pytest.approx([0.29145, 0.39197, 1.07115], abs=5e-6)
+    assert (loss * 3).renyi(2).upper == pytest.approx(3 * found[0])
+
+
+def densities(w: np.ndarray, sigma: float, strength: float) -> tuple[np.ndarray, np.ndarray]:
+    """Logarithms, of one parameter with no row, and with one row (x = 1, label 1, logistic)."""
+    slope, second = -expit(-w), expit(w) * expit(-w)
+    without = norm.logpdf(strength * w, scale=sigma) + math.log(strength)
+    return without, norm.logpdf(strength * w + slope, scale=sigma) + np.log(strength + second)
+
+
 def exact_delta(epsilon: float, sigma: float, strength: float) -> float:
-    """delta between no row and one row (x = 1, label 1, logistic) for one parameter, by its two densities."""
+    """delta between no row and one row for one parameter, by its two densities."""
     w = np.linspace(-60, 60, 200_001) * sigma / strength
-    slope = -expit(-w)
-    second = expit(w) * expit(-w)
-    without = norm.pdf(strength * w, scale=sigma) * strength
-    with_row = norm.pdf(strength * w + slope, scale=sigma) * (strength + second)
+    without, with_row = map(np.exp, densities(w, sigma, strength))
     gaps = [with_row - math.exp(epsilon) * without, without - math.exp(epsilon) * with_row]
     return max(float(np.trapezoid(np.maximum(gap, 0.0), w)) for gap in gaps)
 
@@ -58,6 +83,14 @@ def test_densities_of_one_parameter_keep_the_curve(sigma: float, strength: float
     loss = ObjectivePerturbationLoss(noise_multiplier=Fraction(sigma), curvature=Fraction(1 / 4 / strength))
     for epsilon in (0.0, 0.2, 0.6, 1.2):
         assert exact_delta(epsilon, sigma, strength) <= loss.delta(epsilon).upper
+    w = np.linspace(-25, 25, 200_001) * sigma / strength
+    one, other = densities(w, sigma, strength)
+    for order in (1.5, 2.0, 4.0):
+        exact = max(
+            math.log(np.trapezoid(np.exp(order * p + (1 - order) * q), w)) / (order - 1)
+            for p, q in ((one, other), (other, one))
+        )
+        assert exact <= loss.renyi(order).upper
 
 
 def test_without_the_jacobian_the_curve_would_be_broken() -> None:

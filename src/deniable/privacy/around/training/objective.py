@@ -10,8 +10,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from deniable.numbers.interval import Interval
+from deniable.numbers.balls import Arb, ball, certified
+from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import positive_rational
+from deniable.privacy.currencies.renyi import Directions, both_ways
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.dominated import curve_of
 from deniable.privacy.pld.law import UNIT, Floats, LossLaw, Pairs, Tails
@@ -28,7 +30,8 @@ class ObjectivePerturbationLoss(PrivacyLoss):
         curvature: the largest second derivative of one loss over `strength`.
 
     Guarantee: under add/remove the privacy loss is at most e + s^2/2 + s |N|, with N standard normal,
-        s = 1 / noise_multiplier and e = ln(1 + curvature).
+        s = 1 / noise_multiplier and e = ln(1 + curvature); so the Rényi divergence of order a is at most
+        e + a s^2/2 + ln(2 Phi((a - 1) s)) / (a - 1).
     Source: Redberg, Koskela, Wang (2023), arXiv:2401.00583, with ln(1 + c) in place of -ln(1 - c).
     """
 
@@ -49,6 +52,27 @@ class ObjectivePerturbationLoss(PrivacyLoss):
 
     def laws(self) -> Pairs:
         return Pairs.symmetric(self._law, NOTHING)
+
+    @property
+    def divergences_are_closed(self) -> bool:
+        return True
+
+    def _divergences(self, order: Fraction) -> Directions:
+        """Upper ends: that of the bound on the loss, e + order s^2/2 + ln(2 Phi((order - 1) s)) / (order - 1).
+
+        At order 1 the last term is its limit, the mean s sqrt(2/pi) of s |N|.
+        """
+        s = 1 / self.noise_multiplier
+
+        def formula() -> Arb:
+            from flint import arb
+
+            certain = (1 + ball(self.curvature)).log() + ball(order * s**2 / 2)
+            if order == 1:
+                return certain + ball(s) * (2 / arb.pi()).sqrt()
+            return certain + (1 + (ball((order - 1) * s) / arb(2).sqrt()).erf()).log() / ball(order - 1)
+
+        return both_ways(Interval(0.0, certified(formula, within=NONNEGATIVE).upper))
 
     @property
     def _law(self) -> "HalfNormalLaw":
