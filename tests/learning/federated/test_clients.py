@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.learning import Clip, Poisson, Squared, TrainingPlan
+from deniable.learning import Clip, Hinge, Logistic, Poisson, Squared, TrainingPlan
 from deniable.learning.federated import (
     Federated,
     LocalDescent,
@@ -100,6 +100,26 @@ def test_a_client_answers_no_more_rounds_than_were_paid_and_no_bytes_that_are_no
     assert client.answer(first())
     assert client.answer(first()) == b""
     assert "rounds of the plan are over" in client.refusal
+
+
+@pytest.mark.parametrize("rows", [[], [[]], [[1.0, 2.0]], [[1.0, 2.0], [np.nan, 1.0], [3.0]]], ids=len)
+@pytest.mark.parametrize("model", [Softmax(columns=2, classes=3), Squared(label_bound=1), Logistic(), Hinge()], ids=str)
+def test_there_is_a_gradient_for_every_row_and_none_for_none(model: Any, rows: list[Any]) -> None:
+    """Each row is read and rounded by itself, so that rows alone have the same gradients to the last bit."""
+    here, labels = np.linspace(-1, 1, getattr(model, "dimensions", 2)), [1.0] * len(rows)
+    found = model.gradients(here, rows, labels)
+    assert found.shape == (len(rows), here.size)
+    for row, gradient in zip(rows, found, strict=True):
+        assert np.array_equal(model.gradients(here, [row], [1.0])[0], gradient, equal_nan=True)
+
+
+def test_a_gradient_is_rounded_in_the_same_way_beside_other_rows() -> None:
+    """300 rows of 64 columns, whose matrix product rounds otherwise in blocks; the twin is that product."""
+    model, drawn = Softmax(columns=64, classes=3), np.random.default_rng(1)
+    rows, here = drawn.normal(size=(301, 64)), drawn.normal(size=model.dimensions)
+    together = model.gradients(here, rows, np.zeros(301))
+    alone = np.vstack([model.gradients(here, rows[i : i + 1], [0]) for i in range(301)])
+    assert np.array_equal(together, alone)
 
 
 def broken(_: object) -> Any:
