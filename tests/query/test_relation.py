@@ -1,7 +1,6 @@
 """Relations: every node keeps the rows of a unit a function of that unit's own rows, or refuses to be made."""
 
 from collections.abc import Sequence
-from datetime import date
 from typing import Any
 
 import pyarrow as pa
@@ -98,38 +97,6 @@ def test_units_that_are_read_as_another_type_are_no_units() -> None:
         else:
             with pytest.raises(UnsupportedQueryError, match="not read as another type"):
                 plan_of(asked, tables)
-
-
-def test_a_unit_of_one_day_is_joined_and_grouped_by_both_of_its_columns() -> None:
-    """By the user alone, rows of one day would meet those of others, which are other units."""
-    held = {name: pa.table({"who": ["x"], "day": [date(2025, 1, 1)]}) for name in "ab"}
-    unit, engine = PrivacyUnit(column="who", noun="who", period="day"), DuckDBEngine(held, threads=1)
-    tables = declared_tables(held, schema=engine.schema, columns={}, public=[], unit=unit, promise={})
-    for columns in ("who, day", "day, who"):
-        assert plan_of(f"SELECT COUNT(*) FROM a JOIN b USING ({columns})", tables)
-        assert plan_of(f"SELECT COUNT(*) FROM (SELECT DISTINCT {columns} FROM a) u", tables)
-    for column in ("who", "day"):
-        with pytest.raises(UnsupportedQueryError, match="two private tables are joined"):
-            plan_of(f"SELECT COUNT(*) FROM a JOIN b USING ({column})", tables)
-        with pytest.raises(UnsupportedQueryError, match="the rows of each unit"):
-            plan_of(f"SELECT COUNT(*) FROM (SELECT DISTINCT {column} FROM a) u", tables)
-
-
-def test_the_unit_of_the_right_side_is_none_where_it_may_be_missing() -> None:
-    """NULL is nobody's: people without a row there would be lost, or be one unit together."""
-    tables = tables_of(engine_of([], []))
-    for join, functions in (("JOIN", ["units", "units"]), ("LEFT JOIN", ["distinct", "units"])):
-        rows = f"orders o {join} people p USING (buyer)"
-        plan = plan_of(f"SELECT COUNT(DISTINCT p.buyer), COUNT(DISTINCT o.buyer) FROM {rows}", tables)
-        assert sorted({part.aggregate.function for part in plan.parts}) == sorted({*functions})
-        grouped = f"SELECT COUNT(*) FROM (SELECT DISTINCT p.buyer FROM {rows}) u"
-        joined = f"SELECT COUNT(*) FROM (SELECT p.buyer AS b FROM {rows}) u JOIN people q ON b = q.buyer"
-        for text in (grouped, joined):
-            if join == "JOIN":
-                assert plan_of(text, tables)
-                continue
-            with pytest.raises(UnsupportedQueryError, match=r"the rows of each unit|two private tables"):
-                plan_of(text, tables)
 
 
 BUYER = st.integers(0, 2)

@@ -17,7 +17,8 @@ import numpy as np
 
 from deniable.query.expression import Call, Column, Expression, Literal, canonical, operands, substituted
 from deniable.query.grouped import Grouped
-from deniable.query.relation import Filter, Join, Project, Relation, Renamed, Scan
+from deniable.query.join import Join
+from deniable.query.relation import Filter, Project, Relation, Renamed, Scan
 from deniable.query.union import Union
 
 if TYPE_CHECKING:

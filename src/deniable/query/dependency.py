@@ -1,6 +1,8 @@
 """Which columns follow from which expressions, and which values an expression has, whatever the rows hold."""
 
 from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 from deniable.query.declarations import listed_keys
 from deniable.query.expression import Call, Column, Expression, Facts, Kind, Literal, Value, operands
@@ -8,6 +10,7 @@ from deniable.query.operators import call
 
 Names = frozenset[str]
 NOTHING: Names = frozenset()
+Values = frozenset[Value]
 MAX_SIZE = 200  # parts of an expression whose values or dependencies are derived
 IDENTICAL = frozenset({Kind.INTEGER, Kind.TEXT, Kind.DATE, Kind.BOOLEAN})  # equal values are the same; 0.0 = -0.0
 INJECTIVE = {
@@ -17,6 +20,24 @@ INJECTIVE = {
     "to_date": {Kind.DATE},
     "to_timestamp": {Kind.DATE},
 }
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def once(method: Method) -> Method:
+    """Let a method of a relation answer each question about columns once, however many expressions lead to them."""
+
+    @wraps(method)
+    def answered(self: Any, *asked: Any) -> Any:
+        if any(isinstance(each, Literal | Call) for each in asked):
+            return method(self, *asked)
+        memo = self.__dict__.setdefault("answered", {})
+        key = (method.__qualname__, *(each.name if isinstance(each, Column) else each for each in asked))
+        if key not in memo:
+            memo[key] = method(self, *asked)
+        return memo[key]
+
+    return cast("Method", answered)
 
 
 def told(expressions: Iterable[Expression]) -> Names:
@@ -53,24 +74,23 @@ def _constant(condition: Expression) -> Expression | None:
 
 
 def values_of(
-    expression: Expression, of_column: Callable[[Column], frozenset[Value] | None]
+    expression: Expression, known: Callable[[Expression], frozenset[Value] | None]
 ) -> frozenset[Value] | None:
     """All values of an expression, NULL too, that follow from how it is computed; None if they are not few.
 
     Args:
-        of_column: what is known of a column beside its kind.
+        known: the same of the columns in it.
     """
     if expression.size > MAX_SIZE:
         return None
     match expression:
         case Literal(value=value):
             return frozenset({value})
-        case Column() if (known := of_column(expression)) is not None:
-            return known
         case Call(operator="is_null"):
             return frozenset({False, True})
         case Call(operator="case", arguments=arguments):
-            parts = [values_of(each, of_column) for each in (*arguments[1::2], arguments[-1])]
+            branches = (*arguments[1::2], arguments[-1])
+            parts = [known(each) if isinstance(each, Column) else values_of(each, known) for each in branches]
             return None if None in parts else frozenset(value for part in parts for value in part or ())
     facts = _bare(expression).facts
     keys = listed_keys(facts)

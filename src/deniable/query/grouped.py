@@ -15,7 +15,7 @@ from deniable.noise.lattice import Lattice
 from deniable.query.allowlist import checked, spoken
 from deniable.query.catalog import BOUNDS, UNIT, Table, declaring
 from deniable.query.clauses import ResultScope
-from deniable.query.dependency import NOTHING, Names, told
+from deniable.query.dependency import NOTHING, Names, once, told
 from deniable.query.expression import Column, Expression, Facts, Kind, columns_of, literal, text_of
 from deniable.query.relation import WHOLE, Relation
 from deniable.query.scope import RowScope
@@ -121,6 +121,11 @@ class Grouped(Relation):
             return None
         return self.source, self.keys[int(expression.name.split()[1])]
 
+    @property
+    def joins(self) -> int:
+        return self.source.joins
+
+    @once
     def multiplicity(self, fixed: Names = NOTHING) -> int | None:
         """The product of how many values keys have that are not fixed; or what the rows below are bounded by."""
         here = self.fixed_below(fixed, self.source)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from deniable.errors import UnsupportedQueryError
 from deniable.query.catalog import UNIT, Table, did_you_mean
 from deniable.query.declarations import Row
-from deniable.query.dependency import MAX_SIZE, NOTHING, Names, constants, told, values_of
+from deniable.query.dependency import MAX_SIZE, NOTHING, Names, constants, once, told, values_of
 from deniable.query.expression import (
     Call,
     Column,
@@ -25,7 +25,6 @@ from deniable.query.expression import (
     Value,
     columns_of,
     substituted,
-    text_of,
 )
 
 WHOLE = "whole"  # the unit itself; "column" and "period" are its parts where it is one of several days
@@ -80,6 +79,7 @@ class Relation(ABC):
         """
         return None
 
+    @once
     def fixes(self, fixed: Names, expression: Expression) -> bool:
         """Whether rows of one unit that agree on the columns `fixed` agree on an expression too."""
         if not isinstance(expression, Column):
@@ -94,14 +94,16 @@ class Relation(ABC):
         """Columns of `source` on which rows agree that agree on the columns `fixed` of this relation."""
         return NOTHING
 
+    @property
+    def joins(self) -> int:
+        """The number of joins below each other."""
+        return 0
+
+    @once
     def values(self, expression: Expression) -> frozenset[Value] | None:
         """All values that an expression can have, NULL too, whatever rows hold; None if they are not few."""
-
-        def of_column(column: Column) -> frozenset[Value] | None:
-            found = self.below(column)
-            return None if found is None else found[0].values(found[1])
-
-        return values_of(expression, of_column)
+        found = self.below(expression) if isinstance(expression, Column) else None
+        return values_of(expression, self.values) if found is None else found[0].values(found[1])
 
     def below(self, expression: Expression) -> "tuple[Relation, Expression] | None":
         """The relation further down, and the expression over it, that gives the value of one over the columns."""
@@ -207,6 +209,10 @@ class RowByRow(Relation):
     def single(self) -> bool:
         return self.source.single
 
+    @property
+    def joins(self) -> int:
+        return self.source.joins
+
     def multiplicity(self, fixed: Names = NOTHING) -> int | None:
         return self.source.multiplicity(self.fixed_below(fixed, self.source))
 
@@ -275,7 +281,7 @@ class Project(RowByRow):
     columns: Mapping[str, Expression] = field(hash=False)
 
     def __post_init__(self) -> None:
-        _apart(*self.columns, UNIT)
+        apart(*self.columns, UNIT)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -302,126 +308,7 @@ class Project(RowByRow):
         return {"project": self.source.to_json(), "columns": columns}
 
 
-@dataclass(frozen=True)
-class Join(Relation):
-    """Pairs of rows that agree on the `on` columns; with `outer`, rows of the left side that find none stay alone.
-
-    A private relation may meet public ones, and another private one where both are matched by their unit: then every
-    pair is of one unit's rows and of public ones, whatever else is compared. Where every row is a unit, a public
-    relation may only be met by what is `unique` in it, so that there is at most one pair.
-
-    Args:
-        unique: whether no two rows of the public side agree on its columns in `on`.
-    """
-
-    left: Relation
-    right: Relation
-    on: Pairs
-    outer: bool = False
-    unique: bool = False
-
-    def __post_init__(self) -> None:
-        _apart(*(name for side in (self.left, self.right) for name in dict.fromkeys((*side.names, side.unit))))
-        for one, other in self.on:
-            for side in (one, other):
-                if side.facts.kind in (Kind.REAL, Kind.TIMESTAMP, Kind.NULL):
-                    raise UnsupportedQueryError(
-                        f"tables are joined by whole numbers, text, dates or truth values; {text_of(side)} is of kind "
-                        f"{side.facts.kind.value}."
-                    )
-            if one.facts.kind is not other.facts.kind:
-                raise UnsupportedQueryError(
-                    f"{text_of(one)} is of kind {one.facts.kind.value} and {text_of(other)} of kind "
-                    f"{other.facts.kind.value}. CAST one of them."
-                )
-        if self.left.private and self.right.private:
-            self._by_unit()
-        elif self.private and self.unit is None and not self.unique:
-            raise UnsupportedQueryError(
-                "in a table in which every row is a unit, a join could give one unit many rows. Join by columns that "
-                "are unique in the public table, or name the column that says whose row it is: unit='...'."
-            )
-        if self.outer and self.right.private and not self.left.private:
-            raise UnsupportedQueryError(
-                "LEFT JOIN keeps rows of the public table that belong to nobody. Put the private table on the left."
-            )
-
-    def _by_unit(self) -> None:
-        pairs = ((self.left.part(one), self.right.part(other)) for one, other in self.on)
-        equal = {one for one, other in pairs if one == other}
-        if WHOLE not in equal and not {"column", "period"} <= equal:
-            raise UnsupportedQueryError(
-                "two private tables are joined by the columns that say whose row it is (not read as another type). Any "
-                "other match would mix rows of different units."
-            )
-
-    @property
-    def table(self) -> Table:
-        return self.left.table if self.left.private else self.right.table
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (*self.left.names, *self.right.names)
-
-    def column(self, name: str) -> Expression:
-        if name in self.left.names:
-            return self.left.column(name)
-        return missing_too(self.right.column(name)) if self.outer else self.right.column(name)
-
-    @property
-    def unit(self) -> str | None:
-        return self.left.unit if self.left.private else self.right.unit
-
-    def below(self, expression: Expression) -> tuple[Relation, Expression] | None:
-        """The side whose columns an expression is over."""
-        read = set(columns_of(expression))
-        return next(((side, expression) for side in (self.left, self.right) if read <= {*side.names, side.unit}), None)
-
-    def part(self, expression: Expression) -> str | None:
-        """Where both sides are private, an inner join makes their units equal."""
-        found = self.below(expression)
-        return super().part(expression) if found is None or found[0] is self.left or not self.outer else None
-
-    def multiplicity(self, fixed: Names = NOTHING) -> int | None:
-        """Rows of one side, times the partners that each has; of the left side, where rows without any are kept."""
-        found = []
-        for first, second, place in ((self.left, self.right, 1), (self.right, self.left, 0)):
-            rows = first.multiplicity(self.fixed_below(fixed, first))
-            compared = told(pair[place] for pair in self.on)
-            partners = second.multiplicity(self.fixed_below(fixed, second) | compared)
-            partners = 1 if self.unique and not second.private else partners
-            if rows is not None and partners is not None and not (self.outer and place == 0):
-                found.append(rows * partners)
-        return min(found, default=None)
-
-    def fixes(self, fixed: Names, expression: Expression) -> bool:
-        """Whether it does; nothing follows on the right side of a LEFT JOIN, where NULL stands for many rows."""
-        if self.outer and isinstance(expression, Column) and expression.name in self.right.names:
-            return expression.name in fixed
-        return super().fixes(fixed, expression)
-
-    def fixed_below(self, fixed: Names, source: Relation) -> Names:
-        """The columns of one side; in an inner join, what equals one that is fixed is fixed too."""
-        sides = {id(side): fixed & {*side.names} for side in (self.left, self.right)}
-        pairs = [] if self.outer else [((self.left, a), (self.right, b)) for a, b in self.on]
-        for _ in pairs:
-            for (one, a), (other, b) in (*pairs, *(pair[::-1] for pair in pairs)):
-                if one.fixes(sides[id(one)], a):
-                    sides[id(other)] |= told([b])
-        return sides[id(source)]
-
-    def values(self, expression: Expression) -> frozenset[Value] | None:
-        """A missing partner is NULL."""
-        values = super().values(expression)
-        missing = self.outer and isinstance(expression, Column) and expression.name in self.right.names
-        return values if values is None or not missing else values | {None}
-
-    def to_json(self) -> object:
-        pairs = [[one.to_json(), other.to_json()] for one, other in self.on]
-        return {"join": [self.left.to_json(), self.right.to_json()], "on": pairs, "outer": self.outer}
-
-
-def _apart(*names: str | None) -> None:
+def apart(*names: str | None) -> None:
     """Refuse two columns of one name: an engine would take one for the other, and perhaps for the unit."""
     seen: set[str] = set()
     for name in names:

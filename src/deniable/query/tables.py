@@ -16,9 +16,10 @@ from deniable.query.clauses import meant_key
 from deniable.query.declarations import LARGEST_KEYS
 from deniable.query.expression import Expression, Key, Kind, Literal, literal
 from deniable.query.grouped import Grouped, Total, TotalScope
+from deniable.query.join import Join
 from deniable.query.operators import call
 from deniable.query.promise import along_paths
-from deniable.query.relation import Filter, Join, Pairs, Project, Relation, Renamed, Scan
+from deniable.query.relation import Filter, Pairs, Project, Relation, Renamed, Scan
 from deniable.query.scope import Item, RowScope, Scope
 from deniable.query.sql import Look, condition, translate
 from deniable.query.union import Union

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from deniable.errors import UnsupportedQueryError
 from deniable.query.catalog import UNIT, Table
-from deniable.query.dependency import NOTHING, Names, told
+from deniable.query.dependency import NOTHING, Names, once, told
 from deniable.query.expression import Column, Expression, Facts, Kind, Value
 from deniable.query.relation import Relation, named
 
@@ -74,6 +74,11 @@ class Union(Relation):
         parts = {source.part(column) for source, column in pairs}
         return parts.pop() if len(parts) == 1 else None
 
+    @property
+    def joins(self) -> int:
+        return max(source.joins for source in self.sources)
+
+    @once
     def multiplicity(self, fixed: Names = NOTHING) -> int | None:
         """The sum over the sources, where a fixed column cannot tell them apart."""
         places = [place for place, name in enumerate(self.names) if name in fixed]
@@ -84,6 +89,7 @@ class Union(Relation):
         together = ([n for n, other in zip(rows, values, strict=True) if _meet(own, other)] for own in values)
         return None if None in rows else max(sum(n or 0 for n in counts) for counts in together)
 
+    @once
     def values(self, expression: Expression) -> frozenset[Value] | None:
         if not isinstance(expression, Column) or expression.name not in self.names:
             return super().values(expression)

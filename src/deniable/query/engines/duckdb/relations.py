@@ -9,8 +9,9 @@ from deniable.query.engines.dialect import Dialect, Translator, quoted
 from deniable.query.engines.duckdb.expression import DUCKDB, KINDS, NAN, TYPES, as_kind
 from deniable.query.expression import Column, Expression, Facts, Kind
 from deniable.query.grouped import Grouped, Total
+from deniable.query.join import Join
 from deniable.query.operators import call
-from deniable.query.relation import Filter, Join, Project, Relation, Renamed, Scan
+from deniable.query.relation import Filter, Project, Relation, Renamed, Scan
 from deniable.query.union import Union
 
 
