@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -125,6 +126,32 @@ def test_an_answer_says_that_further_rows_do_not_count_and_where_counts_are_frac
     assert any("counts may be fractions" in note for note in notes) == parts
     if "rows" in limits:
         assert any(note.startswith("Rows beyond that") for note in db.median("age", epsilon=1).notes)
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"t": {"age": dn.Number(lower=0, upper=9)}}, None),
+        ({"T": {"age": dn.Number(lower=0, upper=9)}}, None),
+        ({"x": {"age": dn.Number(lower=0, upper=9)}}, "the one table here is 't'"),
+        ({"t": {}, "age": dn.Number()}, "the one table here is 't'"),
+        ({"t": {"age": (0, 9)}}, "declares 'age' as tuple"),
+        ({"age": "integer"}, "declares 'age' as str"),
+        (["age"], "a mapping from names to declarations, got list"),
+    ],
+)
+def test_columns_of_one_table_may_stand_under_its_name(columns: Any, words: str | None) -> None:
+    if words is None:
+        assert "0 to 9" in str(database(columns=columns).columns)
+    else:
+        with pytest.raises(CatalogError, match=words):
+            database(columns=columns)
+
+
+def test_an_argument_that_connect_does_not_take_is_named() -> None:
+    connect: Any = dn.connect
+    with pytest.raises(InvalidParameterError, match="connect takes no ids"):
+        connect(frame(), unit="person", ids=4)
 
 
 def test_explain_touches_no_data_and_spends_nothing() -> None:

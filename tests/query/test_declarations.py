@@ -82,3 +82,12 @@ def test_keys_are_taken_from_arrays_and_public_frames() -> None:
 def test_what_makes_no_list_of_keys_is_refused(make: Callable[[], object], said: str) -> None:
     with pytest.raises(CatalogError, match=said):
         make()
+
+
+def test_days_may_be_written_as_text() -> None:
+    first, last = date(2024, 1, 1), date(2024, 12, 31)
+    for kind in (dn.Date, dn.Timestamp):
+        assert kind(lower="2024-01-01", upper="2024-12-31") == kind(lower=first, upper=last)
+        for wrong in ("2024-13-01", "01/02/2024", "", 738886):
+            with pytest.raises(CatalogError, match="must be a date"):
+                kind(lower=wrong, upper=last)  # type: ignore[arg-type]

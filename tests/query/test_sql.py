@@ -263,3 +263,17 @@ def test_cures_say_what_to_write_in_a_policy_too() -> None:
         "columns={'big': dn.Number(lower=..., upper=...)} (in a policy, lower = ... and upper = ... under [col"
         in str(found.value)
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("SELECT COUNT(*) AS select FROM t", "'select' is a word of SQL. As a name, write it \"select\""),
+        ("SELECT COUNT(*) FROM t WHERE when > 3", "line 1, column 33"),
+        ("SELECT COUNT(*) FROM t WHERE a >< 3", "Check its spelling"),
+    ],
+)
+def test_the_word_at_which_reading_stopped_is_named(text: str, words: str) -> None:
+    with pytest.raises(UnsupportedQueryError) as caught:
+        ask(text)
+    assert words in str(caught.value)

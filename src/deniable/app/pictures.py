@@ -2,6 +2,7 @@
 
 import io
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -9,7 +10,7 @@ import typer
 
 from deniable.app.output import whole_file
 from deniable.app.terminal import hint, say
-from deniable.errors import InvalidParameterError, redacted
+from deniable.errors import InvalidParameterError, MissingExtraError, redacted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,9 +39,14 @@ def show_result(found: Result, *, as_json: bool, plot: Path | None = None, never
 
 
 def check_picture(place: Path | None) -> None:
-    """Raise InvalidParameterError if the name does not end as a picture's does."""
+    """Refuse a picture that could not be written, before anything is computed or paid.
+
+    Raises: InvalidParameterError if the name does not end as a picture's does; MissingExtraError without matplotlib.
+    """
     if place is not None and place.suffix.lower() not in PICTURES:
         raise InvalidParameterError(f"--plot takes a name that ends in {', '.join(PICTURES)}, got {redacted(place)!r}.")
+    if place is not None and find_spec("matplotlib") is None:
+        raise MissingExtraError.of("plot", "--plot needs matplotlib")
 
 
 def write_picture(axes: "Axes", place: Path, *, never: tuple[Path, ...] = ()) -> None:

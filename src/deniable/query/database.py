@@ -14,6 +14,7 @@ from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real
 from deniable.privacy import AddRemove, Budget, PrivacyUnit, Relation
+from deniable.privacy.call import in_words
 from deniable.query.answer import build_release, found_of, noisy_of
 from deniable.query.catalog import Table
 from deniable.query.declarations import Declaration
@@ -21,7 +22,7 @@ from deniable.query.engines.base import Engine, Progress
 from deniable.query.explanation import Explanation
 from deniable.query.frames import Ask, Frame
 from deniable.query.policy import limits, read_policy
-from deniable.query.promise import declared_tables
+from deniable.query.promise import declared_tables, of_one_table
 from deniable.query.rules import price
 from deniable.query.rules.target import Target, approached, is_relative
 from deniable.query.source import noted, open_policy, open_source, open_sources, table_name
@@ -31,6 +32,7 @@ from deniable.release.display import price as price_text
 from deniable.release.listing import BudgetStatus, Listing, pairs_as_html
 
 
+@in_words
 def connect(
     source: object,
     *,
@@ -120,6 +122,8 @@ def connect(
         )
         held = noted(engine, tables)
     else:
+        known = name or table or (table_name(Path(source)) if isinstance(source, str | Path) else "")
+        declared = of_one_table(declared, known)
         engine = open_source(source, table=table, columns=declared, unit=whose.column, memory=memory, threads=threads)
         called = name or engine.table or table_name(Path(str(source)))
         tables = {called: Table(name=called, schema=engine.schema(), unit=whose, columns=declared, **promise)}

@@ -1,6 +1,7 @@
 """What the owner declares about a column: public facts, and nothing learned from the rows."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
@@ -141,20 +142,19 @@ def Boolean() -> Declaration:  # noqa: N802
     return Declaration(kind=Kind.BOOLEAN)
 
 
-def Date(*, lower: date | None = None, upper: date | None = None) -> Declaration:  # noqa: N802
+def Date(*, lower: date | str | None = None, upper: date | str | None = None) -> Declaration:  # noqa: N802
     """A column of calendar dates. `lower` and `upper` are the first and the last public day.
 
     With both, days and years are groups: GROUP BY d, GROUP BY YEAR(d). Rows of other days belong to none of them.
 
-    >>> from datetime import date
-    >>> day = Date(lower=date(2025, 1, 1), upper=date(2025, 12, 31))
+    >>> day = Date(lower="2025-01-01", upper="2025-12-31")  # or datetime.date(2025, 1, 1), ...
     >>> print(day.kind.value)
     date
     """
     return Declaration(kind=Kind.DATE, lower=_day("lower", lower), upper=_day("upper", upper))
 
 
-def Timestamp(*, lower: date | None = None, upper: date | None = None) -> Declaration:  # noqa: N802
+def Timestamp(*, lower: date | str | None = None, upper: date | str | None = None) -> Declaration:  # noqa: N802
     """A column of moments in time. `lower` and `upper`, the first and the last public day, make its years groups.
 
     >>> print(Timestamp().kind.value)
@@ -212,9 +212,13 @@ def _bound(name: str, value: object) -> Fraction | None:
 
 def _day(name: str, value: object) -> Fraction | None:
     """A day as its number, counted from 0001-01-01, so that bounds of all kinds are numbers."""
-    if value is not None and (not isinstance(value, date) or isinstance(value, datetime)):
-        raise CatalogError(f"{name} must be a date, got {value!r}. Write datetime.date(2025, 12, 31).")
-    return None if value is None else Fraction(value.toordinal())
+    day = value
+    if isinstance(value, str):
+        with suppress(ValueError):
+            day = date.fromisoformat(value)
+    if day is not None and (not isinstance(day, date) or isinstance(day, datetime)):
+        raise CatalogError(f'{name} must be a date, got {value!r}. Write "2025-12-31" or datetime.date(2025, 12, 31).')
+    return None if day is None else Fraction(day.toordinal())
 
 
 def _check_keys(keys: tuple[Key, ...]) -> None:

@@ -60,6 +60,27 @@ def declared_tables(
     return {name: declared(name) for name in every}
 
 
+def of_one_table(columns: Mapping[str, Any], name: str) -> Mapping[str, Declaration]:
+    """What is declared of the columns of a single table, also where it stands under the table's name.
+
+    Raises: CatalogError if it stands under another name, or is no declaration.
+    """
+    example = 'columns={"age": dn.Number(lower=0, upper=120), "ward": dn.Keys(["a", "b"])}'
+    if not isinstance(columns, Mapping):
+        raise CatalogError(f"columns is a mapping from names to declarations, got {type(columns).__name__}: {example}.")
+    if any(isinstance(said, Mapping) for said in columns.values()):
+        if [each.casefold() for each in columns] != [name.casefold()]:
+            raise CatalogError(
+                f"columns has a mapping for {listed(columns)}, and the one table here is {name!r}. Declare its "
+                f"columns: {example}."
+            )
+        (columns,) = columns.values()
+    for each, said in columns.items():
+        if not isinstance(said, Declaration):
+            raise CatalogError(f"columns declares {each!r} as {type(said).__name__}. Write a declaration: {example}.")
+    return columns
+
+
 def _path(
     name: str, said: Sequence[str], private: Sequence[str], below: tuple[str, ...], declared: Callable[..., Table]
 ) -> Path:

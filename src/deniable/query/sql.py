@@ -92,8 +92,7 @@ def _one_select(text: str, dialect: str = "duckdb") -> exp.Select:
     except RecursionError:
         raise UnsupportedQueryError("the query is too deeply nested. Write it with fewer nested expressions.") from None
     except sqlglot.errors.SqlglotError as error:
-        where = _place(error)
-        raise UnsupportedQueryError(f"the query is not SQL that can be read{where}. Check its spelling.") from None
+        raise UnsupportedQueryError(f"the query is not SQL that can be read{_place(error, dialect)}") from None
     if len(trees) != 1:
         raise UnsupportedQueryError(f"ask one question at a time: the text holds {len(trees)} statements.")
     for function in trees[0].find_all(exp.Func):
@@ -107,11 +106,15 @@ def _one_select(text: str, dialect: str = "duckdb") -> exp.Select:
     return trees[0]
 
 
-def _place(error: Exception) -> str:
+def _place(error: Exception, dialect: str) -> str:
+    """Where reading stopped, and what to look at there."""
     details = getattr(error, "errors", None)
-    if details and details[0].get("line"):
-        return f" (line {details[0]['line']}, column {details[0]['col']})"
-    return ""
+    if not details or not details[0].get("line"):
+        return ". Check its spelling."
+    where, word = f" (line {details[0]['line']}, column {details[0]['col']})", details[0].get("highlight") or ""
+    if word.upper() in sqlglot.Dialect.get_or_raise(dialect).tokenizer_class.KEYWORDS and word.isalpha():
+        return f'{where}: {word!r} is a word of SQL. As a name, write it "{word}"; else check the spelling before it.'
+    return f"{where}. Check its spelling."
 
 
 def translate(node: exp.Expr, scope: Scope) -> Expression:

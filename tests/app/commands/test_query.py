@@ -44,6 +44,22 @@ def test_limits_of_one_question_are_those_of_the_policy_or_smaller(call: Call) -
         assert "not beside rows and groups" in call(command, *ASK[1:], "--total-rows", "1").stderr
 
 
+def test_a_picture_is_drawn_of_what_was_paid_or_nothing_is(
+    call: Call, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for wrong in ("a.doc", "policy.png/../policy.toml", "no/a.png"):
+        assert call(*ASK, "--plot", wrong).exit_code == 2
+    monkeypatch.setattr("deniable.app.pictures.find_spec", lambda _: None)
+    assert "pip install '.[plot]'" in call(*ASK, "--plot", "a.png").stderr
+    monkeypatch.undo()
+    monkeypatch.chdir(place)
+    assert spent(call)["entries"] == []
+    result = call(*ASK, "--plot", "a.svg", "--output", "a.csv")
+    assert (result.exit_code, result.output) == (0, "")
+    assert "north" in (place / "a.svg").read_text() or (place / "a.svg").stat().st_size > 1000
+    assert json.loads((place / "a.csv.json").read_text())["cost"] == "epsilon=0.2"
+
+
 def test_csv_holds_the_rows_and_nothing_else(call: Call) -> None:
     rows = list(csv.DictReader(io.StringIO(call(*ASK, "--csv").stdout)))
     assert [row["region"] for row in rows] == ["north", "south"]

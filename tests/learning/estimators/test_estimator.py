@@ -1,6 +1,7 @@
 """What every estimator does: pay before a row is read, keep nothing that was refused, say what is promised."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -112,3 +113,20 @@ def test_an_estimator_is_shown_with_what_it_promises() -> None:
 def test_rows_and_labels_that_do_not_belong_together_are_refused(rows: Any, labels: Any) -> None:
     with pytest.raises(InvalidParameterError):
         same_length(rows, labels)
+
+
+@pytest.mark.parametrize(("delta", "warned"), [("1e-3", True), ("1e-2", True), ("1e-6", False), (0, False)])
+def test_a_delta_of_the_order_of_one_row_is_warned_of(
+    delta: Any, warned: bool, recwarn: pytest.WarningsRecorder
+) -> None:
+    class Public(Middle):
+        expected_rows = 4000
+
+        def _planned(self, X: Any, y: Any) -> Work:
+            return replace(super()._planned(X, y), delta=delta)
+
+    Public().fit([1.0], [1.0])
+    assert (
+        bool([each for each in recwarn if "units outright" in str(each.message) or "1e-6 or less" in str(each.message)])
+        == warned
+    )

@@ -23,6 +23,7 @@ from deniable.app.options import (
     TotalRows,
 )
 from deniable.app.output import as_csv, as_json, as_page, format_of, whole_file
+from deniable.app.pictures import check_picture, write_picture
 from deniable.app.terminal import hint, show_release, waiting
 from deniable.errors import InvalidParameterError
 
@@ -45,21 +46,27 @@ def query(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write FILE: .csv, .json, .parquet or .html.")
     ] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Draw the first noisy column: .png, .svg or .pdf.")
+    ] = None,
     memory: Memory = None,
     threads: Threads = None,
 ) -> None:
     """Answer a question with noise, and pay for it. The same question again is free."""
     if to_json + to_csv + (output is not None) > 1:
         raise InvalidParameterError("give one of --json, --csv and --output.")
+    check_picture(plot)
     declared = read(policy)
     from deniable.query.database import connect
 
     with ExitStack() as stack:
         form = write = beside = None
+        sources = [Path(each.source) for each in declared.several.values() or (declared,)]
+        never = (*sources, Path(declared.ledger), policy)
+        if plot is not None:
+            stack.enter_context(whole_file(plot, never=never))  # the place is tried before anything is paid
         if output is not None:
             form = format_of(output)
-            sources = [Path(each.source) for each in declared.several.values() or (declared,)]
-            never = (*sources, Path(declared.ledger), policy)
             write = stack.enter_context(whole_file(output, never=never))
             if form is as_csv:
                 beside = stack.enter_context(whole_file(Path(f"{output}.json"), never=never))
@@ -86,3 +93,5 @@ def query(
             typer.echo((as_json if to_json else as_csv)(release), nl=False)
         else:
             show_release(release)
+        if plot is not None:
+            write_picture(release.plot(), plot, never=never)

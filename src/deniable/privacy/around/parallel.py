@@ -14,6 +14,7 @@ from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.interval import Interval
 from deniable.privacy.around.compose import compose
 from deniable.privacy.around.mixture import OneOf, merged
+from deniable.privacy.call import in_words
 from deniable.privacy.currencies.renyi import Directions, both_ways, directed, largest
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.polygon import Polygon
@@ -130,6 +131,7 @@ class ParallelLoss(OneOf):
         return cls(values.pop("parts") or [], **values)  # type: ignore[arg-type]
 
 
+@in_words
 def parallel(
     losses: Iterable[PrivacyLoss],
     *,
