@@ -50,6 +50,10 @@ class Softmax:
     columns: int
     classes: int
 
+    def __post_init__(self) -> None:
+        whole_number("columns", self.columns, lower=1)
+        whole_number("classes", self.classes, lower=2)
+
     @property
     def dimensions(self) -> int:
         """The number of parameters."""

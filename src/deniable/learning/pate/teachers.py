@@ -19,6 +19,7 @@ from deniable.numbers.rationals import shown, whole_number
 from deniable.privacy import AddRemove, PrivacyLoss, Relation
 from deniable.privacy.budget import Remaining
 from deniable.rows import Container, Floats, attempted, places_of, silence, table, without_rows
+from deniable.rows.attempts import Log
 from deniable.statistics.statistic import Payer, paid
 
 
@@ -55,6 +56,7 @@ class Teachers:
         teacher: an unfitted model with `fit(X, y)` and `predict(X)`, of which each teacher is a copy; or a function of
             (X, y) that gives a function of X. Teachers must share nothing: no cache, and no generator of numbers.
         count, classes, relation: of teachers; all labels that may occur; AddRemove or Replace.
+        log: called with each error of a teacher, which nobody else sees; for logs that are as private as the rows.
 
     `account` is SECRET: what the votes so far say about their own privacy.
 
@@ -72,8 +74,9 @@ class Teachers:
     """
 
     def __init__(
-        self, X: Container, y: Container, *, teacher: Any, count: int, classes: Any, relation: Relation = AddRemove
-    ) -> None:
+        self, X: Container, y: Container, *, teacher: Any, count: int, classes: Any, relation: Relation = AddRemove,
+        log: Log | None = None,
+    ) -> None:  # fmt: skip
         same_length(X, y)
         self._rows, self._marks, self._labels = X, y, Labels.of(classes, y)
         self.count = whole_number("count", count, lower=1, upper=2**16)
@@ -82,6 +85,7 @@ class Teachers:
         if isinstance(teacher, type) or not (fits or callable(teacher)):
             wrong = shown(teacher)
             raise InvalidParameterError(f"teacher must be a model with fit and predict, or a function, got {wrong}")
+        self._log = log
         self._teacher = teacher if not fits else lambda X, y: deepcopy(teacher).fit(X, y).predict
         self._taught: list[Callable[[Floats], Any] | None] = []
         self.account = VoteAccount(self.count, self.relation)
@@ -128,17 +132,21 @@ class Teachers:
             parts[places == len(names)] = self.count
             order = np.argsort(parts, kind="stable")
             split = np.split(order, np.searchsorted(parts[order], np.arange(1, self.count + 1)))[:-1]
-            self._taught = [attempted(self._teacher, rows[part], names[places[part]]) for part in split]
+            self._taught = [attempted(self._teacher, rows[part], names[places[part]], log=self._log) for part in split]
         votes = np.zeros((len(queries), len(self._labels.classes) + 1), dtype=np.int64)
         for answer in self._taught:
-            found = (
-                None
-                if answer is None
-                else attempted(places_of, attempted(answer, queries.copy()), self._labels.classes)
-            )
-            if found is not None and found.shape == (len(queries),):
+            if answer is None:
+                continue
+            found = attempted(self._places, answer, queries.copy(), log=self._log)
+            if found is not None:
                 votes[np.arange(len(queries)), found] += 1
         return votes[:, :-1]
+
+    def _places(self, answer: Callable[[Floats], Any], queries: Floats) -> NDArray[np.int64]:
+        found = places_of(answer(queries), self._labels.classes)
+        if found.shape != (len(queries),):
+            raise InvalidParameterError(f"a teacher must give {len(queries)} labels, one for each query")
+        return found
 
 
 def _numbers(name: str, values: ArrayLike) -> Floats:
