@@ -55,10 +55,8 @@ def assert_one_value(dialect: Dialect, base: str, source: str, run: Run) -> int:
             key = translator.expression(column)
             for each in calls(column):
                 with suppress(UnsupportedQueryError):
-                    items.append(f"CAST({translator.expression(each)} AS VARCHAR)")
-            rows = run(
-                f"SELECT min(n) OVER (PARTITION BY {key}), CAST({key} AS VARCHAR), {', '.join(items)} FROM {source}"
-            )
+                    items.append(f"CAST({translator.expression(each)} AS {dialect.types[Kind.TEXT]})")
+            rows = run(f"SELECT min(n) OVER (PARTITION BY {key}), {', '.join(items)} FROM {source}")
             seen: dict[int, tuple[Any, ...]] = {}
             for group, *values in rows:
                 merged += group in seen

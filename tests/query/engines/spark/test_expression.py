@@ -10,6 +10,7 @@ from deniable.errors import UnsupportedQueryError
 from deniable.query.engines.spark.expression import Spark
 from deniable.query.expression import Kind
 from tests.query.engines import contract
+from tests.query.engines.test_equal import REALS, assert_one_value, columns
 
 
 def test_expressions_have_the_values_of_duckdb(spark: Any, tmp_path: Path) -> None:
@@ -22,6 +23,15 @@ def test_expressions_have_the_values_of_duckdb(spark: Any, tmp_path: Path) -> No
         rows = spark.sql(statement).collect()
         found.update(zip(asked, zip(*rows, strict=True), strict=True))
     contract.check(found, refused={"ln", "log10", "exp", "power"})
+
+
+def test_equal_keys_have_one_value(spark: Any) -> None:
+    numbers = {"double": REALS[:4], "float": ["0", "-0.0", "nan"], "decimal(9, 3)": ["0", "-0.000", "1.5", "1.500"]}
+    for kind, rows in columns({**numbers, "string": ["a", "A", "a ", "0", "-0.0"]}):
+        spark.sql(rows[1:-1]).createOrReplaceTempView("keys")
+        base = kind.partition("(")[0]
+        merged = assert_one_value(Spark(), base, "keys", lambda statement: spark.sql(statement).collect())
+        assert merged or kind == "string"
 
 
 def test_texts_hold_no_variable_of_spark_and_names_that_do_are_refused() -> None:
