@@ -50,6 +50,27 @@ class Transformer(nn.Module):
         return self.head(self.norm(self.blocks(self.table(inputs))).mean(1))
 
 
+class Recurrent(nn.Module):
+    def __init__(self, table: int = 500, width: int = 64) -> None:
+        super().__init__()
+        self.table, self.read = nn.Embedding(table, width), nn.LSTM(width, width, batch_first=True)
+        self.head = nn.Linear(width, 10)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        return self.head(self.read(self.table(inputs))[0][:, -1])
+
+
+class Encoder(nn.Module):
+    def __init__(self, table: int = 500, width: int = 64) -> None:
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(width, 4, 4 * width, dropout=0.0, batch_first=True)
+        self.table, self.read = nn.Embedding(table, width), nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+        self.head = nn.Linear(width, 10)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        return self.head(self.read(self.table(inputs)).mean(1))
+
+
 def problem(name: str, device: str, rows: int = 256) -> tuple[nn.Module, Tensor, Tensor]:
     torch.manual_seed(0)
     images, targets = torch.randn(rows, 1, 28, 28), torch.randint(0, 10, (rows,))
@@ -62,8 +83,9 @@ def problem(name: str, device: str, rows: int = 256) -> tuple[nn.Module, Tensor,
         model = nn.Sequential(
             nn.Flatten(), nn.Linear(784, 768), nn.ReLU(), nn.Linear(768, 576), nn.ReLU(), nn.Linear(576, 10)
         )
-    else:  # 1.0 million
-        model, images = Transformer(), torch.randint(0, 500, (rows, 32))
+    else:  # the transformer has 1.0 million
+        model = {"transformer": Transformer, "lstm": Recurrent, "encoder": Encoder}[name]()
+        images = torch.randint(0, 500, (rows, 32))
     return model.to(device), images.to(device), targets.to(device)
 
 
@@ -153,7 +175,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=15)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--rows", type=int, default=256)
-    parser.add_argument("--models", nargs="*", default=["cnn", "mlp", "transformer"])
+    parser.add_argument("--models", nargs="*", default=["cnn", "mlp", "transformer", "encoder", "lstm"])
     parser.add_argument("--peer", action="store_true")
     parser.add_argument("--memory", nargs=2, help=argparse.SUPPRESS)
     asked = parser.parse_args()

@@ -1,5 +1,7 @@
 """What is refused, with the fix, before the first batch is looked at."""
 
+import warnings
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -202,3 +204,35 @@ def test_made_up_rows_know_types_and_shapes_alone() -> None:
     other = (torch.full((2, 2), torch.nan), torch.full((2,), 7), torch.zeros(2, 3, dtype=torch.bool), "flag")
     for one, two in zip(made_up(rows), made_up(other), strict=True):
         assert torch.equal(one, two) if isinstance(one, Tensor) else one == two
+
+
+@pytest.mark.parametrize("change", ["hook", "batch norm", "forward", "hook for all"])
+def test_models_that_mix_later_are_refused_later(change: str) -> None:
+    model = nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 2))
+    clipped = ClippedGradients(model, entropy, norm=1)
+    clipped(ROWS, TARGETS)
+    handle = None
+    if change == "hook":
+        handle = model[1].register_forward_hook(lambda module, args, output: output - output.mean(0))
+    elif change == "hook for all":
+        handle = nn.modules.module.register_module_forward_hook(lambda module, args, output: output + output.mean())
+    elif change == "batch norm":
+        model[1] = nn.BatchNorm1d(3, affine=False)
+    else:
+        model[1].forward = lambda inputs: inputs / inputs.abs().max()  # type: ignore[method-assign]
+    try:
+        for _ in range(2):
+            with pytest.raises(InvalidParameterError, match="depends on the other|GroupNorm"):
+                clipped(ROWS, TARGETS)
+    finally:
+        if handle is not None:
+            handle.remove()
+    if change == "hook":
+        clipped(ROWS, TARGETS)
+
+
+def test_scripted_modules_are_refused() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        script = torch.jit.script(nn.Linear(3, 3))
+    refused(nn.Sequential(script, nn.Linear(3, 2)), "hides what it keeps")

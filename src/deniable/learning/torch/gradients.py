@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from operator import is_not
 from typing import Any
 
 import torch
@@ -24,6 +25,7 @@ from deniable.learning.torch.rehearsal import (
     refuse_changes,
     refuse_coarse,
     refuse_mixing,
+    structure,
     untouched,
 )
 from deniable.learning.torch.state import State
@@ -74,11 +76,9 @@ class ClippedGradients:
         self._ways = _WAYS if method == "auto" else (method,)
         self._cast: dict[str, Any] = {"enabled": False}
         self._state = State()  # of before a batch, which is put back after every pass
-        self._layers = layers_of(model)
-        first = {id(parameter): name for name, parameter in trainable(model).items()}
-        places = [(f"{at}.{name}".lstrip("."), id(one)) for at, inner in model.named_modules()
-                  for name, one in inner.named_parameters(recurse=False)]  # fmt: skip
-        self._names = {place: first[one] for place, one in places if one in first}  # where each parameter stands
+        self._layers: list[Layer] = []
+        self._names: dict[str, str] = {}  # where each parameter stands
+        self._seen: list[object] = []  # what the model was made of in the rehearsal
         self._bytes = 1  # that the gradients of one example take
 
     def __call__(self, inputs: Any, targets: Any, *, of: int | None = None) -> list[Tensor]:
@@ -99,8 +99,10 @@ class ClippedGradients:
         with plain[0], plain[1], plain[2], warnings.catch_warnings():
             warnings.filterwarnings("ignore", "There is a performance drop")  # where torch.func goes row by row
             refuse_coarse(device)
-            if not self.way:
+            seen = structure(self.model, self.loss)
+            if not self.way or len(seen) != len(self._seen) or any(map(is_not, seen, self._seen)):
                 self._rehearse(inputs, targets, cast)
+                self._seen = seen
             self._cast, self._state = cast, State(self.model, self.loss)
             return self._sums(inputs, targets, of)
 
@@ -219,12 +221,18 @@ class ClippedGradients:
 
         def some(count: int) -> Any:
             if self.example is not None:
-                return only(self.example, [place % 3 for place in range(count)])
+                return only(self.example, [place % _count(self.example) for place in range(count)])
             return made_up(inputs, rows=count), made_up(targets, low=0.1, rows=count)
 
+        self.way = ""
+        refuse(self.model)
+        self._layers = layers_of(self.model)
+        first = {id(parameter): name for name, parameter in trainable(self.model).items()}
+        places = [(f"{at}.{name}".lstrip("."), id(one)) for at, inner in self.model.named_modules()
+                  for name, one in inner.named_parameters(recurse=False)]  # fmt: skip
+        self._names = {place: first[one] for place, one in places if one in first}
         rows, (one, target) = slice(0, 2), some(2)
         try:
-            refuse(self.model)
             with untouched(self.model, self.loss):
                 with State(self.model, self.loss), refuse_changes(self.model):
                     refuse_mixing(self._losses, some, self.model)

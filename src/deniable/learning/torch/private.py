@@ -240,6 +240,8 @@ class PrivateOptimizer(torch.optim.Optimizer):
         for group in self.param_groups:
             if "noise_variance" in group:
                 group["noise_variance"] = deviation**2
+        for each in (each for group in self.param_groups for each in group["params"]):
+            each.grad = None  # of one that does not learn it would be no noisy one
         for parameter, part in zip(parameters, mean.split([each.numel() for each in parameters]), strict=True):
             parameter.grad = part.view_as(parameter).to(parameter)
         self._inside.step()

@@ -11,12 +11,14 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import _global_forward_hooks, _global_forward_pre_hooks
 from torch.utils._pytree import tree_map
 
 from deniable.errors import InvalidParameterError
 from deniable.learning.torch.pieces import Piece
 from deniable.learning.torch.state import State
 
+_HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
 _SIZES = (2, 3, 17)  # of batches in which a row must have the same loss
 
 
@@ -32,12 +34,26 @@ def refuse(model: nn.Module) -> None:
             words = "keeps statistics of private rows. Build it with track_running_stats=False"
         elif isinstance(module, nn.Embedding) and module.max_norm is not None:
             words = "changes its weights by what it reads. Build it without max_norm"
+        elif isinstance(module, torch.jit.ScriptModule):
+            words = "hides what it keeps. Use the module that was scripted"
         elif any(nn.parameter.is_lazy(parameter) for parameter in module.parameters(recurse=False)):
             words = "has no shape yet. Run the model once on made-up rows"
         if words:
             raise InvalidParameterError(f"{type(module).__name__} {name} {words}")
     if not any(parameter.requires_grad for parameter in model.parameters()):
         raise InvalidParameterError("the model has no trainable parameter. Call requires_grad_(True) on what may learn")
+
+
+def structure(*roots: object) -> list[object]:
+    """Modules, their hooks and forward methods: while these are the same objects, a rehearsal need not be repeated."""
+    found: list[object] = [*_global_forward_pre_hooks.values(), *_global_forward_hooks.values()]
+    for root in roots:
+        for module in root.modules() if isinstance(root, nn.Module) else (root,):
+            held = getattr(module, "__dict__", {})
+            found += [module, type(module), getattr(type(module), "forward", None), held.get("forward")]
+            for name in _HOOKS:
+                found += held.get(name, {}).values()
+    return found
 
 
 def refuse_coarse(device: torch.device) -> None:
@@ -114,7 +130,7 @@ def refuse_changes(model: nn.Module) -> Iterator[None]:
     if changed:
         raise InvalidParameterError(
             f"a forward pass in training changes {', '.join(changed)}, which would carry private rows out without "
-            "noise. Leave it out, or keep it constant"
+            "noise. Leave it out, or change it outside of the forward pass, from public numbers"
         )
 
 
