@@ -222,7 +222,7 @@ def test_models_that_mix_later_are_refused_later(change: str) -> None:
         model[1].forward = lambda inputs: inputs / inputs.abs().max()  # type: ignore[method-assign]
     try:
         for _ in range(2):
-            with pytest.raises(InvalidParameterError, match="depends on the other|GroupNorm"):
+            with pytest.raises(InvalidParameterError, match=r"depends on the other|GroupNorm"):
                 clipped(ROWS, TARGETS)
     finally:
         if handle is not None:
