@@ -269,7 +269,7 @@ ACCEPTED: dict[str, Callable[[], nn.Module]] = {
     "experts by weights": of(
         lambda at, x: (at.gate(x).softmax(1)[:, :, None] * torch.stack([at.first(x), at.other(x)], 1)).sum(1),
         gate=nn.Linear(WIDTH, 2),
-    ),  # fmt: skip
+    ),
     "branch of large values": of(lambda at, x: at.first(x) if (x[:, 0] > 2500).any() else at.other(x)),
     "expert of limited capacity": of(capacity),
     "codebook": of(looked_up),

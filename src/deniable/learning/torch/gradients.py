@@ -35,21 +35,22 @@ _WAYS = ("layers", "vmap", "loop")
 
 
 class ClippedGradients:
-    """Sums over the examples of a batch of their clipped gradients.
+    """Sums over the examples of a batch of their clipped gradients, each computed from its example alone.
 
     Args:
-        model: a module whose tensor arguments all have the examples in their first dimension.
+        model: a module whose tensor arguments all have the examples in their first dimension. It sees one at a time.
         loss: of the model's output and the targets: one number for each example, so `reduction="none"`.
         norm: l2 norm, over all trainable parameters together, that the gradient of an example is cut to.
-        method: "auto" takes known layers apart ("layers"), else runs the whole model under torch.func.vmap ("vmap"), or
-            example by example ("loop").
+        method: "auto" runs the model under torch.func.vmap and takes known layers apart ("layers"), else
+            differentiates the whole of it there ("vmap"), or goes example by example ("loop").
         memory: bytes that gradients of single examples may take at a time; by default 2^29, and 2^31 on a device.
         example: inputs and targets of three made-up examples, where those fail that are made from types and shapes.
 
-    Guarantee: sums with and without an example differ by at most (1 - 2^-9) `norm` in l2 norm, rounding included, if
-        what the model computes for one example does not depend on the others, which the first call tests on made-up
-        rows. An example that is not finite on the way, or where something has a norm above 2^25, counts as zero.
-    Raises: InvalidParameterError if examples are mixed, the loss averages, or other parameters became trainable.
+    Guarantee: sums with and without an example differ by at most (1 - 2^-9) `norm` in l2 norm, rounding included, and
+        what a pass changes in model and loss is put back. docs/theory/learning/torch.md says what that assumes. An
+        example that is not finite on the way, or where something has a norm above 2^25, counts as zero.
+    Raises: InvalidParameterError if model or loss mix made-up examples, or change a parameter or a buffer on them, if
+        the loss averages, or if other parameters became trainable.
     Source: Goodfellow (2015), arXiv:1510.01799; Bu, Wang, Zha, Karypis (2023), arXiv:2210.00038; rounding is derived in
         docs/theory/learning/torch.md.
 

@@ -42,10 +42,10 @@ def make_private(
 
     Draw a batch from the private loader and call `step()` of the private optimizer, once each: it clips the gradient of
     every row of that batch, adds up, adds exact noise once, divides by a public number, and lets your optimizer step.
-    Passes of your own change nothing, and may be left out. The plan's samples replace the order of the loader.
+    Passes of your own change no step, and may be left out. The plan's samples replace the order of the loader.
 
     Args:
-        model: returned as it is. BatchNorm is refused.
+        model: returned as it is. It is run on one row at a time; BatchNorm, and what else mixes rows, is refused.
         optimizer: any of torch that steps on gradients, with exactly the trainable parameters of the model.
         loader: of pairs (inputs, target); its batch_size is what a step is expected to have.
         loss: of outputs and targets, one value for each row; a module of torch that averages is asked for single ones.
