@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # one without a GPU. Another one: make test TORCH='torch>=2.6'.
 TORCH ?= torch==2.13.0
 
-.PHONY: demo test coverage fuzz check lint types lowest postgres spark pages docs clean
+.PHONY: demo test coverage fuzz mutants check lint types lowest postgres spark pages docs clean
 
 $(BIN)/.installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -34,6 +34,10 @@ fuzz: $(BIN)/.installed
 		$(BIN)/python -m pytest -n 2 -q -m hypothesis --hypothesis-profile=fuzz --hypothesis-seed=$$seed $(TESTS) || exit 1; \
 		[ -z "$(SEED)" ] && [ $$(date +%s) -lt $$end ] || exit 0; \
 	done
+
+# Plants bugs of lists one at a time in a copy and prints those that no test finds: make mutants ROOM=games
+mutants: $(BIN)/.installed
+	$(BIN)/python -m tests.mutants.plant $(ROOM)
 
 lint: $(BIN)/.installed
 	$(BIN)/ruff check .

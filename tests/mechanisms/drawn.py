@@ -1,24 +1,40 @@
-"""The additive noise that a release really drew, and the loss of that noise at the measured moves of its inputs."""
+"""The noise and the choices that a release really drew, and their loss at the measured moves of its inputs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, TypeVar
 
 import numpy as np
 import pytest
 
+from deniable.mechanisms import MECHANISMS
 from deniable.mechanisms.additive.base import AdditiveNoise
-from deniable.mechanisms.base import Released
-from deniable.noise.bits import Bits, DeterministicBits
-from deniable.privacy import PrivacyLoss, Relation, Sensitivity, compose
+from deniable.mechanisms.base import Mechanism, Released
+from deniable.mechanisms.selection.base import Selection
+from deniable.noise.bits import SECURE, Bits, DeterministicBits
+from deniable.privacy import AddRemove, PrivacyLoss, Relation, Sensitivity, compose
 
 Rows = TypeVar("Rows")
+Run = Callable[[Rows, Bits], object]
+assert MECHANISMS  # all of them are loaded
 
 
-def drawn_loss(
-    run: Callable[[Rows, Bits], object], here: Rows, there: Rows, *, relation: Relation, seed: int = 1
-) -> PrivacyLoss:
+def drawn_loss(run: Run[Rows], here: Rows, there: Rows, *, relation: Relation, seed: int = 1) -> PrivacyLoss:
     """The composed loss of all noise of `run` on two neighbouring inputs, where the second sees the first's answers."""
+    return compose(drawn_losses(run, here, there, relation=relation, seed=seed))
+
+
+def drawn_share(
+    run: Run[Rows], pairs: Iterable[tuple[Rows, Rows]], *, relation: Relation, stated: PrivacyLoss
+) -> float:
+    """Return the part of a stated pure epsilon, or rho, that draws spend on the worst of some neighbours."""
+    kind = "rho" if stated.pure_epsilon is None else "pure_epsilon"
+    spent = [sum(getattr(loss, kind) for loss in drawn_losses(run, *pair, relation=relation)) for pair in pairs]
+    return float(max(spent) / getattr(stated, kind))
+
+
+def drawn_losses(run: Run[Rows], here: Rows, there: Rows, *, relation: Relation, seed: int = 1) -> list[PrivacyLoss]:
     first = recorded(lambda: run(here, DeterministicBits(seed)))
     second = recorded(lambda: run(there, DeterministicBits(seed)), [answer for *_, answer in first])
     assert [noise for noise, *_ in first] == [noise for noise, *_ in second]
@@ -26,32 +42,49 @@ def drawn_loss(
         (noise, np.ravel(a).astype(object) - np.ravel(b).astype(object))
         for (noise, a, _), (_, b, _) in zip(first, second, strict=True)
     ]
-    return compose([noise.privacy_loss(_measured(moved, relation)) for noise, moved in moves if moved.any()])
+    return [_loss(noise, moved, relation) for noise, moved in moves if moved.any()]
 
 
-def recorded(run: Callable[[], object], answers: list[Any] | None = None) -> list[tuple[AdditiveNoise, Any, Any]]:
-    """Every additive noise that was drawn, with its exact input and its answer; `answers` replace those drawn."""
-    drawn: list[tuple[AdditiveNoise, Any, Any]] = []
-    real = AdditiveNoise.release
+def recorded(run: Callable[[], object], answers: list[Any] | None = None) -> list[tuple[Mechanism, Any, Any]]:
+    """What drew, with its exact input and its answer, in order; `answers` replace those drawn."""
+    drawn: list[tuple[Mechanism, Any, Any]] = []
 
-    def release(self: AdditiveNoise, exact: Any, *, bits: Bits) -> Released[Any]:
+    def release(
+        real: Callable[..., Released[Any]], self: Mechanism, exact: Any, *, bits: Bits = SECURE
+    ) -> Released[Any]:
         found = real(self, exact, bits=bits)  # takes the same words in both runs
         value = found.value if answers is None else answers[len(drawn)]
         drawn.append((self, np.array(exact), value))
         return Released(value, found.safe)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(AdditiveNoise, "release", release)
+        for kind in _releasing():
+            real = vars(kind)["release"]
+            patch.setattr(kind, "release", lambda self, exact, real=real, **bits: release(real, self, exact, **bits))
         run()
     return drawn
 
 
-def _measured(moved: Any, relation: Relation) -> Sensitivity:
+def _releasing(kinds: tuple[type[Mechanism], ...] = (AdditiveNoise, Selection)) -> Iterator[type[Mechanism]]:
+    for kind in kinds:
+        if "release" in vars(kind):
+            yield kind
+        yield from _releasing(tuple(kind.__subclasses__()))
+
+
+def _loss(mechanism: Mechanism, moved: Any, relation: Relation) -> PrivacyLoss:
+    """The loss at one measured move; a choice sees how far scores moved apart, as monotone ones by `linf`."""
+    if isinstance(mechanism, Selection):
+        apart = Fraction(int(max(moved) - min(moved)))
+        sensitivity = Sensitivity(l1=apart, l2_squared=apart**2, linf=apart, relation=AddRemove)
+        return replace(mechanism, monotone=True).privacy_loss(sensitivity)
     sizes = [Fraction(int(abs(entry))) for entry in moved]
-    return Sensitivity(
-        l1=sum(sizes, Fraction(0)),
-        l2_squared=sum((size**2 for size in sizes), Fraction(0)),
-        linf=max(sizes),
-        relation=relation,
-        coordinates=len(sizes),
+    return mechanism.privacy_loss(
+        Sensitivity(
+            l1=sum(sizes, Fraction(0)),
+            l2_squared=sum((size**2 for size in sizes), Fraction(0)),
+            linf=max(sizes),
+            relation=relation,
+            coordinates=len(sizes),
+        )
     )
