@@ -87,9 +87,9 @@ class PostgresRunner(Runner):
         self._found, self._views = found, views_of(tree)
         self.types = {str(column): str(base) for *_, column, base in found}
 
-    def _facts(self) -> list[list[tuple[Any, ...]] | None]:
+    def _facts(self) -> list[list[tuple[Any, ...]]] | tuple[None, None]:
         """Its columns, and what it is made of."""
-        return [self.rows(statement, (self.source,)) for statement in (OPENED, TREE)]
+        return self._attempt(*((statement, (self.source,)) for statement in (OPENED, TREE)))[0] or (None, None)
 
     def unchanged(self) -> bool:
         found, tree = self._facts()  # partitions may come and go
@@ -101,15 +101,16 @@ class PostgresRunner(Runner):
         return self.rows(f"EXPLAIN {statement}") is not None
 
     def cause(self) -> str | None:
-        return self._attempt(f"EXPLAIN SELECT FROM {self.source}")[1]
+        return self._attempt((f"EXPLAIN SELECT FROM {self.source}", None))[1]
 
-    def rows(self, statement: str, values: Sequence[object] | None = None) -> list[tuple[Any, ...]] | None:
-        return self._attempt(statement, values)[0]
+    def rows(self, statement: str) -> list[tuple[Any, ...]] | None:
+        found, _ = self._attempt((statement, None))
+        return None if found is None else found[0]
 
     def _attempt(
-        self, statement: str, values: Sequence[object] | None = None
-    ) -> tuple[list[tuple[Any, ...]] | None, str | None]:
-        """The rows, or one of `CAUSES` if there is one."""
+        self, *statements: tuple[str, Sequence[object] | None]
+    ) -> tuple[list[list[tuple[Any, ...]]] | None, str | None]:
+        """The rows of statements with their values, or one of `CAUSES` if there is one."""
         try:
             import psycopg
         except ImportError:
@@ -118,8 +119,10 @@ class PostgresRunner(Runner):
             with psycopg.connect(self.place, connect_timeout=10, client_encoding="utf8") as connection:
                 connection.read_only = True
                 connection.execute(f"{LOCAL}, pg_catalog.set_config('statement_timeout', '{self._seconds}s', true)")
-                found = connection.execute(statement.encode(), values, prepare=False, binary=True)  # one, without name
-                return list(found.fetchall()), None
+                return [  # binary: each is one statement, without a name that a pooler would keep
+                    connection.execute(statement.encode(), values, prepare=False, binary=True).fetchall()
+                    for statement, values in statements
+                ], None
         except psycopg.Error as error:
             return None, _cause(error.sqlstate, str(error))
         except Exception:
