@@ -179,6 +179,10 @@ class PrivacyLoss(Readings, metaclass=InWords):
         """Pairs that together dominate `count` adaptive runs, and that these attain, each with its number."""
         return [(self.laws(), count)]
 
+    def _least_of_runs(self, count: int, epsilon: Fraction) -> float:
+        """A lower bound on delta of `count` runs together: by default that of one."""
+        return self._delta(epsilon).lower
+
     def joint_laws(self) -> Pairs | None:
         """One pair of laws for each direction, also for a composition, where to compute it takes long."""
         return self.laws()
@@ -211,8 +215,6 @@ class PrivacyLoss(Readings, metaclass=InWords):
     def as_sample(self) -> "tuple[PrivacyLoss, Fraction]":
         """(base, rate) such that this is the loss of `base` on a Poisson sample; (itself, 1) where it is on none."""
         return self, Fraction(1)
-
-    # --- what is known exactly, where it is one of three well-known pairs ------------------------------------------
 
     @property
     def normal_mu_squared(self) -> Fraction | None:
@@ -406,7 +408,6 @@ class PrivacyLoss(Readings, metaclass=InWords):
     @staticmethod
     def from_data(data: object) -> "PrivacyLoss":
         """The inverse of `to_data`; every check of the constructors runs again."""
-
         if not isinstance(data, Mapping) or not isinstance(data.get("loss"), str) or data["loss"] not in _KINDS:
             raise InvalidParameterError(f"a loss needs a field 'loss' with one of {sorted(_KINDS)}, got {data!r}")
         values = {str(name): value for name, value in data.items() if name != "loss"}
@@ -417,9 +418,8 @@ class PrivacyLoss(Readings, metaclass=InWords):
         try:
             return _KINDS[data["loss"]]._from_fields(values)
         except TypeError as error:
-            raise InvalidParameterError(
-                f"these are not the fields of a {data['loss']} loss: {sorted(values)}"
-            ) from error
+            wrong = f"these are not the fields of a {data['loss']} loss: {sorted(values)}"
+            raise InvalidParameterError(wrong) from error
 
     def to_json(self) -> str:
         """Canonical JSON text: equal losses have equal text."""

@@ -3,6 +3,7 @@
 import itertools
 import math
 from fractions import Fraction
+from typing import Any
 
 import mpmath
 import pytest
@@ -22,11 +23,13 @@ from deniable.privacy import (
     PrivacyLoss,
     PureLoss,
     compose,
+    of_clipped_sum,
     of_count,
 )
 from deniable.privacy.around.stated import StatedLoss
 from deniable.privacy.losses import TruncatedLaplaceLoss
 from deniable.privacy.sensitivity import Sensitivity
+from deniable.privacy.sensitivity.vectors import of_ball_sum
 
 tenths = st.fractions(min_value=Fraction(1, 10), max_value=2, max_denominator=20)
 
@@ -235,3 +238,21 @@ def test_a_loss_beyond_floats_is_added_to_any_other() -> None:
     assert alone.upper - 0.002 * alone.upper <= found.upper
     assert found.lower <= alone.upper + 2
     assert (GaussianLoss("0.01").poisson_sampled(rate="1e-3") * 5).delta(1, tolerance=0.5).upper <= 1 - 0.999**5 + 1e-9
+
+
+@pytest.mark.parametrize("epsilon", [0, "1/2", 2])
+def test_runs_are_at_least_as_revealing_as_is_stated_from_below(epsilon: Any) -> None:
+    """One coordinate, whose three runs are summed from the table of its law; twice as many runs are above it."""
+    loss = DiscreteGaussianLoss(400, of_clipped_sum(lower=0, upper=15, rows=1, groups=1, relation=AddRemove, cells=1))
+    exact = (loss * 3).delta(epsilon)
+    assert 0.97 * exact.lower < loss._least_of_runs(3, Fraction(epsilon)) <= exact.upper
+    assert loss._least_of_runs(6, Fraction(epsilon)) > exact.upper
+
+
+def test_many_steps_on_all_rows_are_known_from_below() -> None:
+    """Vectors on a fine lattice have no table; until 2026-11-28 the lower end was that of one step, 0.7255."""
+    sensitivity = of_ball_sum(radius=2**20, dimensions=1000, rows=1, relation=AddRemove)
+    found = (DiscreteGaussianLoss(25 * 2**40, sensitivity) * 100).epsilon("1e-5")
+    truth = (GaussianLoss(5) * 100).epsilon("1e-5")
+    assert truth.lower * (1 - 1e-5) < found.lower <= truth.upper
+    assert found.upper < truth.upper * (1 + 1e-5)

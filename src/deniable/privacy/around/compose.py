@@ -54,7 +54,7 @@ class Composed(PrivacyLoss):
         closed forms for real Gaussians alone and for equal pure or approximate losses alone, otherwise privacy-loss
         distributions with proved bounds on both sides. Else delta is at most each of these: (a) basic sums of the
         booked (epsilon, delta); (b) failures set aside and added, the rest bounded by the sum of pure epsilons; (c) the
-        same, the rest bounded by the sum of rho; (d) the curve of the sum of mu^2; and at least that of every part.
+        same, the rest bounded by the sum of rho; (d) the curve of the sum of mu^2; and at least that of one part.
     Source: docs/theory/privacy/composition.md; Kairouz, Oh, Viswanath (2015), arXiv:1311.0776; the sums in
         docs/theory/privacy/budget.md, where they are proved for parameters that depend on earlier answers.
     """
@@ -232,7 +232,7 @@ class Composed(PrivacyLoss):
 
     def _summed(self, epsilon: Fraction) -> Interval:
         """What sums in each currency prove, for parts that may be known by a bound alone."""
-        lower = max(_least_of(loss, epsilon) for loss, _ in self.parts)
+        lower = max(_least_of(loss, count, epsilon) for loss, count in self.parts)
         bounds = [1.0]
         booked = self.charge()
         if booked.epsilon is not None and booked.epsilon <= epsilon:
@@ -420,10 +420,10 @@ def _reveals_all(law: LossLaw) -> bool:
     return atoms is not None and not atoms.losses.size
 
 
-def _least_of(loss: PrivacyLoss, epsilon: Fraction) -> float:
+def _least_of(loss: PrivacyLoss, count: int, epsilon: Fraction) -> float:
     """A lower bound on delta of one part, 0 where it cannot be computed."""
     try:
-        return loss._delta(epsilon).lower
+        return loss._least_of_runs(count, epsilon)
     except InvalidParameterError:
         return 0.0
 

@@ -74,6 +74,12 @@ class DiscreteGaussianLoss(IntegerNoiseLoss):
         lower = max(single, attained_at_least(self.sigma_squared, attained, epsilon))
         return Interval(lower, max(lower, self.bound(epsilon)))
 
+    def _least_of_runs(self, count: int, epsilon: Fraction) -> float:
+        """Runs with equal changes are one run on `count` times as many coordinates."""
+        attained = tuple((size, times * count) for size, times in extreme_changes(self.sensitivity).attained)
+        many = attained_at_least(self.sigma_squared, attained, epsilon) if attained else 0.0
+        return max(super()._least_of_runs(count, epsilon), many)
+
     def bound(self, epsilon: Fraction) -> float:
         """delta at most, by closed forms alone: by rho, by mu, and by one coordinate with the whole l1 change."""
         bounds = [shift_delta(self.sigma_squared, sum_of(extreme_changes(self.sensitivity).worst), epsilon).upper]
