@@ -218,3 +218,16 @@ def test_bounds_may_be_given_or_found() -> None:
     assert "[" in db.sum("patient", bounds="auto", epsilon=1).notes[0]
     assert db.sum("patient", bounds=(0, 3), epsilon=1).safe
     assert db.ledger.spent().epsilon == Fraction(2)
+
+
+@pytest.mark.parametrize(("paid", "ratios"), [("epsilon", (0.86, 0.76, 0.66)), ("rho", (1.16, 1.05, 0.94))])
+def test_the_guide_says_which_mean_is_nearer(paid: str, ratios: tuple[float, ...]) -> None:
+    """Two sums s, n - s of one price against a centred sum and a count that share it; errors to first order."""
+    db = dn.connect(VISITS, name="t", unit="patient", rows=5, columns=COLUMNS, budget=dn.Budget(**{paid: 1}))
+    plan = db.explain("SELECT AVG(age) FROM t", **{paid: "0.1"}).plan
+    sums = {part.aggregate.function: part.law.standard_deviation() for part in plan.parts}  # type: ignore[attr-defined]
+    sides = dn.statistics.mean([1, 2], bounds=(0, 100), units=[1, 2], rows=5, **{paid: "0.1"}).noisy
+    deviation = 100 * sides[0].law.standard_deviation()
+    for place, ratio in zip((0.5, 0.75, 1), ratios, strict=True):
+        split = np.hypot(sums["sum"], 100 * (place - 0.5) * sums["count"])
+        assert deviation * np.hypot(place, 1 - place) / split == pytest.approx(ratio, abs=0.006)
