@@ -278,6 +278,11 @@ class Table:
             if declared.joint is not None:
                 yield name, "together", "", f"{len(declared.joint):,} combinations", ""
 
+    @property
+    def most_groups(self) -> int:
+        """The number of groups of which one unit can be in no more, whichever way it is bounded."""
+        return self.groups if self.total_rows is None else self.total_rows
+
     def bounding(self, *, grouped: bool) -> str | None:
         """How much of one unit counts, in words; None where every row is a unit."""
         noun = self.unit.noun

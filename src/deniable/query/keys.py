@@ -145,7 +145,7 @@ def key_searches(table: Table, price: Price, others: Sequence[Sensitivity]) -> I
             "groups that nobody declared are found for epsilon with delta alone: give both, such as epsilon=1 with "
             "delta=1e-6, or declare the groups with dn.Keys([...])."
         )
-    groups = table.groups if table.total_rows is None else table.total_rows
+    groups = table.most_groups
     keys = groups * table.unit.ids
     found: list[tuple[KeySearch, Noises]] = []
     relation, ids = table.relation, table.unit.ids

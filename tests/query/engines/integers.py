@@ -118,7 +118,7 @@ def assert_same(one: Engine, other: Engine, text: str, unit: str | None) -> None
     asked = text if unit == "who" else text.replace(", COUNT(DISTINCT who)", "")
     bounds: list[dict[str, int]] = [{"rows": 2, "groups": 2}, {"total_rows": 3}] if unit else [{}]
     for bound in bounds:
-        if "total_rows" in bound and ("MEDIAN" in asked or "DISTINCT" in asked):
+        if "total_rows" in bound and ("MEDIAN" in asked or "DISTINCT" in asked.replace("DISTINCT who", "")):
             continue
         noun = dn.PrivacyUnit(column=unit, noun="person")
         plan = plan_of(Table(name="t", schema=one.schema("t"), unit=noun, columns=COLUMNS, **bound), asked)

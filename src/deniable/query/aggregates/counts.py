@@ -51,13 +51,10 @@ class Units(Aggregate):
     function: ClassVar[str] = "units"
 
     def bounded(self, question: "Question") -> BoundedAggregate:
+        """Where rows are bounded in all, a unit counts in as many groups as it may have rows."""
         table = question.table
-        if table.total_rows is not None:
-            raise UnsupportedQueryError(
-                "COUNT(DISTINCT ...) needs to know in how many groups a unit counts. Declare groups, not total_rows."
-            )
         reach = of_distinct_units(
-            groups=table.groups, relation=table.relation, cells=question.cells, ids=table.unit.ids
+            groups=table.most_groups, relation=table.relation, cells=question.cells, ids=table.unit.ids
         )
         return BoundedAggregate(aggregate=self, lattice=WHOLE, lower=0, upper=1, sensitivity=reach)
 

@@ -78,7 +78,7 @@ class Generator:
             sums = ", ".join(f"coalesce({_total(index, parts)}, 0) AS a{index}" for index in range(len(parts)))
             body = f"SELECT cell, {sums} FROM placed GROUP BY cell"
         elif question.table.total_rows is not None:
-            body = _spread(layers, parts, question.table.total_rows)
+            body = _spread(layers, question, parts, self.keyed(question, secret))
         else:
             body = _bounded(layers, question, parts, self.keyed(question, secret))
         return self._layered(layers, body)
@@ -348,19 +348,35 @@ def _bounded(layers: list[str], question: Question, parts: Sequence[PricedAggreg
     return f"SELECT cell, {totals} FROM {_pairs(layers, question, keyed, *columns)} GROUP BY cell"
 
 
-def _spread(layers: list[str], parts: Sequence[PricedAggregate], total_rows: int) -> str:
+def _spread(layers: list[str], question: Question, parts: Sequence[PricedAggregate], keyed: Keyed) -> str:
     """Totals where a unit may have many rows, bounded in all.
 
     Each row of a unit with n > `total_rows` rows counts as `total_rows` / n of a row: what keeping that many at random
     gives on average, without the randomness. Shares are rounded towards 0, so no unit exceeds its bound.
+    A unit itself counts in `total_rows` of its groups at most: those of the smallest ranks.
     """
+    total_rows, source = question.table.total_rows or 1, "placed LEFT JOIN heavy USING (u)"
     totals = ", ".join(_spread_total(index, parts, total_rows) for index in range(len(parts)))
     layers.append(f"heavy AS (SELECT u, count(*) AS n FROM placed GROUP BY u HAVING count(*) > {total_rows})")
-    return f"SELECT cell, {totals} FROM placed LEFT JOIN heavy USING (u) GROUP BY cell"
+    units = [index for index, part in enumerate(parts) if isinstance(part.aggregate, Units)]
+    if units:
+        held = [f"count(x{index}) AS s{index}" for index in units if parts[index].aggregate.argument is not None]
+        shown = ", ".join(f"{_units(index, parts)} AS d{index}" for index in units)
+        pairs = _pairs(layers, question, keyed, *held)
+        layers.append(f"shown AS (SELECT cell, {shown} FROM {pairs} GROUP BY cell)")
+        source += " LEFT JOIN shown USING (cell)"
+    return f"SELECT cell, {totals} FROM {source} GROUP BY cell"
+
+
+def _units(index: int, parts: Sequence[PricedAggregate]) -> str:
+    """The number of pairs of a unit and a group; of those in which a value is, if one is asked for."""
+    return f"count(*){'' if parts[index].aggregate.argument is None else f' FILTER (WHERE s{index} > 0)'}"
 
 
 def _spread_total(index: int, parts: Sequence[PricedAggregate], total_rows: int) -> str:
     part = parts[index]
+    if isinstance(part.aggregate, Units):
+        return f"coalesce(max(d{index}), 0) AS a{index}"
     if isinstance(part.aggregate, Sum):
         centre = part.centre // part.share
         value = f"(x{index} - {centre})" if centre else f"x{index}"
@@ -385,9 +401,9 @@ def _pairs(layers: list[str], question: Question, keyed: Keyed, *columns: str) -
     the choice unpredictable.
     """
     layers.append(f"pairs AS (SELECT {', '.join(['u', 'cell', *columns])} FROM placed GROUP BY u, cell)")
-    if question.table.groups >= question.cells:
+    if question.table.most_groups >= question.cells:
         return "pairs"
-    first = f"row_number() OVER (PARTITION BY u ORDER BY h) <= {question.table.groups}"
+    first = f"row_number() OVER (PARTITION BY u ORDER BY h) <= {question.table.most_groups}"
     layers.append(f"hashed AS (SELECT *, {keyed.ranks()} AS h FROM pairs)")
     layers.append(f"counted AS (SELECT * FROM hashed QUALIFY {first})")
     return "counted"
@@ -403,7 +419,7 @@ def _counted(layers: list[str], question: Question, keyed: Keyed) -> str:
 def _pair_total(index: int, parts: Sequence[PricedAggregate], rows: int) -> str:
     part = parts[index]
     if isinstance(part.aggregate, Units):
-        return f"count(*){'' if part.aggregate.argument is None else f' FILTER (WHERE s{index} > 0)'} AS a{index}"
+        return f"{_units(index, parts)} AS a{index}"
     if part.aggregate.argument is None:
         return f"sum(least(n, {rows})) AS a{index}"
     return f"coalesce(sum({_shared(f's{index}::HUGEINT', part.share, rows)}), 0) AS a{index}"
