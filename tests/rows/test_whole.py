@@ -62,7 +62,7 @@ SPOILT: dict[str, Any] = {
     "a missing value of pandas": pd.NA,
     "no time": pd.NaT,
     "a masked entry": np.ma.masked,
-    "text": "7",
+    "text": "seven",
     "bytes": b"7",
     "a date": date(2020, 1, 1),
     "a duration": np.timedelta64(7, "s"),
@@ -76,6 +76,7 @@ SPOILT: dict[str, Any] = {
 }
 READ: dict[str, tuple[Any, int]] = {
     "true": (True, 1),
+    "a number in text": (" 3.0", 3),
     "a truth value of numpy": (np.bool_(False), 0),
     "a small integer": (np.uint8(3), 3),
     "a float": (2.0, 2),

@@ -5,8 +5,9 @@ A type that holds no numbers is refused. What one row holds is never refused:
 * a real number counts as the nearest whole one, since one missing value makes floats of a column of integers;
 * a number beyond public bounds, an infinite one too, is moved to the nearest end; without bounds, if it is beyond 64
   bits, it is spoilt;
-* NaN, None, a masked entry, text, a row of another length are spoilt. What becomes of them is the mechanism's policy:
-  they are left out under add/remove, and count as a fixed public row under replace, where the number of rows is public.
+* NaN, None, a masked entry, text that is no number, a row of another length are spoilt. What becomes of them is the
+  mechanism's policy: they are left out under add/remove, and count as a fixed public row under replace, where the
+  number of rows is public.
 
 So rows become rows by a public function of each one alone, and neighbours become neighbours.
 """
