@@ -23,8 +23,8 @@ from flwr.app import ArrayRecord, ConfigRecord, Message, RecordDict
 from flwr.supercore.task_identity import TaskIdentity
 
 from deniable.errors import InvalidParameterError
-from deniable.learning import AdaptiveClip, Clip, TrainingPlan
-from deniable.learning.federated import Federated, Participant
+from deniable.learning import AdaptiveClip, Clip, Squared, TrainingPlan
+from deniable.learning.federated import Federated, LocalDescent, Participant, private_descent
 from deniable.learning.federated.flower import Nodes, client_app
 from deniable.learning.federated.secure import unpack
 
@@ -178,7 +178,7 @@ def asked(app: Any, path: Path, body: bytes, number: int = 0) -> bytes:
 
 
 def test_a_state_file_counts_rounds_for_good_and_serves_one_plan(tmp_path: Path) -> None:
-    """Each answer is that of a fresh client; a work that fails is a silent one, and costs its round."""
+    """Each answer is that of a fresh client; work that fails is a zero update, and what makes no client is silent."""
     first = b"\0" + np.array([1.0, 0.0, 0.0], dtype="<f8").tobytes()
 
     def fail(_: np.ndarray) -> np.ndarray:
@@ -187,7 +187,8 @@ def test_a_state_file_counts_rounds_for_good_and_serves_one_plan(tmp_path: Path)
     good, bad = (
         client_app(lambda number, _, work=work: Participant(CENTRAL, number, work)) for work in (lambda at: at, fail)
     )
-    assert asked(bad, tmp_path / "a.db", first) == b""
+    assert asked(client_app(lambda number, _: sys.exit(number)), tmp_path / "a.db", first) == b""
+    assert asked(bad, tmp_path / "a.db", first) == bytes(8)
     assert len(asked(good, tmp_path / "a.db", first)) == 8
     assert asked(good, tmp_path / "a.db", first) == b""
     assert len(asked(good, tmp_path / "b.db", first)) == 8
@@ -198,7 +199,9 @@ def test_a_state_file_counts_rounds_for_good_and_serves_one_plan(tmp_path: Path)
     )
     for part, length in ((AdaptiveClip(), 0), (Clip(), 16)):
         inside = Federated(plan=TrainingPlan(noise_multiplier=1, steps=9, dimensions=2, clip=part), trust="examples")
-        made = client_app(lambda number, _, inside=inside: Participant(inside, number, lambda at: at))
+        local = LocalDescent(model=Squared(label_bound=1), rows=[[1.0, 2.0]], labels=[1], step_size=1)
+        work = private_descent(local, inside.plan, expected_rows=1)
+        made = client_app(lambda number, _, inside=inside, work=work: Participant(inside, number, work))
         assert len(asked(made, tmp_path / f"{length}.db", first)) == length
 
 
