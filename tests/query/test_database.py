@@ -148,6 +148,23 @@ def test_columns_of_one_table_may_stand_under_its_name(columns: Any, words: str 
             database(columns=columns)
 
 
+def test_analysts_share_a_budget_and_no_answers(tmp_path: Path) -> None:
+    ada, bob = (database(ledger=tmp_path / "t.ledger", analyst=name) for name in ("ada", "bob"))
+    first = ada.sql(COUNT, epsilon=0.25)
+    assert ada.sql(COUNT, epsilon=0.25).cost.charge().epsilon == 0
+    assert not bob.explain(COUNT, epsilon=0.25).stored
+    assert bob.sql(COUNT, epsilon=0.25).cost.charge().epsilon == Fraction(1, 4)
+    bob.median("age", epsilon=0.125)
+    assert bob.median("age", epsilon=0.125).cost.charge().epsilon == 0
+    assert [row["asked by"] for row in ada.history()] == ["ada", "bob", "bob"]
+    assert first.provenance is not None
+    assert first.provenance.analyst == "ada"
+    assert "asked by" not in str(database().history())
+    for wrong in ("", " ", "a\nb", "x" * 101, 3):
+        with pytest.raises(InvalidParameterError, match="analyst must be a name"):
+            database(analyst=wrong)
+
+
 def test_an_argument_that_connect_does_not_take_is_named() -> None:
     connect: Any = dn.connect
     with pytest.raises(InvalidParameterError, match="connect takes no ids"):

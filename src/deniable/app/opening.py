@@ -41,10 +41,11 @@ def open_ledger(policy: "Policy", source: "Source | None" = None, *, moved: bool
     )
 
 
-def for_reading(policy: "Policy", *, moved: bool = False) -> "Database":
+def for_reading(policy: "Policy", *, moved: bool = False, analyst: str | None = None) -> "Database":
     """A database to plan with. It makes no file, and nothing that it answers would be remembered: ask it nothing."""
     from deniable.query.database import Database
     from deniable.query.source import open_policy
 
     engine, tables, source = open_policy(policy)
-    return Database(engine, tables, open_ledger(policy, source, moved=moved))
+    ledger = open_ledger(policy, source, moved=moved)
+    return Database(engine, tables, ledger if analyst is None else ledger.asked_by(analyst))

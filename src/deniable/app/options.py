@@ -48,3 +48,6 @@ Memory = Annotated[
     typer.Option("--memory", metavar="SIZE", help="Memory limit of the engine, such as 4GB; beyond it, disk is used."),
 ]
 Threads = Annotated[int | None, typer.Option("--threads", min=1, metavar="N", help="Number of threads of the engine.")]
+Analyst = Annotated[
+    str | None, typer.Option("--analyst", metavar="NAME", help="Who asks, for the history; by default the owner.")
+]

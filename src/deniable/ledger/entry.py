@@ -4,14 +4,16 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from deniable.errors import InvalidParameterError
+from deniable.numbers.rationals import shown
 from deniable.privacy.charge import Charge
 from deniable.privacy.loss import PrivacyLoss
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
+MAX_ANALYST = 100  # letters
 _KEY = re.compile(r"[0-9a-f]{64}")
 
 
@@ -24,7 +26,7 @@ class Entry:
         text: the question as it was asked.
         loss: the privacy loss of everything that is released for this question.
         mechanisms: public description of the noise (names and scales), anything that JSON can hold.
-        analyst: who asks; stored answers are not shared between analysts.
+        analyst: who asks; stored answers are not shared between analysts. None: whom the ledger was opened for.
         safe: False if the noise comes from a test stream.
     """
 
@@ -32,7 +34,7 @@ class Entry:
     text: str
     loss: PrivacyLoss
     mechanisms: Json = ()
-    analyst: str = "owner"
+    analyst: str | None = None
     safe: bool = True
 
     def __post_init__(self) -> None:
@@ -61,3 +63,28 @@ class Record:
     safe: bool
     answered: bool
     version: str = ""  # of this library
+
+    @classmethod
+    def read(cls, number: int, body: Mapping[str, Any], *, answered: bool) -> "Record":
+        """The record of an entry in the chain."""
+        return cls(
+            number=number,
+            time=datetime.fromisoformat(body["time"]),
+            question=body["question"],
+            text=body["text"],
+            loss=PrivacyLoss.from_data(body["loss"]),
+            charge=Charge.from_data(body["charge"]),
+            mechanisms=body["mechanisms"],
+            analyst=body["analyst"],
+            safe=body["safe"],
+            answered=answered,
+            version=body["deniable"],
+        )
+
+
+def check_analyst(name: object) -> None:
+    """Raise InvalidParameterError unless this is a name that a history can show."""
+    if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > MAX_ANALYST:
+        raise InvalidParameterError(
+            f"analyst must be a name of 1 to {MAX_ANALYST} printable letters, got {shown(name)}"
+        )

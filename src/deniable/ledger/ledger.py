@@ -4,6 +4,7 @@ import hashlib
 import secrets
 import time
 from collections.abc import Callable
+from copy import copy
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 from deniable.errors import LedgerError, UnprovedError
 from deniable.ledger import asker, chain
 from deniable.ledger.asker import Process
-from deniable.ledger.entry import Entry, Record
+from deniable.ledger.entry import Entry, Record, check_analyst
 from deniable.ledger.postgres import PostgresStorage, is_url
 from deniable.ledger.source import Source, difference, is_other_table, is_same
 from deniable.ledger.storage import Connection, FileStorage, MemoryStorage, Storage
@@ -38,6 +39,8 @@ class Ledger:
     relation: Relation
     unit: PrivacyUnit
     dataset: str
+
+    analyst: str = "owner"  # who asks, where an entry does not say
 
     def __init__(self, storage: Storage, *, budget: Budget, relation: Relation, unit: PrivacyUnit, dataset: str):
         self._storage = storage
@@ -183,6 +186,13 @@ class Ledger:
             self._storage.end(claimed)
         return found, False
 
+    def asked_by(self, analyst: str) -> "Ledger":
+        """The same ledger for another analyst, whose answers are not those of others."""
+        check_analyst(analyst)
+        other = copy(self)
+        other.analyst = analyst
+        return other
+
     def _claim(self, entry: Entry, charge: Charge, process: Process, *, fresh: bool) -> int | str | None:
         """The number of a new reservation, or the answer that is stored; None if one is on its way.
 
@@ -201,23 +211,25 @@ class Ledger:
 
     def _known(self, connection: Connection, entry: Entry) -> tuple[str | None, bool]:
         """The stored answer to a question, and whether one is on its way."""
-        stored = _first_answer(connection, entry.question, entry.analyst, entry.safe)
+        stored = _first_answer(connection, entry.question, entry.analyst or self.analyst, entry.safe)
         awaited = stored is None and any(
-            _is_of(link, entry.analyst, entry.safe)
+            _is_of(link, entry.analyst or self.analyst, entry.safe)
             and self._storage.in_progress(connection, link.body.get("asker"), link.number)
             for link in chain.unanswered(connection, entry.question)
         )
         return stored, awaited
 
-    def recall(self, question: str, *, analyst: str = "owner", safe: bool = True) -> str | None:
+    def recall(self, question: str, *, analyst: str | None = None, safe: bool = True) -> str | None:
         """The stored answer to a question that this analyst asked before, at no cost; None if there is none.
 
         Of several answers to one question the first is the one that is recalled, always.
         """
         with self._storage.transaction(write=False) as connection:
-            return _first_answer(connection, question, analyst, safe)
+            return _first_answer(connection, question, analyst or self.analyst, safe)
 
-    def payment(self, question: str, answer: str, *, analyst: str = "owner", safe: bool = True) -> tuple[Record, str]:
+    def payment(
+        self, question: str, answer: str, *, analyst: str | None = None, safe: bool = True
+    ) -> tuple[Record, str]:
         """The entry that paid for an answer, and the hash of the record that holds it.
 
         `verify(expected_head=...)` finds that hash as long as the ledger holds this answer.
@@ -225,8 +237,8 @@ class Ledger:
         """
         with self._storage.transaction(write=False) as connection:
             for asked, kept in chain.answers(connection, question):
-                if _is_of(asked, analyst, safe) and kept.body["answer"] == answer:
-                    return _record(asked, answered=True), kept.hash
+                if _is_of(asked, analyst or self.analyst, safe) and kept.body["answer"] == answer:
+                    return Record.read(asked.number, asked.body, answered=True), kept.hash
         raise LedgerError("The ledger does not hold this answer.")
 
     def reserve(self, entry: Entry, *, check: Callable[[list[Record]], None] | None = None) -> int:
@@ -244,7 +256,12 @@ class Ledger:
         charge = self._checked(entry)
         with self._storage.transaction(write=True) as connection:
             if check is not None:
-                check([_record(link, answered) for link, answered in chain.entries(connection)])
+                check(
+                    [
+                        Record.read(link.number, link.body, answered=answered)
+                        for link, answered in chain.entries(connection)
+                    ]
+                )
             return self._append(connection, entry, charge)
 
     def check_affordable(self, loss: PrivacyLoss) -> None:
@@ -274,7 +291,7 @@ class Ledger:
             "loss": entry.loss.to_data(),
             "charge": charge.to_data(),
             "mechanisms": entry.mechanisms,
-            "analyst": entry.analyst,
+            "analyst": entry.analyst or self.analyst,
             "safe": entry.safe,
             "deniable": _version(),
             "token": secrets.token_hex(8),  # no two records are alike, so one is found again by its hash
@@ -349,7 +366,9 @@ class Ledger:
     def entries(self) -> list[Record]:
         """Every reservation, oldest first."""
         with self._storage.transaction(write=False) as connection:
-            return [_record(link, answered) for link, answered in chain.entries(connection)]
+            return [
+                Record.read(link.number, link.body, answered=answered) for link, answered in chain.entries(connection)
+            ]
 
     @property
     def head(self) -> str:
@@ -425,20 +444,3 @@ def _is_of(entry: chain.Link, analyst: str, safe: bool) -> bool:
 
 def _words(value: object) -> str:
     return value if isinstance(value, str) else chain.canonical(value)
-
-
-def _record(link: chain.Link, answered: bool) -> Record:
-    body = link.body
-    return Record(
-        number=link.number,
-        time=datetime.fromisoformat(body["time"]),
-        question=body["question"],
-        text=body["text"],
-        loss=PrivacyLoss.from_data(body["loss"]),
-        charge=Charge.from_data(body["charge"]),
-        mechanisms=body["mechanisms"],
-        analyst=body["analyst"],
-        safe=body["safe"],
-        answered=answered,
-        version=body["deniable"],
-    )

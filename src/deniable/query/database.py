@@ -51,6 +51,7 @@ def connect(
     table: str | Mapping[str, str] | None = None,
     memory: str | None = None,
     threads: int | None = None,
+    analyst: str | None = None,
 ) -> "Database":
     """Open a private table for questions.
 
@@ -80,6 +81,8 @@ def connect(
             in {"orders": "shop.orders"}.
         memory: a limit such as "2GB"; beyond it intermediate results go to disk.
         threads: of the engine; all cores by default.
+        analyst: who asks, "owner" by default: a name for the history. All analysts spend one budget, and none gets the
+            stored answers of another.
 
     Reads the schema of the source and no row.
     Raises: SourceError, CatalogError or LedgerError, in the user's words.
@@ -96,7 +99,7 @@ def connect(
         extra = [word for word, value in (given | bounding).items() if value is not None]
         if extra or relation is not AddRemove:
             raise InvalidParameterError(f"a policy says it all: put {', '.join(extra) or 'relation'} into the file.")
-        return _connect_policy(Path(source), moved, memory, threads)
+        return _connect_policy(Path(source), moved, memory, threads, analyst)
     related = Relation(relation)
     if unit is None:
         raise CatalogError(
@@ -129,7 +132,7 @@ def connect(
         tables = {called: Table(name=called, schema=engine.schema(), unit=whose, columns=declared, **promise)}
         held = noted(engine)
     first = next(each for each in tables.values() if not each.public)
-    return Database(engine, tables, _open_ledger(first, budget, ledger, held, moved=moved, name=name))
+    return Database(engine, tables, _open_ledger(first, budget, ledger, held, moved=moved, name=name, analyst=analyst))
 
 
 def _whose(unit: str | tuple[str, str]) -> PrivacyUnit:
@@ -139,11 +142,15 @@ def _whose(unit: str | tuple[str, str]) -> PrivacyUnit:
     return PrivacyUnit(column=column, noun=column, period=period)
 
 
-def _connect_policy(path: Path, moved: bool, memory: str | None, threads: int | None) -> "Database":
+def _connect_policy(
+    path: Path, moved: bool, memory: str | None, threads: int | None, analyst: str | None
+) -> "Database":
     policy = read_policy(path)
     engine, tables, source = open_policy(policy, memory=memory, threads=threads)
     first = tables[policy.name]
-    return Database(engine, tables, _open_ledger(first, policy.budget, policy.ledger, source, moved=moved))
+    return Database(
+        engine, tables, _open_ledger(first, policy.budget, policy.ledger, source, moved=moved, analyst=analyst)
+    )
 
 
 def _open_ledger(
@@ -154,12 +161,13 @@ def _open_ledger(
     *,
     moved: bool,
     name: str | None = None,
+    analyst: str | None = None,
 ) -> Ledger:
     if budget is not None and not isinstance(budget, Budget):
         raise InvalidParameterError(
             f"budget must be a Budget, got {type(budget).__name__}. Write dn.Budget(epsilon=1)."
         )
-    return Ledger.open(
+    opened = Ledger.open(
         path,
         budget=budget,
         relation=table.relation,
@@ -168,6 +176,7 @@ def _open_ledger(
         source=source,
         moved=moved,
     )
+    return opened if analyst is None else opened.asked_by(analyst)
 
 
 class Database(Workloads):
@@ -211,17 +220,21 @@ class Database(Workloads):
 
     def history(self) -> Listing:
         """What was asked and paid, oldest first. What was asked again is free, and not listed again."""
+        records = self.ledger.entries()
+        several = {record.analyst for record in records} - {"owner"}  # one person alone needs no column
         rows = [
             (
                 str(record.number),
                 f"{record.time:%Y-%m-%d %H:%M}",
+                *([record.analyst] if several else []),
                 " ".join(record.text.split()),  # in one line, without the blanks that stand for OPTIONS
                 price_text(record.loss),
                 ("yes" if record.answered else "no") if record.safe else "test noise",
             )
-            for record in self.ledger.entries()
+            for record in records
         ]
-        heads = ("number", "time (UTC)", "question", "cost", "answer kept")
+        asked_by = ["asked by"] if several else []
+        heads = ("number", "time (UTC)", *asked_by, "question", "cost", "answer kept")
         return Listing(heads, tuple(rows), empty="nothing was asked yet")
 
     def doctor(self) -> None:

@@ -97,6 +97,7 @@ def test_what_more_is_needed_is_said_and_what_was_paid_counts(price: dict[str, A
         far = np.maximum(release["n"] - ends.lower, ends.upper - release["n"])
         assert bool((far <= 0.02 * np.minimum(ends.lower, ends.upper)).all()) == near
         assert f"{100 * release.level:g}% intervals" in str(release)
+    assert found.level == target._level(len(amounts), 0.95)
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,7 @@ def _data(ledger: "Ledger", checked: bool) -> dict[str, object]:
         "entries": [
             {
                 "number": record.number,
+                "analyst": record.analyst,
                 "time": record.time.isoformat(),
                 "question": record.text,
                 "cost": _cost(record),

@@ -6,6 +6,7 @@ import typer
 
 from deniable.app.opening import for_reading, read
 from deniable.app.options import (
+    Analyst,
     AsJson,
     Delta,
     Epsilon,
@@ -33,13 +34,14 @@ def explain(
     groups: Groups = None,
     total_rows: TotalRows = None,
     moved: Moved = False,
+    analyst: Analyst = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what a question would cost and how exact the answer would be. Spends nothing.
 
     Reads the schema, and of public tables that the question names the rows; of private ones none.
     """
-    explanation = for_reading(read(policy), moved=moved).explain(
+    explanation = for_reading(read(policy), moved=moved, analyst=analyst).explain(
         sql,
         epsilon=epsilon,
         delta=delta,

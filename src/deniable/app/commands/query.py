@@ -8,6 +8,7 @@ import typer
 
 from deniable.app.opening import read
 from deniable.app.options import (
+    Analyst,
     AsJson,
     Delta,
     Epsilon,
@@ -41,6 +42,7 @@ def query(
     total_rows: TotalRows = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Pay for new noise, even if it was answered before.")] = False,
     moved: Moved = False,
+    analyst: Analyst = None,
     to_json: AsJson = False,
     to_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     output: Annotated[
@@ -70,7 +72,7 @@ def query(
             write = stack.enter_context(whole_file(output, never=never))
             if form is as_csv:
                 beside = stack.enter_context(whole_file(Path(f"{output}.json"), never=never))
-        database = connect(policy, moved=moved, memory=memory, threads=threads)
+        database = connect(policy, moved=moved, memory=memory, threads=threads, analyst=analyst)
         with waiting("asking...") as progress:
             release = database.sql(
                 sql,

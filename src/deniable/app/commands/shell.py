@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from deniable.app.opening import read
-from deniable.app.options import Delta, Epsilon, Memory, Moved, PolicyFile, Rho, Threads
+from deniable.app.options import Analyst, Delta, Epsilon, Memory, Moved, PolicyFile, Rho, Threads
 from deniable.app.terminal import complain, say, show_pairs, show_release, waiting
 from deniable.errors import DeniableError, InvalidParameterError
 
@@ -38,6 +38,7 @@ def shell(
     rho: Rho = None,
     history: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep what is typed in FILE.")] = None,
     moved: Moved = False,
+    analyst: Analyst = None,
     memory: Memory = None,
     threads: Threads = None,
 ) -> None:
@@ -45,7 +46,7 @@ def shell(
     read(policy)
     from deniable.query.database import connect
 
-    database = connect(policy, moved=moved, memory=memory, threads=threads)
+    database = connect(policy, moved=moved, memory=memory, threads=threads, analyst=analyst)
     price = {word: value for word, value in zip(PRICE, (epsilon, delta, rho), strict=False) if value is not None}
     if sys.stdin.isatty():
         say(f"{database.budget}. \\? helps.")
