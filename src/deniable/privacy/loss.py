@@ -183,6 +183,10 @@ class PrivacyLoss(Readings, metaclass=InWords):
         """A lower bound on delta of `count` runs together: by default that of one."""
         return self._delta(epsilon).lower
 
+    def _of_runs(self, runs: "PrivacyLoss") -> "PrivacyLoss":
+        """The loss of runs of this one and nothing else: `runs`, unless more is known of them together."""
+        return runs
+
     def joint_laws(self) -> Pairs | None:
         """One pair of laws for each direction, also for a composition, where to compute it takes long."""
         return self.laws()
@@ -241,11 +245,6 @@ class PrivacyLoss(Readings, metaclass=InWords):
             return other.failure == 0 and other.mu_squared is not None and other.mu_squared <= self.normal_mu_squared
         ours, theirs = self.laplace_epsilon, other.laplace_epsilon
         return ours is not None and theirs is not None and theirs <= ours
-
-    @property
-    def divergences_are_closed(self) -> bool:
-        """Whether Rényi divergences are given by a formula, so that many orders are quick."""
-        return False
 
     def _divergences(self, order: Fraction) -> "Directions":
         """The Rényi divergences of an order >= 1: (with the unit, without it) and (without, with)."""

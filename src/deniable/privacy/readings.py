@@ -38,6 +38,11 @@ class Readings:
             return loss.mu_squared
         return None if loss.failing_epsilon is None else mu_squared_of_pure(loss.failing_epsilon)
 
+    @property
+    def divergences_are_closed(self) -> bool:
+        """Whether Rényi divergences are given by a formula, so that many orders are quick."""
+        return False
+
     def tradeoff(self, *, tolerance: float = CURVE_TOLERANCE) -> "TradeOff":
         """Certified bounds on the best attack: misses against false alarms, beliefs, risk."""
         from deniable.privacy.currencies.tradeoff import TradeOff

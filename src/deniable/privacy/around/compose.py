@@ -363,9 +363,10 @@ def compose(losses: PrivacyLoss | Iterable[PrivacyLoss], count: int = 1) -> Priv
     if not isinstance(losses, PrivacyLoss | Iterable):
         raise InvalidParameterError(f"losses must be a privacy loss or a list of them, got {losses!r}")
     together = Composed((loss, count) for loss in ([losses] if isinstance(losses, PrivacyLoss) else losses))
-    if len(together.parts) == 1 and together.parts[0][1] == 1:
-        return together.parts[0][0]
-    return together
+    if len(together.parts) != 1:
+        return together
+    [(part, runs)] = together.parts
+    return part if runs == 1 else part._of_runs(together)
 
 
 def _checked_count(count: object) -> int:

@@ -7,7 +7,7 @@ import mpmath
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy import AddRemove, GaussianLoss, PrivacyLoss, Relation, Replace
+from deniable.privacy import AddRemove, GaussianLoss, PrivacyLoss, PureLoss, Relation, Replace, compose
 from deniable.privacy.around.group import GroupLoss
 from deniable.privacy.around.restricted import RestrictedLoss
 from deniable.privacy.around.sampling.sampled_group import SampledGaussianGroupLoss
@@ -94,8 +94,22 @@ def test_a_run_of_groups_composes() -> None:
     pair = run.group(2)
     found = pair.epsilon("1e-5")
     assert run.epsilon("1e-5").upper < found.lower
-    assert found.width <= 0.03 * found.upper  # the splits' curves cross: one pair above all is not attained
+    assert found.width <= 0.003 * found.upper
     assert found.upper < 2.5 * run.epsilon("1e-5").upper
+    splits = [split * 20 for split in SampledGaussianGroupLoss(1, rate="0.1", size=2).pairs]
+    assert found.upper == max(split.epsilon("1e-5").upper for split in splits)
+    assert pair.delta("0.1").upper == max(split.delta("0.1").upper for split in splits)
+
+
+def test_runs_of_a_group_are_split_alike_and_below_one_pair_above_all_splits() -> None:
+    """Until 2026-11-28 a run was that of one pair above both splits; a run beside another loss still is."""
+    group = GaussianLoss(1).poisson_sampled(rate="0.1").group(2)
+    runs = group * 10
+    assert runs == compose([group] * 10) == PrivacyLoss.from_json(runs.to_json())
+    above = (runs + PureLoss("1/1000000000")).epsilon("1e-5").upper
+    assert runs.epsilon("1e-5").upper < above * 0.995
+    assert runs.proves(Fraction("6.195"), Fraction("1e-5"))
+    assert not runs.proves(Fraction("6.19"), Fraction("1e-5"))
 
 
 def test_groups_of_groups_multiply() -> None:

@@ -13,6 +13,7 @@ from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import NONNEGATIVE, Interval, round_up
 from deniable.numbers.rationals import Real, exact_rational, exact_root, positive_integer, positive_rational
+from deniable.privacy.around.compose import Composed, compose
 from deniable.privacy.currencies.renyi import Directions, directed
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.dominated import curve_of
@@ -22,6 +23,7 @@ from deniable.privacy.pld.law import Pairs
 from deniable.privacy.relation import AddRemove, Relation, Replace
 
 MOST_UNITS = 64
+_MOST_SPLITS = 4  # of a group, whose runs are composed one by one
 _POINTS_ABOVE = 320
 _MOST_MOMENTS = 256  # orders of the closed form
 
@@ -82,6 +84,9 @@ class SampledGaussianGroupLoss(PrivacyLoss):
             for less in splits
         ]
 
+    def _of_runs(self, runs: PrivacyLoss) -> PrivacyLoss:
+        return SplitRuns(runs.composition) if 1 < len(self.pairs) <= _MOST_SPLITS else runs
+
     def _grouped(self, units: int) -> PrivacyLoss | None:
         return sampled_gaussian_group(1 / self.noise_multiplier**2, self.rate, self.size * units, self.relation)
 
@@ -94,8 +99,7 @@ class SampledGaussianGroupLoss(PrivacyLoss):
         return sampled_gaussian_group(1 / self.noise_multiplier**2, self.rate, self.size * 2, Replace)
 
     def _delta(self, epsilon: Fraction) -> Interval:
-        found = [pair._delta(epsilon) for pair in self.pairs]
-        return Interval(max(delta.lower for delta in found), max(delta.upper for delta in found))
+        return _greatest([pair._delta(epsilon) for pair in self.pairs])
 
     def laws(self) -> Pairs | None:
         """A pair above all splits of the group in which the first data set holds more of it, its reverse, and the
@@ -153,6 +157,36 @@ class SampledGaussianGroupLoss(PrivacyLoss):
     def mu_squared(self) -> Fraction:
         """At most that of the whole group in every sample."""
         return (self.size / self.noise_multiplier) ** 2
+
+
+class SplitRuns(Composed):
+    """Runs of one group on Poisson samples: `Composed`, with the greatest over all splits of the group in its place.
+
+    Guarantee: two data sets fix how the group is split between them, so the split is the same in every run.
+    """
+
+    @cached_property
+    def _ways(self) -> list[PrivacyLoss]:
+        [(group, count)] = self.parts
+        assert isinstance(group, SampledGaussianGroupLoss)
+        return [compose(pair, count) for pair in group.pairs]
+
+    def proves(self, epsilon: Fraction, delta: Fraction) -> bool:
+        return all(way.proves(epsilon, delta) for way in self._ways)
+
+    def _delta(self, epsilon: Fraction) -> Interval:
+        return _greatest([way._delta(epsilon) for way in self._ways])
+
+    def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
+        return _greatest([way._delta_within(epsilon, tolerance) for way in self._ways])
+
+    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+        return _greatest([way._epsilon_within(delta, tolerance) for way in self._ways])
+
+
+def _greatest(found: list[Interval]) -> Interval:
+    lower, upper = max(one.lower for one in found), max(one.upper for one in found)
+    return Interval(lower, upper, wide=any(one.wide and one.upper > lower for one in found))
 
 
 def sampled_gaussian_group(
