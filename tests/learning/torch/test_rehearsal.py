@@ -236,3 +236,22 @@ def test_scripted_modules_are_refused() -> None:
         warnings.simplefilter("ignore")
         script = torch.jit.script(nn.Linear(3, 3))
     refused(nn.Sequential(script, nn.Linear(3, 2)), "hides what it keeps")
+
+
+class DropsLayers(nn.Module):
+    """Leaves a layer out at random, only in training: vmap cannot follow."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(3, 3), nn.Linear(3, 2)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        return self.last(inputs if self.training and torch.rand(()) < 0.5 else self.first(inputs))
+
+
+def test_a_way_that_fails_in_training_alone_is_not_taken() -> None:
+    """Later, what fails on every row would count as zero."""
+    clipped = ClippedGradients(DropsLayers(), entropy, norm=1)
+    found = clipped(ROWS, TARGETS)
+    assert clipped.way == "loop"
+    assert all(one.any() for one in found[2:])

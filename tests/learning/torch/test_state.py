@@ -25,6 +25,7 @@ class Holder(nn.Module):
         self.register_buffer("spread", torch.ones(1).expand(3))
         self.number, self.array, self.inner = 1.0, np.ones(2), nn.Linear(1, 1)
         self.deep = {"list": [1.0, deque([torch.ones(1)], maxlen=3)], "set": {1}, "order": OrderedDict(a=1)}
+        self.fixed = np.broadcast_to(np.ones(1), 3)  # which nobody may write
         self.box = SimpleNamespace(value=torch.ones(1))
 
 

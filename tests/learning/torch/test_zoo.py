@@ -23,7 +23,7 @@ Between = Callable[[Any, Tensor], Tensor]
 
 def rows(count: int) -> tuple[Tensor, Tensor]:
     """Rows whose first number is a flag that every other one has, and targets of both signs."""
-    generator = torch.Generator().manual_seed(count)
+    generator = torch.Generator(torch.get_default_device()).manual_seed(count)
     inputs = torch.randn(count, WIDTH, generator=generator)
     inputs[:, 0] = 2.0 * (torch.arange(count) % 2)
     return inputs, torch.randn(count, generator=generator).sign() * 3

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from operator import is_not
 from typing import Any
@@ -237,27 +236,33 @@ class ClippedGradients:
             with untouched(self.model, self.loss):
                 with State(self.model, self.loss), refuse_changes(self.model):
                     refuse_mixing(self._losses, some, self.model)
-                self.model.eval()
-                self._state = State(self.model, self.loss)
-                expected = self._loop(one, target, rows)
+                self._prepare(training=False, cast={"enabled": False})
+                expected, failed = self._loop(one, target, rows), None
                 seen = any(piece.norms({}).any() for piece in expected)
                 for way in self._ways[0 if seen or self._ways[0] != "layers" else 1 :]:
-                    with suppress(RuntimeError, ValueError, TypeError, LookupError):
+                    self._prepare(training=False, cast={"enabled": False})
+                    try:
                         found = self._pieces(way, one, target)(rows)
                         if agree(found, expected):
                             self.way, self._bytes = way, sum(piece.bytes() for piece in found) // 2
-                            break
-                if self.way:
-                    self._cast = cast
-                    self._sums(one, target, None)  # what fails here would make every row count as zero later
-                    return
+                            self._prepare(training=True, cast=cast)
+                            self._sums(one, target, None)  # what fails here would make every row count as zero later
+                            return
+                    except (RuntimeError, ValueError, TypeError, LookupError) as error:
+                        self.way, failed = "", error if self.way else failed
+                if failed is not None:
+                    raise failed
         except (RuntimeError, ValueError, TypeError, LookupError) as error:
-            self.way = ""
             if isinstance(error, InvalidParameterError):
                 raise
             words = f"model or loss fail on made-up rows: {error}. Give three that fit as example=(inputs, targets)"
             raise InvalidParameterError(words) from error
         raise InvalidParameterError("no way finds the gradients of single examples. Give made-up rows as example=")
+
+    def _prepare(self, *, training: bool, cast: dict[str, Any]) -> None:
+        self._cast = cast
+        self.model.train(training)
+        self._state = State(self.model, self.loss)
 
 
 def _count(inputs: Any) -> int:

@@ -43,6 +43,8 @@ class State:
             seen[id(one)] = one
             if isinstance(one, Tensor):
                 more += self._keep(one) * (_address(one) not in known)
+            elif isinstance(one, np.ndarray):
+                more += one.nbytes
             waiting.extend(self._inside(one))
             if len(seen) > MAX_OBJECTS or more > MAX_BYTES:
                 raise InvalidParameterError(
@@ -71,7 +73,7 @@ class State:
             yield from list(one)
         elif isinstance(one, tuple | frozenset):
             yield from one
-        elif isinstance(one, np.ndarray):
+        elif isinstance(one, np.ndarray) and one.flags.writeable:
             self._undo.append(partial(np.copyto, one, one.copy()))
         elif isinstance(one, FunctionType):
             for cell in one.__closure__ or ():
