@@ -63,6 +63,6 @@ for _name in (
     *("is_bound", "normal_mu_squared", "laplace_epsilon", "response", "divergences_are_closed"),
     *("proves", "_delta_within", "_epsilon_within", "_divergences", "_divergences_below_one", "charge"),
     *("laws", "laws_of_runs", "joint_laws", "exact_laws", "as_randomizer"),
-    *("_grouped", "_grouped_one_way", "_poisson_sampled", "_least_of_runs"),
+    *("_grouped", "_grouped_one_way", "_poisson_sampled", "_least_of_runs", "_of_runs"),
 ):
     _forward(_name)

@@ -85,7 +85,7 @@ class SampledGaussianGroupLoss(PrivacyLoss):
         ]
 
     def _of_runs(self, runs: PrivacyLoss) -> PrivacyLoss:
-        return SplitRuns(runs.composition) if 1 < len(self.pairs) <= _MOST_SPLITS else runs
+        return SplitRuns(runs, self) if 1 < len(self.pairs) <= _MOST_SPLITS else runs
 
     def _grouped(self, units: int) -> PrivacyLoss | None:
         return sampled_gaussian_group(1 / self.noise_multiplier**2, self.rate, self.size * units, self.relation)
@@ -165,10 +165,14 @@ class SplitRuns(Composed):
     Guarantee: two data sets fix how the group is split between them, so the split is the same in every run.
     """
 
+    def __init__(self, runs: PrivacyLoss, group: SampledGaussianGroupLoss) -> None:
+        super().__init__(runs.composition)
+        object.__setattr__(self, "_group", group)  # follows from the parts, which may wrap it
+
     @cached_property
     def _ways(self) -> list[PrivacyLoss]:
-        [(group, count)] = self.parts
-        assert isinstance(group, SampledGaussianGroupLoss)
+        [(_, count)] = self.parts
+        group: SampledGaussianGroupLoss = vars(self)["_group"]
         return [compose(pair, count) for pair in group.pairs]
 
     def proves(self, epsilon: Fraction, delta: Fraction) -> bool:
