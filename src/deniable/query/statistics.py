@@ -126,7 +126,7 @@ class Statistics:
             paid=record.loss if stored else release.cost,
             entries=(record.number,),
             head=head if self.ledger.is_lasting else "",
-            time=record.time.isoformat(timespec="seconds"),
+            day=record.time.date().isoformat(),
             analyst=record.analyst,
             mechanisms=record.mechanisms,
             policy={"data set": self.ledger.dataset, **table.promise},

@@ -78,7 +78,7 @@ def told(release: "Release") -> Iterator[tuple[str, str]]:
     known = release.provenance
     if known is not None:
         numbers = ", ".join(map(str, known.entries))
-        yield "paid", f"{price(known.paid, every=True)}, on {known.time}"
+        yield "paid", f"{price(known.paid, every=True)}, on {known.day}"
         yield "ledger", f"entry {numbers}, " + (f"head {known.head}" if known.head else "kept in memory")
         yield "asked by", known.analyst
         yield "noise", known.mechanisms if isinstance(known.mechanisms, str) else json.dumps(known.mechanisms)

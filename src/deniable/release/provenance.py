@@ -24,7 +24,7 @@ class Provenance:
         entries: numbers of the ledger's entries that paid for it.
         head: hash of the ledger's record that holds the answer, which `Ledger.verify(expected_head=...)` finds; empty
             if the ledger ends with its process.
-        time: of the last payment, in ISO 8601.
+        day: of the last payment, in UTC and ISO 8601; the ledger has the time.
         analyst: who asked.
         mechanisms: the noise, as the ledger describes it.
         policy: data set, table, unit, relation, and how many rows of one unit count.
@@ -34,7 +34,7 @@ class Provenance:
     paid: PrivacyLoss
     entries: tuple[int, ...] = ()
     head: str = ""
-    time: str = ""
+    day: str = ""
     analyst: str = ""
     mechanisms: Any = ()
     policy: Mapping[str, Any] = field(default_factory=dict)
