@@ -74,7 +74,7 @@ def test_attention_and_lstm_are_run_again_layer_by_layer_and_others_as_a_whole()
     agrees(nn.MultiheadAttention(8, 2, batch_first=True), rows)
     agrees(nn.TransformerEncoderLayer(8, 2, 12, dropout=0, batch_first=True), rows)
     agrees(nn.LSTM(8, 3, num_layers=2, batch_first=True), rows)
-    agrees(nn.GRU(8, 3, batch_first=True), rows, way="loop")  # torch.func has no rule for it
+    agrees(nn.GRU(8, 3, batch_first=True), rows, way="vmap")  # with a first state for each row
     agrees(nn.InstanceNorm1d(5, affine=True), rows, way="vmap")
     agrees(nn.Sequential(nn.Linear(8, 3), nn.PReLU()), rows, way="vmap")
 

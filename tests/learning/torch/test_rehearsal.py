@@ -238,6 +238,28 @@ def test_scripted_modules_are_refused() -> None:
     refused(nn.Sequential(script, nn.Linear(3, 2)), "hides what it keeps")
 
 
+class Writes(nn.Module):
+    """Writes what belongs to rows into a tensor that it made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cell, self.last = nn.Linear(4, 3), nn.Linear(9, 2)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        found = inputs.new_zeros(len(inputs), 3, 3)
+        for place in range(3):
+            found[:, place] = torch.tanh(self.cell(torch.cat([inputs[:, place, None], found[:, place - 1]], 1)))
+        return self.last(found.flatten(1))
+
+
+def test_models_may_write_into_tensors_that_they_made() -> None:
+    torch.manual_seed(2)
+    model, inputs, targets = Writes(), torch.randn(5, 3), torch.tensor([0, 1, 1, 0, 1])
+    clipped = ClippedGradients(model, entropy, norm=0.3)
+    assert apart(clipped(inputs, targets), looped(model, inputs, targets, 0.3 * (1 - 2**-7))) < 2e-3
+    assert clipped.way == "vmap"
+
+
 class DropsLayers(nn.Module):
     """Leaves a layer out at random, only in training: vmap cannot follow."""
 

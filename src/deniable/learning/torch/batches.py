@@ -8,6 +8,8 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
+_NEW = {getattr(at, f"{prefix}{name}{suffix}") for name in ("zeros", "ones", "empty", "full")
+        for at, prefix, suffix in ((torch, "", ""), (torch, "", "_like"), (Tensor, "new_", ""))}  # fmt: skip
 _RECURRENT = {getattr(torch, name) for name in ("lstm", "gru", "rnn_tanh", "rnn_relu")}
 
 
@@ -60,3 +62,15 @@ class Recurrent(TorchFunctionMode):
             return [one.unflatten(side, (size, -1)).movedim(side, 0) for one, side in zip(found, sides, strict=True)]
 
         return in_batches(run, leaves)
+
+
+class Owned(TorchFunctionMode):
+    """While this is entered, under vmap, new tensors belong to the row, so that a model may write into them."""
+
+    def __init__(self, row: Tensor) -> None:
+        super().__init__()
+        self._flag = torch.isnan(row).any()  # one for each row, whatever it is
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        return torch.where(self._flag.to(found.device), found, found) if func in _NEW else found

@@ -2,7 +2,9 @@
 
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
+from itertools import product
 from operator import is_not
 from typing import Any
 
@@ -11,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from deniable.errors import InvalidParameterError
-from deniable.learning.torch.batches import Recurrent
+from deniable.learning.torch.batches import Owned, Recurrent
 from deniable.learning.torch.codes import Codes
 from deniable.learning.torch.layers import Call, Layer, by_vmap, filled, layers_of, tensors, trainable
 from deniable.learning.torch.pieces import Dense, Grams, Piece
@@ -79,6 +81,7 @@ class ClippedGradients:
         self._layers: list[Layer] = []
         self._names: dict[str, str] = {}  # where each parameter stands
         self._seen: list[object] = []  # what the model was made of in the rehearsal
+        self._owned = False  # whether new tensors belong to a row
         self._bytes = 1  # that the gradients of one example take
 
     def __call__(self, inputs: Any, targets: Any, *, of: int | None = None) -> list[Tensor]:
@@ -182,7 +185,8 @@ class ClippedGradients:
 
         def loss(values: dict[str, Tensor] | None, *row: Tensor) -> Tensor:
             one, target = filled((inputs, targets), [leaf[None] for leaf in row])
-            return self._losses(one, target, values)[0]
+            with Owned(row[0]) if self._owned else nullcontext():
+                return self._losses(one, target, values)[0]
 
         return loss
 
@@ -239,7 +243,10 @@ class ClippedGradients:
                 self._prepare(training=False, cast={"enabled": False})
                 expected, failed = self._loop(one, target, rows), None
                 seen = any(piece.norms({}).any() for piece in expected)
-                for way in self._ways[0 if seen or self._ways[0] != "layers" else 1 :]:
+                ways = self._ways[0 if seen or self._ways[0] != "layers" else 1 :]
+                mapped = [way for way in ways if way != "loop"]  # first as it is, since owned tensors take memory
+                tries = [*product(mapped, [False]), *product(mapped, [True]), *product(ways[len(mapped) :], [False])]
+                for way, self._owned in tries:
                     self._prepare(training=False, cast={"enabled": False})
                     try:
                         found = self._pieces(way, one, target)(rows)
