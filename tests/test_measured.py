@@ -16,6 +16,7 @@ import pytest
 
 import deniable as db
 from deniable import statistics as dn
+from deniable.adaptive import GaussianAnswers
 from deniable.games import CongestionGame, DigitalGoods, Imposing
 from deniable.learning import (
     PCA,
@@ -42,7 +43,16 @@ from deniable.learning.estimators import bayes, kmeans
 from deniable.learning.federated import Federated, Participant, Simulation
 from deniable.mechanisms.vectors.clipping import clipped
 from deniable.noise.bits import Bits, DeterministicBits
-from deniable.privacy import AddRemove, ConcentratedLoss, PrivacyLoss, PureLoss, Relation, Replace, of_count
+from deniable.privacy import (
+    AddRemove,
+    ConcentratedLoss,
+    PrivacyLoss,
+    PrivacyUnit,
+    PureLoss,
+    Relation,
+    Replace,
+    of_count,
+)
 from deniable.variants import MarkovChain, MarkovQuilt
 from tests.mechanisms.drawn import drawn_share
 from tests.statistics.test_replay import ASKED, asked, with_row
@@ -173,7 +183,7 @@ def test_a_wrong_link_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
 VOTES = [
     Vote.gnmax(sigma=8),
     Vote.lnmax(gamma="1/5"),
-    Vote.confident_gnmax(sigma=8, check_sigma=8, threshold=0, most=5),
+    Vote.confident_gnmax(sigma=8, check_sigma=8, threshold=0, most=1),
 ]
 
 
@@ -230,6 +240,18 @@ def test_games_draw_what_proves_their_loss() -> None:
     prove(choose, neighbours([1, 2], [0, 2, 4], Replace), Replace, 1)
     there = [[1000, 0], *[[0, 1000]] * 7]
     prove(settle, [([[0, 1000]] * 8, there), (there, [[0, 1000]] * 8)], Replace, 0.12)
+
+
+def test_answers_draw_what_proves_their_loss() -> None:
+    """Every question of a holdout is moved by one row from 0 to 1."""
+
+    def run(rows: Rows, bits: Bits) -> PrivacyLoss:
+        sample = GaussianAnswers(rows=len(rows), questions=3, budget=db.Budget(rho=1), bits=bits)
+        for _ in range(3):
+            sample.ask(rows)
+        return sample.loss
+
+    prove(run, [([0, 1, 1], [1, 1, 1])], Replace, 1)
 
 
 def test_series_draw_what_proves_their_loss() -> None:
@@ -309,21 +331,24 @@ QUESTIONS = {
     "SELECT VAR_POP(x), CORR(x, i) FROM t WHERE i > -20": 1,
     "SELECT COUNT(*), SUM(u.x) FROM t JOIN (SELECT person, x FROM t) u USING (person)": 1,
 }
-LIMITS: list[dict[str, Any]] = [{"rows": 3, "groups": 1}, {"rows": 3, "groups": 2}]
+LIMITS: list[dict[str, Any]] = [{"rows": 3, "groups": 1}, {"rows": 3, "groups": 2}, {"rows": 1, "ids": 2}]
 
 
-@pytest.mark.parametrize("price", [{"epsilon": 1}, {"rho": "1/2"}], ids=str)
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
 @pytest.mark.parametrize("text", QUESTIONS)
-def test_questions_draw_what_proves_their_loss(text: str, limits: dict[str, Any], price: dict[str, Any]) -> None:
+def test_questions_draw_what_proves_their_loss(text: str, limits: dict[str, Any]) -> None:
+    bounds = dict(limits)
+    ids, price = bounds.pop("ids", 1), {"rho": "1/2"} if limits["rows"] == 3 else {"epsilon": 1}
+
     def run(people: Rows, bits: Bits) -> PrivacyLoss:
         rows = [(person, *row) for person, some in enumerate(people) for row in some]
         names = zip(["person", "i", "x", "s"], zip(*rows, strict=True), strict=True)
-        public: dict[str, Any] = {"unit": "person", "columns": COLUMNS, "budget": db.Budget(rho=9)}
-        asked = db.connect(pa.table(dict(names)), name="t", **public, **limits)
+        unit = PrivacyUnit(column="person", noun="person", ids=ids)
+        public: dict[str, Any] = {"unit": unit, "columns": COLUMNS, "budget": db.Budget(rho=9)}
+        asked = db.connect(pa.table(dict(names)), name="t", **public, **bounds)
         asked._bits = bits
         return asked.sql(text, **price).cost
 
     rest: Rows = [[(1, 2.0, "a")], [(-3, 4.0, "b")], [(0, 0.0, None)]]
     more: Rows = [[(10, 5.0, "a")] * 3, [(-10, 5.0, "b")] * 3, [(10, 5.0, "a"), (10, 5.0, "b"), (10, 5.0, "a")]]
-    prove(run, [(rest, [*rest, one]) for one in more], AddRemove, QUESTIONS[text])
+    prove(run, [(rest, [*rest, *[one] * ids]) for one in more], AddRemove, QUESTIONS[text] / (1 if ids == 1 else 2))

@@ -12,6 +12,7 @@ from deniable.audit import Universe, ZeroOut, finite_loss, hockey_stick, measure
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import MECHANISMS, RandomizedResponse
 from deniable.mechanisms.selection import ExponentialMechanism
+from deniable.numbers.interval import Interval
 from deniable.privacy import AddRemove, GaussianLoss, PureLoss, Replace
 from tests.mechanisms.test_contract import input_of
 
@@ -160,3 +161,11 @@ def test_equal_inputs_of_other_types_have_laws_of_their_own() -> None:
 def test_a_claim_that_allows_everything_is_no_violation() -> None:
     shows = {0: {0: 1}, 1: {1: 1}}
     assert not measure_exactly(shows.get, [(0, 1)], claim=finite_loss(shows.get, [(0, 1)])).violated
+
+
+def test_a_divergence_of_laws_in_intervals_is_below_that_of_all_laws_within_them() -> None:
+    """The least p and the greatest q that the intervals allow: 3/4 - 1/4; and nothing where they overlap."""
+    half, far = Interval(0.5, 0.75), Interval(0.75, 0.875)
+    p, q = {0: far, 1: Interval(0.125, 0.25)}, {0: Interval(0.125, 0.25), 1: far}
+    assert hockey_stick(p, q, odds=1) == F(1, 2)
+    assert hockey_stick({0: half, 1: Interval(0.25, 0.5)}, {0: half, 1: Interval(0.25, 0.5)}, odds=1) == 0

@@ -69,7 +69,7 @@ def test_an_entry_that_rots_is_seen(changed: dict[str, Any], said: str | None) -
     assert fault("games", Mutant(**{**entry, "why": "", **changed})) == said
 
 
-def test_a_bug_that_no_test_finds_lives(tmp_path: Path) -> None:
+def test_a_bug_that_no_test_finds_lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A copy of two files: one test sees one of two bugs, and another that no code can start is broken."""
     (tmp_path / "src/deniable").mkdir(parents=True)
     (tmp_path / "tests").mkdir()
@@ -77,6 +77,7 @@ def test_a_bug_that_no_test_finds_lives(tmp_path: Path) -> None:
     (tmp_path / "tests/test_it.py").write_text(
         "import deniable\n\ndef test_double():\n    assert deniable.double(1) == 2\n"
     )
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # they take longer to start than the test
     copy = Copy(tmp_path)
     told = [copy.finds(Mutant(file="__init__.py", old=old, new=new, tests=("test_it.py",), why="")) for old, new in (
         ("2 * x", "3 * x"), ("UNSEEN = 1", "UNSEEN = 2"), ("def double", "def triple = double"),

@@ -227,3 +227,18 @@ def test_samplers_that_do_not_fit_are_refused() -> None:
     ):
         with pytest.raises(InvalidParameterError):
             make()
+
+
+@pytest.mark.parametrize("steps", range(1, 11))
+def test_an_epoch_that_has_begun_counts_as_a_whole_one(steps: int) -> None:
+    """Numbers of steps up to 3 k + 1, of which few divide: the last epoch or cycle uses rows as the others do."""
+    mechanism = TrainingPlan(noise_multiplier=1, steps=1, dimensions=1).mechanism
+    for sampler, relation in (
+        (ShuffledEpochs(population=8, size=3), Replace), (BallsInBins(bins=3), AddRemove),
+        (CyclicPoisson(rate="1/2", classes=3), AddRemove),
+    ):  # fmt: skip
+        assert sampler.period in (1, 3)
+        whole = -(-steps // 3) * 3
+        known = [sampler.privacy_loss(mechanism, relation, number).epsilon("1e-3").upper for number in (steps, whole)]
+        assert known[0] == known[1]
+    assert CyclicPoisson(rate="1/2", classes=3).uses(steps) == (len(range(0, steps, 3)), 3)

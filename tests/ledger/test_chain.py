@@ -5,6 +5,7 @@ import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ import pytest
 
 from deniable.errors import InvalidParameterError, LedgerTamperedError
 from deniable.ledger import Ledger, chain
+from deniable.privacy.charge import Charge
 from deniable.privacy.losses.pure import PureLoss
-from tests.ledger.conftest import entry, open_ledger
+from tests.ledger.conftest import entry, key, open_ledger
 
 
 def records(path: Path) -> list[tuple[int, str, dict[str, Any], str]]:
@@ -163,3 +165,28 @@ def test_canonical_json_does_not_depend_on_the_order_of_keys() -> None:
 def test_canonical_json_refuses_what_json_cannot_hold(value: object) -> None:
     with pytest.raises(InvalidParameterError):
         chain.canonical({"a": value})
+
+
+@pytest.mark.parametrize("name", [each.name for each in fields(Charge)])
+def test_verify_compares_every_part_of_a_total(
+    path: Path, ledger: Ledger, edit: Callable[..., None], name: str
+) -> None:
+    ledger.reserve(entry(1))
+    total = vars(PureLoss("0.1").charge())
+    forged = Charge(**{**total, name: Fraction(1, 1000)})  # type: ignore[arg-type]
+    forge(path, edit, 1, lambda body: body.update(total=forged.to_data()))
+    with pytest.raises(LedgerTamperedError, match="running total"):
+        open_ledger(path).verify()
+
+
+@pytest.mark.parametrize("column", ["number", "kind", "question", "entry"])
+def test_every_column_is_compared_with_the_text(
+    path: Path, ledger: Ledger, edit: Callable[..., None], column: str
+) -> None:
+    ledger.store(ledger.reserve(entry(1)), "1")
+    ledger.store(ledger.reserve(entry(2)), "2")
+    open_ = ledger.reserve(entry(3))
+    other = {"number": "17", "kind": "'key'", "question": f"'{key(9)}'", "entry": str(open_)}[column]
+    edit(f"UPDATE records SET {column} = {other} WHERE number = 4")
+    with pytest.raises(LedgerTamperedError):
+        open_ledger(path).verify()

@@ -142,6 +142,23 @@ def test_a_commit_that_was_not_confirmed_is_found_again_and_charged_once(
     ledger.verify()
 
 
+def test_a_record_of_another_process_is_not_taken_for_ours(
+    ledger: Ledger, line: Line, url: str, postgres_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the cut another process writes the record of that number, before we ask for it."""
+    cut, settle = open_ledger(through(line, url, postgres_server)), postgres.PostgresStorage._settle
+
+    def late(storage: postgres.PostgresStorage, number: int, wanted: str) -> None:
+        ledger.reserve(entry(7))
+        settle(storage, number, wanted)
+
+    monkeypatch.setattr(postgres.PostgresStorage, "_settle", late)
+    line.cut_at = b"COMMIT"
+    with pytest.raises(LedgerError, match="Nothing was written"):
+        cut.reserve(entry(1))
+    assert [record.text for record in ledger.entries()] == ["SELECT 7"]
+
+
 def test_a_server_that_does_not_come_back_leaves_the_question_unanswered_and_perhaps_charged(
     ledger: Ledger, line: Line, url: str, postgres_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -309,3 +309,15 @@ def test_units_and_keys_of_any_width_are_ranked(kind: pa.DataType) -> None:
     )
     db.sql("SELECT z FROM t GROUP BY z", epsilon=1, delta="1e-3")
     assert len(db.sql("SELECT k, COUNT(*) FROM t GROUP BY k", epsilon=1)) == 2
+
+
+@pytest.mark.parametrize("ids", [2, 3])
+def test_a_person_of_several_ids_has_the_keys_of_all_of_them(ids: int) -> None:
+    """Each id has a key of its own: what moves is `ids` times what one of them moves, in l1."""
+    price_, table = Price.of(1, "1e-3", None), searching(AddRemove, 2, True).query.question.table
+    alone = {search.steps == 1: search for search, _ in key_searches(table, price_, [])}
+    several = key_searches(replace(table, unit=replace(table.unit, ids=ids)), price_, [])
+    for search, _ in several:
+        one = alone[search.steps == 1]
+        assert search.sensitivity.l1 == ids * one.sensitivity.l1
+        assert search.mechanism.groups == ids * one.mechanism.groups

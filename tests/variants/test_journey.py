@@ -192,3 +192,15 @@ def test_journeys_of_taxis_stay_in_their_budget() -> None:
     assert Fraction(6) - Fraction(5, 8) < journey.spent.epsilon <= 6
     assert len(errors) > 12  # what reports without predictions would get
     assert np.mean(errors) < 12
+
+
+def test_a_test_with_another_distance_is_another_question() -> None:
+    """Its stored answer holds for the distance that it was asked for."""
+    for changed in ({"near": 30_000}, {"test": "0.002"}):
+        ledger, given = opened(None, budget=Budget(epsilon=1)), {"test": "0.001", "near": 20_000}
+        for facts in (given, {**given, **changed}):
+            journey = Journey(CITY, ledger=ledger, **facts)  # type: ignore[arg-type]
+            journey.report((5000, 5000), bits=DeterministicBits(1))
+            spent = journey.spent.epsilon
+            journey.report((5000, 5000), at="b", bits=DeterministicBits(1))
+            assert journey.spent.epsilon > spent

@@ -73,3 +73,9 @@ def test_one_half_sets_the_threshold_and_the_other_tests_it() -> None:
 def test_bad_scores_are_refused(members: list[float], others: list[float], rate: float, message: str) -> None:
     with pytest.raises(InvalidParameterError, match=message):
         tell_members(members, others, false_positive_rate=rate)
+
+
+def test_without_false_positives_the_curve_has_the_members_above_all_others() -> None:
+    """At a rate of 0 the curve rises before it goes right."""
+    roc = trace_roc([5, 4, 1], [3, 2])
+    assert [roc.at(rate) for rate in (0, 0.49, 0.5, 1)] == pytest.approx([2 / 3, 2 / 3, 2 / 3, 1])

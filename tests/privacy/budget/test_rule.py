@@ -182,3 +182,14 @@ def test_unproved_currencies_are_named() -> None:
         (Budget(epsilon=1, delta="1e-6"), sampled),
     ):
         assert not budget.rule(charge).proves(charge)
+
+
+@pytest.mark.parametrize("name", ["concentrated", "gaussian"])
+def test_a_rule_with_two_sums_has_the_delta_of_both(name: str) -> None:
+    """Which of them holds may depend on the answers, so a bound on one of them is none on their union."""
+    rule = Budget(epsilon=1, delta="1/5").rule(name=name)
+    one, other = copy(rule), copy(rule)
+    (one.sums, other.sums) = ({currency: limit} for currency, limit in rule.sums.items())
+    parts = [each.delta("1/2").upper for each in (one, other)]
+    assert min(parts) > 0
+    assert rule.delta("1/2").upper == pytest.approx(sum(parts))

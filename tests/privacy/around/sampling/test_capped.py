@@ -274,3 +274,12 @@ def test_unproved_uses_are_refused() -> None:
         GaussianLoss(1).capped_poisson_sampled(rate=1, cap=1, population=2)
     with pytest.raises(InvalidParameterError, match="cap must be"):
         GaussianLoss(1).capped_poisson_sampled(rate="0.1", cap=0, population=2)
+
+
+@pytest.mark.parametrize(("cap", "population"), [(5, 600), (3, 40)])
+def test_every_size_of_the_data_is_within_one_range(cap: int, population: int) -> None:
+    """A range has the greatest f and the greatest r of its sizes, which are at its two ends."""
+    loss = GaussianLoss(1).capped_poisson_sampled(rate="0.01", cap=cap, population=population)
+    for size in range(cap + 1, population + 1):
+        full, kept = loss._full(size).lower, loss._kept(size).lower
+        assert any(f >= full and r >= kept for f, r in loss.cuts), size
