@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from deniable.errors import UnsupportedQueryError
+from deniable.query.effort import check_time
 from deniable.query.expression import Call, Column, Expression, Literal, canonical, operands, substituted
 from deniable.query.grouped import Grouped
 from deniable.query.join import Join
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from deniable.query.plan import Question
 
 Meaning = Callable[[Column], Expression]
+MAX_PARTS = 50_000  # of all expressions, with columns of subqueries written out
 _MOST_ORDERS = 24  # of equal tables in a join that are compared; beyond, they stay as they are written
 
 
@@ -42,6 +45,19 @@ def canonical_question(question: "Question", public: Mapping[str, str]) -> tuple
     forms = (_question(question, labels) for labels in _orders(question.source))
     said, order = min(forms, key=lambda form: json.dumps(form[0], sort_keys=True))
     return said | ({"public": dict(public)} if public else {}), order
+
+
+def check_parts(question: "Question") -> None:
+    """Refuse a question that is too long once the columns of its subqueries are written out, as its name has them.
+
+    Raises: UnsupportedQueryError.
+    """
+    parts = sum(relation.parts(each) for relation, each in _expressions(question))
+    if parts > MAX_PARTS:
+        raise UnsupportedQueryError(
+            f"the query has {parts:,} parts when columns of its subqueries are written out as often as they are named; "
+            f"at most {MAX_PARTS:,} are planned. Name each column fewer times, or use fewer levels of subqueries."
+        )
 
 
 def public_tables(relation: Relation) -> Iterator[Scan]:
@@ -64,6 +80,30 @@ def fingerprint(held: "pa.Table") -> str:
     return digest.hexdigest()
 
 
+def _expressions(question: "Question") -> Iterator[tuple[Relation, Expression]]:
+    """Every expression that a question's name holds, over the relation whose columns it names."""
+    arguments = (each.argument for each in question.aggregates)
+    for each in (*question.keys, *(argument for argument in arguments if argument is not None)):
+        yield question.source, each
+    waiting = [question.source]
+    while waiting:
+        relation = waiting.pop()
+        match relation:
+            case Filter(source=source, condition=condition):
+                yield source, condition
+                waiting.append(source)
+            case Project(source=source) | Renamed(source=source):
+                waiting.append(source)
+            case Grouped(source=source, keys=keys):
+                yield from ((source, key) for key in keys)
+                waiting.append(source)
+            case Join(left=left, right=right, on=on):
+                yield from ((side, each) for pair in on for side, each in zip((left, right), pair, strict=True))
+                waiting += [left, right]
+            case Union(sources=sources):
+                waiting += sources
+
+
 def _content(column: "pa.ChunkedArray") -> Iterator["NDArray[Any]"]:
     """What is missing, and the values: numbers as they are; of all others the lengths and letters of their texts."""
     import pyarrow as pa
@@ -83,6 +123,7 @@ def _content(column: "pa.ChunkedArray") -> Iterator["NDArray[Any]"]:
 
 
 def _question(question: "Question", labels: Sequence[int]) -> tuple[dict[str, Any], tuple[int, ...]]:
+    check_time()
     leaves = _leaves(question.source)
     alone = isinstance(leaves[0], Scan) and len(leaves) == 1
     meaning = _meaning(question.source, labels, alone=alone)
@@ -166,6 +207,7 @@ def _conditions(relation: Relation, labels: Sequence[int], *, alone: bool = Fals
 
 
 def _block(relation: Relation, labels: Sequence[int]) -> object:
+    check_time()
     leaves = canonical(_leaf(leaf) for leaf in _leaves(relation))
     return {"joined": leaves, "where": canonical(_conditions(relation, labels))}
 

@@ -32,6 +32,7 @@ from deniable.query.scope import RowScope, Scope
 from deniable.query.sql import condition, declarable, translate
 from deniable.query.texts import check_texts
 
+MAX_AGGREGATES = 300  # of one SELECT, as they are computed
 MOST_GROUPS = 2**30
 MOST_BESIDE = 1_000  # declared groups for every key that is found
 
@@ -96,16 +97,32 @@ class ResultScope(Scope):
             raise UnsupportedQueryError(f"{spoken(node)} is not supported.{instead(node)}")
         return reader(node, where, self)
 
+    def __post_init__(self) -> None:
+        self._places = {aggregate: place for place, aggregate in enumerate(self.aggregates)}
+
     def base(self, aggregate: Aggregate) -> Expression:
         """The noisy base value of an aggregate, shared by equal ones."""
-        if aggregate not in self.aggregates:
+        place = self._places.setdefault(aggregate, len(self.aggregates))
+        if place == len(self.aggregates):
+            check_count(place + 1)
             self.aggregates.append(aggregate)
-        kind = Kind.INTEGER if aggregate.whole else Kind.REAL
-        return Column(f"base {self.aggregates.index(aggregate)}", Facts(kind=kind))
+        return Column(f"base {place}", Facts(kind=Kind.INTEGER if aggregate.whole else Kind.REAL))
 
     def kept(self, where: Expression | None, value: Expression) -> Expression:
         """`value` in rows that satisfy the FILTER, NULL in others."""
         return value if where is None else call("case", where, value, literal(None))
+
+
+def check_count(aggregates: int) -> None:
+    """Refuse more aggregates than one SELECT may have.
+
+    Raises: UnsupportedQueryError.
+    """
+    if aggregates > MAX_AGGREGATES:
+        raise UnsupportedQueryError(
+            f"the query asks for more than {MAX_AGGREGATES} aggregates (an average takes two of them, a correlation "
+            "five). Ask several questions."
+        )
 
 
 def read_select(text: str, select: exp.Select, rows: RowScope, *, find: bool = False) -> Query:

@@ -4,6 +4,7 @@ What is computed from the rows of one unit is that unit's own, so no noise is ne
 order of rows, to the last bit: whole numbers are added up as such, others on a public grid.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor, prod
@@ -14,7 +15,7 @@ from deniable.errors import UnsupportedQueryError
 from deniable.noise.lattice import Lattice
 from deniable.query.allowlist import checked, spoken
 from deniable.query.catalog import BOUNDS, UNIT, Table, declaring
-from deniable.query.clauses import ResultScope
+from deniable.query.clauses import ResultScope, check_count
 from deniable.query.dependency import NOTHING, Names, once, told
 from deniable.query.expression import Column, Expression, Facts, Kind, columns_of, literal, text_of
 from deniable.query.relation import WHOLE, Relation
@@ -125,6 +126,15 @@ class Grouped(Relation):
     def joins(self) -> int:
         return self.source.joins
 
+    @property
+    def tables(self) -> int:
+        return self.source.tables
+
+    def made_of(self, column: Column) -> Sequence[tuple[Relation, Expression]]:
+        kind, _, number = column.name.partition(" ")
+        argument = self.totals[int(number)].argument if kind == "total" else None
+        return super().made_of(column) if argument is None else ((self.source, argument),)
+
     @once
     def multiplicity(self, fixed: Names = NOTHING) -> int | None:
         """The product of how many values keys have that are not fixed; or what the rows below are bounded by."""
@@ -171,5 +181,6 @@ class TotalScope(ResultScope):
         )
         total = Total(function, argument)
         if total not in self.totals:
+            check_count(len(self.totals) + 1)
             self.totals.append(total)
         return Column(f"total {self.totals.index(total)}", total.facts)

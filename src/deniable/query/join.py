@@ -7,7 +7,7 @@ from deniable.errors import UnsupportedQueryError
 from deniable.query.catalog import Table
 from deniable.query.dependency import NOTHING, Names, once, told
 from deniable.query.expression import Column, Expression, Kind, Value, columns_of, text_of
-from deniable.query.relation import WHOLE, Pairs, Relation, apart, missing_too
+from deniable.query.relation import WHOLE, Pairs, Relation, apart, limited, missing_too
 
 MAX_JOINS = 8  # below each other, of which the multiplicity is derived
 
@@ -31,6 +31,7 @@ class Join(Relation):
     unique: bool = False
 
     def __post_init__(self) -> None:
+        limited(self.left, self.right)
         apart(*(name for side in (self.left, self.right) for name in dict.fromkeys((*side.names, side.unit))))
         for one, other in self.on:
             for side in (one, other):
@@ -65,11 +66,11 @@ class Join(Relation):
                 "other match would mix rows of different units."
             )
 
-    @property
+    @cached_property
     def table(self) -> Table:
         return self.left.table if self.left.private else self.right.table
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         return (*self.left.names, *self.right.names)
 
@@ -78,7 +79,7 @@ class Join(Relation):
             return self.left.column(name)
         return missing_too(self.right.column(name)) if self.outer else self.right.column(name)
 
-    @property
+    @cached_property
     def unit(self) -> str | None:
         return self.left.unit if self.left.private else self.right.unit
 
@@ -91,6 +92,10 @@ class Join(Relation):
         """Where both sides are private, an inner join makes their units equal."""
         found = self.below(expression)
         return super().part(expression) if found is None or found[0] is self.left or not self.outer else None
+
+    @cached_property
+    def tables(self) -> int:
+        return limited(self.left, self.right)
 
     @cached_property
     def joins(self) -> int:

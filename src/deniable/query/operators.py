@@ -11,6 +11,7 @@ from fractions import Fraction
 from math import ceil, floor, isqrt
 
 from deniable.errors import UnsupportedQueryError
+from deniable.query.effort import check_time
 from deniable.query.expression import WRITTEN, Call, Expression, Facts, Key, Kind, text_of
 
 Bound = Fraction | None
@@ -51,6 +52,7 @@ def call(name: str, *arguments: Expression) -> Call:
 
     Raises: UnsupportedQueryError if the operator does not take values of these kinds.
     """
+    check_time()
     operator = OPERATORS[name]
     facts = [argument.facts for argument in arguments]
     kind = operator.typing([fact.kind for fact in facts])

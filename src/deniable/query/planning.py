@@ -18,8 +18,9 @@ from deniable.mechanisms.price import Price
 from deniable.numbers.rationals import Real
 from deniable.query.answer import answer_text, check_outcome
 from deniable.query.auto import Found, searches, settle
-from deniable.query.canonical import fingerprint, public_tables
+from deniable.query.canonical import check_parts, fingerprint, public_tables
 from deniable.query.catalog import Table, stated
+from deniable.query.effort import limited_time
 from deniable.query.engines.base import Progress
 from deniable.query.expression import Expression, Value
 from deniable.query.frames import Ask
@@ -41,6 +42,7 @@ class Planning(Statistics):
 
     tables: Mapping[str, Table]
 
+    @limited_time()
     def _plan(
         self,
         text: str | Ask,
@@ -74,8 +76,11 @@ class Planning(Statistics):
 
         def read(tables: Mapping[str, Table]) -> Query:
             if isinstance(plain, Ask):
-                return plain.query(tables, find=find)
-            return parse(plain, tables, self._look, dialect, find=find)
+                query = plain.query(tables, find=find)
+            else:
+                query = parse(plain, tables, self._look, dialect, find=find)
+            check_parts(query.question)
+            return query
 
         def priced(found: tuple[Found, ...], asked: Price, weights: Mapping[str, Real] | None) -> PricedPlan:
             """The plan; with bounds that were found, the first that it can have."""

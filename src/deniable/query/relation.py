@@ -8,7 +8,7 @@ Proof, node by node: docs/theory/query/relations.md.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from deniable.errors import UnsupportedQueryError
@@ -28,6 +28,7 @@ from deniable.query.expression import (
 )
 
 WHOLE = "whole"  # the unit itself; "column" and "period" are its parts where it is one of several days
+MAX_TABLES = 32  # that one question reads, each as often as it is named
 Pairs = tuple[tuple[Expression, Expression], ...]
 
 
@@ -98,6 +99,23 @@ class Relation(ABC):
     def joins(self) -> int:
         """The number of joins below each other."""
         return 0
+
+    @property
+    def tables(self) -> int:
+        """The number of tables that are read, each as often as it is named."""
+        return 1
+
+    def made_of(self, column: Column) -> "Sequence[tuple[Relation, Expression]]":
+        """The expressions of which a column is computed, each over a relation further down."""
+        found = self.below(column)
+        return () if found is None else (found,)
+
+    @once
+    def parts(self, expression: Expression) -> int:
+        """The number of parts of an expression when columns of subqueries are written out."""
+        if isinstance(expression, Column):
+            return 1 + sum(source.parts(inner) for source, inner in self.made_of(expression))
+        return 1 + sum(map(self.parts, expression.arguments)) if isinstance(expression, Call) else 1
 
     @once
     def values(self, expression: Expression) -> frozenset[Value] | None:
@@ -213,6 +231,10 @@ class RowByRow(Relation):
     def joins(self) -> int:
         return self.source.joins
 
+    @property
+    def tables(self) -> int:
+        return self.source.tables
+
     def multiplicity(self, fixed: Names = NOTHING) -> int | None:
         return self.source.multiplicity(self.fixed_below(fixed, self.source))
 
@@ -306,6 +328,20 @@ class Project(RowByRow):
     def to_json(self) -> object:
         columns = {name: expression.to_json() for name, expression in self.columns.items()}
         return {"project": self.source.to_json(), "columns": columns}
+
+
+def limited(*relations: Relation) -> int:
+    """The number of tables that are read for several relations.
+
+    Raises: UnsupportedQueryError if they are too many.
+    """
+    tables = sum(each.tables for each in relations)
+    if tables > MAX_TABLES:
+        raise UnsupportedQueryError(
+            f"the question reads {tables} tables, each counted as often as it is named; at most {MAX_TABLES} are "
+            "joined. Ask several questions."
+        )
+    return tables
 
 
 def apart(*names: str | None) -> None:

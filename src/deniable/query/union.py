@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from deniable.errors import UnsupportedQueryError
 from deniable.query.catalog import UNIT, Table
 from deniable.query.dependency import NOTHING, Names, once, told
 from deniable.query.expression import Column, Expression, Facts, Kind, Value
-from deniable.query.relation import Relation, named
+from deniable.query.relation import Relation, limited, named
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,7 @@ class Union(Relation):
     sources: tuple[Relation, ...]
 
     def __post_init__(self) -> None:
+        limited(*self.sources)
         first = self.sources[0]
         for other in self.sources[1:]:
             if len(other.names) != len(first.names):
@@ -73,6 +75,13 @@ class Union(Relation):
         pairs = zip(self.sources, self._below(expression.name), strict=True)
         parts = {source.part(column) for source, column in pairs}
         return parts.pop() if len(parts) == 1 else None
+
+    @cached_property
+    def tables(self) -> int:
+        return limited(*self.sources)
+
+    def made_of(self, column: Column) -> Sequence[tuple[Relation, Expression]]:
+        return () if column.name == self.unit else [*zip(self.sources, self._below(column.name), strict=True)]
 
     @property
     def joins(self) -> int:

@@ -13,6 +13,7 @@ from fractions import Fraction
 from functools import cache
 
 from deniable.errors import UnsupportedQueryError
+from deniable.query.effort import check_time
 from deniable.query.expression import LONGEST_TEXT, Call, Column, Expression, Facts, Key, Kind, Literal, Value
 from deniable.query.operators import SIGNS
 from deniable.rows import entries
@@ -246,6 +247,7 @@ class Translator:
                     else self.dialect.finished(column, node.facts.kind)
                 )
             case Call():
+                check_time()
                 sql = self._call(node)
         if len(sql) > LONGEST:  # some operators need an argument twice: nested, they would fill the memory
             raise UnsupportedQueryError("the query is too deeply nested. Write it with fewer nested expressions.")

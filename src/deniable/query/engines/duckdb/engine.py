@@ -18,6 +18,7 @@ from deniable.query.engines.duckdb.files import Located, check_names, locate
 from deniable.query.engines.duckdb.relations import Source
 from deniable.query.engines.duckdb.spill import spill_folder
 from deniable.query.engines.duckdb.sql import FOUND, Generator
+from deniable.query.engines.duckdb.trial import Trial
 from deniable.query.expression import Expression, Kind
 from deniable.query.plan import PricedPlan, Question
 from deniable.query.relation import Relation
@@ -98,14 +99,14 @@ class DuckDBEngine(Engine):
             self._connection = self._open()
             self._tables: dict[str, Source] = {}
             self._twins: dict[str, Source] = {}
-            self._twin = ""
+            twins = ""
             for number, (name, source) in enumerate(sources.items()):
                 described = self._connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
                 columns = ", ".join(f"{quoted(str(row[0]))} {row[1]}" for row in described)
-                self._twin += f"CREATE TABLE IF NOT EXISTS {TWIN}{number} ({columns}); "
+                twins += f"CREATE TABLE {TWIN}{number} ({columns}); "
                 types = _types(described)
                 self._tables[name], self._twins[name] = Source(source, types), Source(f"{TWIN}{number}", types)
-            self._connection.execute(self._twin)
+            self._connection.execute(twins)
         except duckdb.OutOfMemoryException:
             raise InvalidParameterError("memory is too little to open the source. Write it as '1GB' or more.") from None
         except duckdb.Error:
@@ -113,6 +114,7 @@ class DuckDBEngine(Engine):
                 "the source cannot be opened as a table: it is not of the format that its name says, or it is damaged, "
                 "or it has a column of a type that cannot be read. Check the file with the program that wrote it."
             ) from None
+        self._trial = Trial(lambda: _twin_of(twins, self._memory), FOUND)
         self.paths = {name: part.name for name, part in self._files.items()}
         self.places = {name: (part.name, part.table) for name, part in self._files.items() if name}
         self.places |= {name: (None, None) for name in parts if name and name not in self._files}
@@ -162,19 +164,10 @@ class DuckDBEngine(Engine):
         return Generator(self._tables), self._run
 
     def check(self, plan: PricedPlan) -> None:
-        import duckdb
-
         if not self.unchanged():
             raise SourceError(CHANGED)
         statements, plan = Generator(self._twins).trials(plan)
-        found, possible = _found(plan.query.question), True
-        try:
-            self._run(self._twin)  # an engine that was replaced has lost it
-            for statement in statements:
-                self._run(f"EXPLAIN {statement}", found=found)
-        except duckdb.Error:
-            possible = False
-        if not possible:
+        if not self._trial.admits(statements, _found(plan.query.question)):
             raise UnsupportedQueryError("the engine cannot run this query. Write it with simpler expressions.")
 
     def exact(self, plan: PricedPlan, *, secret: bytes, progress: Progress | None = None) -> list[Any]:
@@ -343,6 +336,14 @@ def _connect(memory: str | None, threads: int | None) -> "duckdb.DuckDBPyConnect
             raise InvalidParameterError(
                 f"{name} cannot be set to {value}. Write memory as '4GB', threads as 2."
             ) from None
+    return connection
+
+
+def _twin_of(tables: str, memory: str | None) -> "duckdb.DuckDBPyConnection":
+    """A connection to tables without rows, made by the statements `tables`, that can read nothing else."""
+    connection = _connect(memory, 1)
+    connection.execute(tables)
+    _lock(connection, [])
     return connection
 
 

@@ -1,0 +1,65 @@
+"""Statements that are planned by a DuckDB of their own, over tables without rows, and never run.
+
+DuckDB does not look for an interruption while it binds names, so this happens in a thread that can be left alone.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from deniable.query.effort import MAX_SECONDS, too_long
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+
+class Trial:
+    """Tells whether DuckDB can plan statements, within `MAX_SECONDS` and open to Ctrl-C.
+
+    Args:
+        connect: opens a DuckDB that holds the tables.
+        name: of the table of keys that were found.
+    """
+
+    def __init__(self, connect: "Callable[[], duckdb.DuckDBPyConnection]", name: str) -> None:
+        self._connect, self._name = connect, name
+        self._lock = threading.Lock()
+        self._connection: duckdb.DuckDBPyConnection | None = None
+
+    def admits(self, statements: Sequence[str], found: "pa.Table | None") -> bool:
+        """Whether all statements can be planned, over keys that were found or none.
+
+        Raises: UnsupportedQueryError if that takes too long.
+        """
+        planned: list[bool] = []
+        ended = threading.Event()
+
+        def work() -> None:
+            planned.append(self._plans(connection, statements, found))
+            ended.set()
+
+        with self._lock:
+            connection = self._connection = self._connection or self._connect()
+            try:
+                threading.Thread(target=work, daemon=True).start()
+                ended.wait(MAX_SECONDS)
+            finally:
+                if not ended.is_set():  # also after Ctrl-C
+                    self._connection = None  # this one may be busy for long
+                    connection.interrupt()
+        if not ended.is_set():
+            raise too_long()
+        return planned[0]
+
+    def _plans(
+        self, connection: "duckdb.DuckDBPyConnection", statements: Sequence[str], found: "pa.Table | None"
+    ) -> bool:
+        with suppress(Exception):
+            if found is not None:
+                connection.register(self._name, found)
+            for statement in statements:
+                connection.execute(f"EXPLAIN {statement}").fetchall()
+            return True
+        return False

@@ -1,0 +1,83 @@
+"""A question that would take long to plan is refused, unpaid, for what its text says: no row decides."""
+
+import pytest
+
+import deniable as dn
+from deniable.errors import UnsupportedQueryError
+from deniable.query import effort
+from deniable.query.canonical import MAX_PARTS
+from deniable.query.clauses import MAX_AGGREGATES
+from deniable.query.database import Database
+from deniable.query.relation import MAX_TABLES
+from tests.query.conftest import frame
+
+SUM = "SELECT SUM(LEAST(GREATEST({}, 0), {})) AS n FROM {}"
+
+
+def database() -> Database:
+    columns = {"age": dn.Number(lower=0, upper=100, integer=True)}
+    return dn.connect(frame(), name="t", unit="person", columns=columns, budget=dn.Budget(epsilon=1))
+
+
+def doubled(levels: int) -> str:
+    """A number that is added to itself in every subquery."""
+    rows = "t"
+    for _ in range(levels):
+        rows = f"(SELECT person, age + age AS age FROM {rows})"
+    return SUM.format("age", 9, rows)
+
+
+def joined(tables: int) -> str:
+    parts = [f"(SELECT person, COUNT(*) AS n{place} FROM t GROUP BY person) AS q{place}" for place in range(tables)]
+    joins = [f"{part} ON q{place}.person = q{place + 1}.person" for place, part in enumerate(parts[1:])]
+    return SUM.format("n0", 9, " JOIN ".join([parts[0], *joins]))
+
+
+def paired(levels: int) -> str:
+    """A subquery that joins another to itself, and so on."""
+    named = ["q0 AS (SELECT person, age FROM t)"]
+    for place in range(levels):
+        both = f"q{place} AS a JOIN q{place} AS b ON a.person = b.person"
+        named.append(f"q{place + 1} AS (SELECT a.person AS person, a.age + b.age AS age FROM {both})")
+    return f"WITH {', '.join(named)} {SUM.format('age', 9, f'q{levels}')}"
+
+
+def several(aggregates: int) -> str:
+    return "SELECT " + ", ".join(f"SUM(LEAST(GREATEST(age, 0), {n}))" for n in range(1, aggregates + 1)) + " FROM t"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (doubled(20), f"at most {MAX_PARTS:,} are planned"),
+        (doubled(60), f"at most {MAX_PARTS:,} are planned"),
+        (joined(MAX_TABLES + 1), f"at most {MAX_TABLES} are joined"),
+        (paired(40), f"at most {MAX_TABLES} are joined"),
+        (several(MAX_AGGREGATES + 1), f"more than {MAX_AGGREGATES} aggregates"),
+        (f"SELECT SUM(n) FROM ({several(MAX_AGGREGATES + 1)} GROUP BY person)", f"more than {MAX_AGGREGATES} aggr"),
+    ],
+)
+def test_what_would_take_long_is_refused_unpaid(text: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    db = database()
+    monkeypatch.setattr(db._engine, "check", lambda plan: pytest.fail("the engine was asked"))
+    for ask in (db.explain, db.sql):
+        with pytest.raises(UnsupportedQueryError, match=words):
+            ask(text, epsilon=0.5)
+    assert db.ledger.entries() == []
+
+
+def test_what_the_limits_admit_is_planned() -> None:
+    db = database()
+    for text in (doubled(9), joined(MAX_TABLES // 2), paired(4), several(30)):
+        assert db.explain(text, epsilon=0.5).plan.parts
+
+
+def test_no_question_takes_longer_than_the_time_for_planning(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = database()
+    monkeypatch.setattr(effort, "MAX_SECONDS", -1.0)
+    for ask in (db.explain, db.sql):
+        with pytest.raises(UnsupportedQueryError, match="seconds to plan"):
+            ask("SELECT COUNT(*) FROM t WHERE age > 3", epsilon=0.5)
+    assert db.ledger.entries() == []
+    monkeypatch.undo()
+    assert db.sql("SELECT COUNT(*) FROM t WHERE age > 3", epsilon=0.5).to_dicts()
