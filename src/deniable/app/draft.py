@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,30 +15,65 @@ if TYPE_CHECKING:
     from deniable.rows.csv.guess import Proposal
 
 
+SERVER = [
+    "# No password belongs here. User, password and options of the address are left out: they come from PGUSER,",
+    "# PGPASSWORD or ~/.pgpass, PGHOST and PGSSLMODE; or write user@host and ?sslmode=verify-full into source.",
+]
+
+
 @dataclass(frozen=True)
 class Found:
-    """What `deniable init` knows of a table: where it is, its columns, and what a text file seems to be."""
+    """What `deniable init` knows of a table: where it is, its columns, and what a text file seems to be.
 
-    source: Path
+    Of a table of a server, `source` is an address without user, password and options; `notes` are what the catalogue
+    says of the table, `about` what it says of columns, and `keys` are all values that a column's type has.
+    """
+
+    source: Path | str
     schema: Mapping[str, Kind | None]
     table: str | None = None
     proposal: "Proposal | None" = None
+    notes: Sequence[str] = ()
+    about: Mapping[str, str] = field(default_factory=dict)
+    keys: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
+        if isinstance(self.source, str):
+            return table_name(Path((self.table or "").rpartition(".")[2]))
         return table_name(self.source if self.table is None else Path(self.table))
+
+    def noted(self) -> list[str]:
+        """Comments on what the catalogue of its server says."""
+        lines = ["# The server's catalogue says of the table:"] if self.notes else []
+        lines += [f"# - {_in_one_line(note)}" for note in self.notes]
+        if any(note.startswith(("PRIMARY KEY", "UNIQUE")) for note in self.notes):
+            lines.append(
+                "# (No two rows agree in all columns of a key: if that is the unit alone, nobody has two rows.)"
+            )
+        return lines
+
+    def column_lines(self) -> list[str]:
+        """The sections of its columns."""
+        lines = []
+        for column, kind in self.schema.items():
+            said = self.about.get(column)
+            lines += ["", *([] if said is None else [f"# {_in_one_line(said)}"])]
+            lines += _column_lines(column, kind, self.proposal, self.keys.get(column))
+        return lines
 
     def lines(self, name: str) -> list[str]:
         """Its sections under [tables]."""
+        name = name if name.isascii() else _quoted(name)
         lines = ["", f"[tables.{name}]", f"source = {_quoted(str(self.source))}"]
         lines += [] if self.table is None else [f"table = {_quoted(self.table)}"]
         lines += ["# public = true              # if everybody may know its rows"]
         lines += [
             '# path = ["order_id", "orders"]   # if the unit is found through another table: by this column of both'
         ]
+        lines += self.noted()
         lines += [] if self.proposal is None else _csv_lines(self.proposal)
-        for column, kind in self.schema.items():
-            lines += ["", *_column_lines(column, kind, self.proposal)]
+        lines += self.column_lines()
         for section in ("columns.", "csv]"):
             lines = [re.sub(rf"^(# )?\[{re.escape(section)}", rf"\1[tables.{name}.{section}", line) for line in lines]
         return lines
@@ -46,17 +81,19 @@ class Found:
 
 def write_policy(*tables: Found) -> str:
     """A commented policy for the owner to fill in, from schemas alone, or from what text files seem to be."""
-    source, schema, table, proposal = tables[0].source, tables[0].schema, tables[0].table, tables[0].proposal
+    source, table, proposal = tables[0].source, tables[0].table, tables[0].proposal
     name, several = tables[0].name, len(tables) > 1
     lines = [
         "# Policy for deniable: what is protected, what is public, what may be spent.",
         "# Everything here counts as PUBLIC. Fill it in from what you know about the world (codebooks, laws, forms),",
         "# never from the rows themselves.",
+        *(SERVER if isinstance(source, str) else []),
         "",
         "[data]",
         f"source = {_quoted(str(source))}",
         f"name = {_quoted(name)}          # the table's name in SQL",
         *([] if table is None else [f"table = {_quoted(table)}"]),
+        *tables[0].noted(),
         *([] if proposal is None else _csv_lines(proposal)),
         "",
         "[privacy]",
@@ -84,8 +121,7 @@ def write_policy(*tables: Found) -> str:
             again = any(found.name == other.name for other in tables[:place])
             lines += found.lines(f"{found.name}_{place + 1}" if again else found.name)
         return "\n".join(lines) + "\n"
-    for column, kind in schema.items():
-        lines += ["", *_column_lines(column, kind, proposal)]
+    lines += tables[0].column_lines()
     return "\n".join(line for line in lines if line is not None) + "\n"
 
 
@@ -111,7 +147,9 @@ def _listed(words: Iterable[str]) -> str:
     return f"[{', '.join(map(_quoted, words))}]"
 
 
-def _column_lines(name: str, kind: Kind | None, proposal: "Proposal | None") -> list[str]:
+def _column_lines(
+    name: str, kind: Kind | None, proposal: "Proposal | None", keys: Sequence[str] | None = None
+) -> list[str]:
     key = name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else _quoted(name)
     if kind is None:
         return [f"# [columns.{key}] has a type that queries cannot use."]
@@ -128,12 +166,21 @@ def _column_lines(name: str, kind: Kind | None, proposal: "Proposal | None") -> 
             "# null = 0                # what a missing value counts as; else it is left out",
         ]
     if kind in (Kind.INTEGER, Kind.TEXT, Kind.DATE):
-        example = {Kind.INTEGER: "[1, 2, 3]", Kind.TEXT: '["north", "south"]'}.get(kind, "[2025-01-01, 2025-01-02]")
+        example = (
+            _listed(keys)
+            if keys
+            else {Kind.INTEGER: "[1, 2, 3]", Kind.TEXT: '["north", "south"]'}.get(kind, "[2025-01-01, 2025-01-02]")
+        )
         lines += [
             f"# keys = {example}   # every group that GROUP BY shows",
             "# null_group = true        # one more group, for missing values",
         ]
     return lines
+
+
+def _in_one_line(text: str) -> str:
+    """A text that somebody else wrote, as a comment of TOML."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
 def _quoted(text: str) -> str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deniable.app.terminal import hint
+from deniable.app.terminal import hint, printable
 
 if TYPE_CHECKING:
     from deniable.app.draft import Found
@@ -13,42 +13,81 @@ if TYPE_CHECKING:
 
 def init(
     data: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(
-            help="A .parquet, .csv, .tsv or .duckdb file, or a folder or pattern of .parquet files; one or several.",
+            help="A .parquet, .csv, .tsv or .duckdb file, or a folder or pattern of .parquet files; one or several. "
+            "Or the address of a PostgreSQL server, postgresql://host/database.",
             show_default=False,
         ),
     ],
-    table: Annotated[str | None, typer.Option(help="The table or view inside a .duckdb file.")] = None,
+    table: Annotated[
+        str | None, typer.Option(help="The table or view inside a .duckdb file; or on a server, as schema.table.")
+    ] = None,
 ) -> None:
     """Print a commented policy for DATA: deniable init data.parquet > policy.toml
 
     It holds the names and types of the columns and nothing from the rows. (A CSV file has no types: they are guessed
     from its values, as are its encoding, marks and formats, here on the owner's side, and marked as guesses.)
+
+    Of a server it holds what the catalogue says, keys and comments too; without --table, all tables that you may read.
+    Leave the password to PGPASSWORD or ~/.pgpass: it is not printed, nor are user and options of the address.
     """
     from deniable.app.draft import write_policy
     from deniable.rows.csv.imported import is_text_file
 
-    found = [_found(source, table) for source in data]
+    found = [each for source in data for each in _found(source, table)]
     typer.echo(write_policy(*found), nl=False)
-    if any(is_text_file(source) for source in data):
+    if any(is_text_file(Path(source)) for source in data):
         hint("Check [csv] and the types, fill in [privacy] and [budget]; then: deniable import policy.toml")
     else:
         hint("Fill in [privacy] and [budget] and what is public of columns; then: deniable explain policy.toml SQL")
 
 
-def _found(data: Path, table: str | None) -> "Found":
+def _found(data: str, table: str | None) -> "list[Found]":
     from deniable.app.draft import Found
+    from deniable.ledger.postgres import is_url
     from deniable.query.expression import Kind
     from deniable.rows.csv.imported import is_text_file
 
-    if is_text_file(data):
+    if is_url(data):
+        return _found_there(data, table)
+    path = Path(data)
+    if is_text_file(path):
         from deniable.rows.csv.guess import propose
 
-        proposal = propose(data)
+        proposal = propose(path)
         schema = {name: Kind(proposal.csv.column(name).type) for name in proposal.columns}
-        return Found(data, schema, proposal=proposal)
+        return [Found(path, schema, proposal=proposal)]
     from deniable.query.source import open_source
 
     engine = open_source(data, table=table)
-    return Found(data, engine.schema(), engine.table)
+    return [Found(path, engine.schema(), engine.table)]
+
+
+def _found_there(url: str, table: str | None) -> "list[Found]":
+    """A table of a server, or all that can be asked; why others cannot is said."""
+    from deniable.app.draft import Found
+    from deniable.errors import SourceError, redacted
+    from deniable.query.engines.postgres.described import describe, readable
+    from deniable.query.engines.postgres.runner import PostgresRunner
+
+    if redacted(url).endswith("..."):
+        raise SourceError("the address cannot be told apart from a password. Write it as postgresql://host/database.")
+    found, refused = [], []
+    for name in readable(url) if table is None else [table]:
+        try:
+            runner = PostgresRunner(url, name)
+        except SourceError as error:
+            if table is not None:
+                raise
+            refused.append(str(error))
+            continue
+        said = describe(runner)
+        found.append(
+            Found(redacted(url), runner.schema(), name, notes=said.notes, about=said.comments, keys=said.labels)
+        )
+    if not found:
+        raise SourceError(refused[0])
+    for why in refused:
+        typer.echo(printable(f"left out: {why}"), err=True)
+    return found

@@ -110,23 +110,29 @@ class PostgresRunner(Runner):
     def _attempt(
         self, *statements: tuple[str, Sequence[object] | None]
     ) -> tuple[list[list[tuple[Any, ...]]] | None, str | None]:
-        """The rows of statements with their values, or one of `CAUSES` if there is one."""
-        try:
-            import psycopg
-        except ImportError:
-            raise MissingExtraError.of("postgres", "PostgreSQL needs psycopg") from None
-        try:
-            with psycopg.connect(self.place, connect_timeout=10, client_encoding="utf8") as connection:
-                connection.read_only = True
-                connection.execute(f"{LOCAL}, pg_catalog.set_config('statement_timeout', '{self._seconds}s', true)")
-                return [  # binary: each is one statement, without a name that a pooler would keep
-                    connection.execute(statement.encode(), values, prepare=False, binary=True).fetchall()
-                    for statement, values in statements
-                ], None
-        except psycopg.Error as error:
-            return None, _cause(error.sqlstate, str(error))
-        except Exception:
-            return None, None
+        return attempt(self.place, *statements, seconds=self._seconds)
+
+
+def attempt(
+    url: str, *statements: tuple[str, Sequence[object] | None], seconds: int = 60
+) -> tuple[list[list[tuple[Any, ...]]] | None, str | None]:
+    """The rows of statements with their values, or one of `CAUSES` if there is one."""
+    try:
+        import psycopg
+    except ImportError:
+        raise MissingExtraError.of("postgres", "PostgreSQL needs psycopg") from None
+    try:
+        with psycopg.connect(url, connect_timeout=10, client_encoding="utf8") as connection:
+            connection.read_only = True
+            connection.execute(f"{LOCAL}, pg_catalog.set_config('statement_timeout', '{seconds}s', true)")
+            return [  # binary: each is one statement, without a name that a pooler would keep
+                connection.execute(statement.encode(), values, prepare=False, binary=True).fetchall()
+                for statement, values in statements
+            ], None
+    except psycopg.Error as error:
+        return None, _cause(error.sqlstate, str(error))
+    except Exception:
+        return None, None
 
 
 def _where(url: str) -> str:

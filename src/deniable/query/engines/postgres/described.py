@@ -1,0 +1,68 @@
+"""What a server's catalogue says of tables, for the owner's first policy: names, keys and comments. No row is read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from deniable.errors import SourceError, redacted
+from deniable.query.engines.postgres.runner import PostgresRunner, attempt
+
+READABLE = """
+SELECT nspname || '.' || relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace
+WHERE relkind IN ('r', 'p', 'v', 'm') AND NOT relispartition AND nspname !~ '^(pg_|information_schema$)'
+AND strpos(relname, '.') = 0 AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
+ORDER BY nspname, relname
+"""
+TABLE = """
+SELECT 'comment: ' || obj_description(%s::regclass, 'pg_class') AS said, ' ' AS kind UNION ALL
+SELECT pg_get_constraintdef(oid), contype::text FROM pg_constraint
+WHERE conrelid = %s::regclass AND contype IN ('p', 'u', 'f', 'c') ORDER BY kind DESC, said
+"""
+COLUMNS = """
+SELECT attname, col_description(attrelid, attnum),
+       ARRAY(SELECT enumlabel::text FROM pg_enum WHERE enumtypid = atttypid ORDER BY enumsortorder)
+FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Described:
+    """What the catalogue says of a table: its comment and constraints; of columns, comments and labels of an enum."""
+
+    notes: tuple[str, ...] = ()
+    comments: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, list[str]] = field(default_factory=dict)
+
+
+def readable(url: str) -> list[str]:
+    """The tables and views that this user may read, as "schema.table".
+
+    Raises: SourceError if there is none, or the server cannot be asked.
+    """
+    (found,) = _asked(url, (READABLE, None))
+    if not found:
+        raise SourceError(
+            f"at {redacted(url)} this user may read no table. It needs USAGE on a schema and SELECT on a table."
+        )
+    return [name for (name,) in found]
+
+
+def describe(runner: PostgresRunner) -> Described:
+    """What the catalogue says of the table that a runner has opened.
+
+    Raises: SourceError if the server cannot be asked.
+    """
+    place = runner.source
+    table, columns = _asked(runner.place, (TABLE, (place, place)), (COLUMNS, (place,)))
+    return Described(
+        notes=tuple(said for said, _ in table if said),
+        comments={name: comment for name, comment, _ in columns if comment},
+        labels={name: labels for name, _, labels in columns if labels},
+    )
+
+
+def _asked(url: str, *statements: tuple[str, Sequence[object] | None]) -> list[list[tuple[Any, ...]]]:
+    found, cause = attempt(url, *statements)
+    if found is None:
+        raise SourceError(f"{redacted(url)} cannot be asked: {cause or 'check that the server runs.'}")
+    return found
