@@ -89,6 +89,16 @@ def test_buffers_for_several_uses_beat_those_for_one(steps: int, times: int, sep
     assert error_of(3, steps, times, separation) < single / 1.02
 
 
+@pytest.mark.parametrize("buffers", [2, 4, 8])
+def test_buffers_that_are_not_needed_are_left_out(buffers: int) -> None:
+    """With few uses far apart one or two buffers are best, and all others are those that forget nothing."""
+    for steps, times, separation in ((4, 2, 3), (6, 4, 5), (6, 3, 2), (16, 4, 5), (23, 4, 5), (100, 5, 12)):
+        uses = Uses(steps=steps, times=times, separation=separation, dimensions=1000)
+        made = Buffered.best(uses, buffers=buffers)
+        assert made.reach(uses) > 0
+        assert made.errors(uses)[0] <= 1.002 * Buffered.best(uses, buffers=1).errors(uses)[0]
+
+
 @pytest.mark.parametrize("decay", [0.3, 0.9, 1 - 2**-10, 1 - 2**-20])
 def test_rounding_stays_within_its_charge_however_slowly_buffers_forget(decay: float) -> None:
     """Against rationals, near the largest numbers that are let in; the twin keeps whole buffers alone."""

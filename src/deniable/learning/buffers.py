@@ -19,6 +19,7 @@ from deniable.numbers.interval import NONNEGATIVE
 from deniable.rows import Floats
 
 NARROWEST = 2.0**-30  # gap of a decay to 1
+_AS_NONE = 2.0**-16  # steps times a gap, with which a buffer forgets nothing that matters
 _STEP = 1e-5  # of a central difference, in logarithms of ratios of gaps
 _STARTS = 12  # for the widest and the narrowest gap
 
@@ -103,7 +104,7 @@ def squared_errors(scales: Floats, decays: Floats, *, steps: int) -> tuple[float
 
 
 def best_buffers(count: int, *, steps: int, times: int, separation: int) -> tuple[Floats, Floats]:
-    """Scales and decays with nearly the least greatest error of sums, times the sensitivity.
+    """At most `count` scales and decays with nearly the least greatest error of sums, times the sensitivity.
 
     The gaps of C^-1 and of C to 1 take turns, in falling order, and every such row of gaps is that of one C with
     positive scales: so the ratios of neighbours are free parameters, and both sides are formulas in them.
@@ -111,7 +112,7 @@ def best_buffers(count: int, *, steps: int, times: int, separation: int) -> tupl
 
     def error(free: Floats) -> Floats:
         with np.errstate(all="ignore"):
-            inner, gaps, scales = _parts(free)
+            inner, gaps, scales = _parts(free, least)
             first = np.maximum(scales.sum(axis=-1), 1)
             norm = squared_norm(scales, 1 - gaps, first, steps=steps, times=times, separation=separation)
             found = np.log(norm) + np.log(_sums_of_squares(*_outer_law(inner, gaps), steps)[0])
@@ -122,6 +123,7 @@ def best_buffers(count: int, *, steps: int, times: int, separation: int) -> tupl
         found = error(free + away)
         return float(found[0]), (found[1 : 2 * count + 1] - found[2 * count + 1 :]) / (2 * _STEP)
 
+    least = max(NARROWEST, _AS_NONE / steps)
     wide, narrow = np.meshgrid(np.geomspace(0.05, 0.95, _STARTS), np.geomspace(0.02, 20, _STARTS) / steps)
     start, end = np.log(wide.ravel()), np.log(np.minimum(narrow, wide / 2).ravel())
     gaps = np.exp(np.linspace(start, end, 2 * count, axis=-1))
@@ -129,13 +131,17 @@ def best_buffers(count: int, *, steps: int, times: int, separation: int) -> tupl
     starts = np.log(ratios / (1 - ratios))
     nearest = starts[error(starts).argmin()]
     found = minimize(with_slopes, nearest, jac=True, method="BFGS", options={"gtol": 1e-7, "maxiter": 400}).x
-    _, gaps, scales = _parts(found if error(found) <= error(nearest) else nearest)
-    return scales, 1 - gaps
+    _, gaps, scales = _parts(found if error(found) <= error(nearest) else nearest, least)
+    kept = scales > 0
+    return scales[kept], 1 - gaps[kept]
 
 
-def _parts(free: Floats) -> tuple[Floats, Floats, Floats]:
-    """The gaps of C^-1 and of C, and the scales, from logits of ratios of gaps; shapes (..., buffers)."""
-    gaps = np.maximum(np.exp(np.cumsum(-np.logaddexp(0, -free), axis=-1)), NARROWEST)
+def _parts(free: Floats, least: float) -> tuple[Floats, Floats, Floats]:
+    """The gaps of C^-1 and of C, and the scales, from logits of ratios of gaps; shapes (..., buffers).
+
+    Gaps are at least `least`: further ones of that size have a scale of 0.
+    """
+    gaps = np.maximum(np.exp(np.cumsum(-np.logaddexp(0, -free), axis=-1)), least)
     inner, outer = gaps[..., ::2], gaps[..., 1::2]
     return inner, outer, _residues(inner, outer)
 
