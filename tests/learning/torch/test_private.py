@@ -2,6 +2,7 @@
 
 import copy
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -188,6 +189,24 @@ def test_a_row_on_which_the_loss_fails_costs_few_passes_more(monkeypatch) -> Non
     assert moved(with_bad, loss=loss) == pytest.approx(moved(), abs=1e-6)
     assert 100 < sizes.count(1) < 4 * 61 + 40  # each row alone: halves, of which one fails
     assert len(sizes) - sizes.count(1) < 140  # rehearsals of two runs
+
+
+def of_labelled(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """No number for rows that have no label."""
+    return square(outputs, targets)[targets != 7]
+
+
+def or_exit(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    if (targets == 7).any():
+        raise SystemExit(7)
+    return square(outputs, targets)
+
+
+@pytest.mark.parametrize("loss", [of_labelled, or_exit])
+def test_no_row_ends_a_run_by_its_shape_or_an_exit(loss: Callable) -> None:
+    inputs, targets = data().tensors
+    with_bad = TensorDataset(torch.cat([inputs, inputs[:1]]), torch.cat([targets, torch.full((1,), 7.0)]))
+    assert moved(with_bad, loss=loss) == pytest.approx(moved(), abs=1e-6)
 
 
 class Odd(Dataset):
