@@ -1,8 +1,10 @@
 """Whatever a forward pass writes is put back, wherever it stands."""
 
-from collections import OrderedDict, deque
+from array import array
+from collections import OrderedDict, UserDict, deque
 from collections.abc import Callable
 from functools import partial
+from itertools import count
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,6 +19,13 @@ from deniable.learning.torch import state  # noqa: E402
 from deniable.learning.torch.state import State  # noqa: E402
 
 
+class Slots:
+    __slots__ = ("empty", "value")
+
+    def __init__(self) -> None:
+        self.value = torch.ones(1)
+
+
 class Holder(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -27,6 +36,8 @@ class Holder(nn.Module):
         self.deep = {"list": [1.0, deque([torch.ones(1)], maxlen=3)], "set": {1}, "order": OrderedDict(a=1)}
         self.fixed = np.broadcast_to(np.ones(1), 3)  # which nobody may write
         self.box = SimpleNamespace(value=torch.ones(1))
+        self.slots, self.bytes, self.numbers = Slots(), bytearray(2), array("d", [1.0])
+        self.user, self.sparse = UserDict(a=1), torch.ones(2).to_sparse()
 
 
 def closure() -> Callable[..., object]:
@@ -63,14 +74,24 @@ WRITES: dict[str, Callable[[Holder], object]] = {
     "tensor of an object": lambda at: at.box.value.add_(1),
     "hook": lambda at: at.inner.register_forward_hook(print),
     "submodule": lambda at: setattr(at, "inner", nn.Identity()),
+    "slot": lambda at: setattr(at.slots, "value", 3),
+    "empty slot": lambda at: setattr(at.slots, "empty", 3),
+    "tensor in a slot": lambda at: at.slots.value.add_(1),
+    "bytes": lambda at: at.bytes.append(3),
+    "array of Python": lambda at: at.numbers.__setitem__(0, 3.0),
+    "a user's dict": lambda at: at.user.update(a=2),
+    "sparse": lambda at: at.sparse._values().mul_(2),
+    "gradient": lambda at: setattr(at.weight, "grad", torch.ones(2)),
     "learning": lambda at: at.frozen.requires_grad_(True),
 }
 
 
 def everything(at: Holder) -> list[str]:
     hooks = [len(vars(module)["_forward_hooks"]) for module in at.modules()]
-    marks = [(one.requires_grad, vars(one)) for one in (at.weight, at.frozen)]
-    return [str(one) for one in (at.state_dict(), at.number, at.array, at.deep, at.box, hooks, marks, sorted(vars(at)))]
+    marks = [(one.requires_grad, one.grad, vars(one)) for one in (at.weight, at.frozen)]
+    plain = at.bytes, at.numbers, at.user, at.sparse, [getattr(at.slots, name, None) for name in Slots.__slots__]
+    held = (at.state_dict(), at.number, at.array, at.deep, at.box, hooks, marks, sorted(vars(at)), plain)
+    return [str(one) for one in held]
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
@@ -90,6 +111,14 @@ def test_closures_of_losses_are_put_back() -> None:
     with State(partial(loss), [other]):
         assert loss(2) == other(2) == (2, 3.0)
     assert loss(0) == other(0) == (0, 1.0)
+
+
+@pytest.mark.parametrize("iterator", [(each for each in "ab"), count(), iter([1])], ids=["generator", "count", "list"])
+def test_iterators_which_cannot_be_put_back_are_refused(iterator: object) -> None:
+    model = Holder()
+    model.deep["next"] = iterator
+    with pytest.raises(InvalidParameterError, match="iterator"):
+        State(model)
 
 
 def test_models_that_hold_a_data_set_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,11 +1,12 @@
 """What a forward pass may change in a model or a loss, kept before it and put back after it."""
 
 import sys
-from collections import deque
+from array import array
+from collections import UserDict, UserList, deque
 from collections.abc import Callable, Iterator
 from functools import partial
 from operator import is_not
-from types import FunctionType, MethodType, ModuleType, SimpleNamespace
+from types import FunctionType, MemberDescriptorType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,15 +23,17 @@ MAX_BYTES = 2**28  # of tensors beside those that `state_dict` and `parameters` 
 class State:
     """Everything that a forward pass may change in these objects, put back whenever `with` ends, and by `restore`.
 
-    That is the memory of tensors and arrays, and what attributes, dicts, lists, sets, deques and closures hold, at any
-    depth; parameters, buffers, hooks and submodules are among it. Not looked at are modules and classes of Python,
-    datasets, and objects of PyTorch and the standard library other than modules and containers.
+    That is the memory and the `grad` of tensors, arrays, and what attributes, slots, dicts, lists, sets, deques,
+    bytearrays and closures hold, at any depth; parameters, buffers, hooks and submodules are among it. Not looked at
+    are modules and classes of Python, datasets, and objects of PyTorch and the standard library other than modules and
+    containers.
 
-    Raises: InvalidParameterError for more than MAX_OBJECTS objects, or MAX_BYTES besides parameters and buffers.
+    Raises: InvalidParameterError for more than MAX_OBJECTS objects, or MAX_BYTES besides parameters and buffers, and
+        for a generator or another iterator, which cannot be put back.
     """
 
     def __init__(self, *roots: object) -> None:
-        self._tensors: list[tuple[Tensor, Tensor, bool]] = []
+        self._tensors: list[tuple[Tensor, Tensor, bool, Tensor | None]] = []
         self._memory: dict[int, tuple[Any, Any]] = {}  # storages and their copies, by address
         self._undo: list[Callable[[], None]] = []
         seen: dict[int, object] = {}
@@ -55,7 +58,10 @@ class State:
     def _keep(self, tensor: Tensor) -> int:
         """Keep a tensor, and return how many bytes that took."""
         alias = tensor.data
-        self._tensors.append((tensor, alias, tensor.requires_grad))
+        if tensor.layout is torch.strided:
+            self._tensors.append((tensor, alias, tensor.requires_grad, tensor.grad if tensor.is_leaf else None))
+        else:  # sparse, with memory of its own inside
+            self._undo.append(partial(_refill_sparse, tensor, alias.clone()))
         address = _address(tensor)
         if address in self._memory or tensor.layout is not torch.strided:
             return 0
@@ -68,6 +74,8 @@ class State:
         if isinstance(one, dict):
             self._undo.append(partial(_refill_dict, one, list(one), list(one.values())))
             yield from one.values()
+        elif isinstance(one, bytearray | array):
+            self._undo.append(partial(_refill_whole, one, one[:]))
         elif isinstance(one, list | set | deque):
             self._undo.append(partial(_refill, one, list(one)))
             yield from list(one)
@@ -88,8 +96,19 @@ class State:
             yield from (one.__self__, one.__func__)
         elif isinstance(one, partial):
             yield from (one.func, one.args, one.keywords)
+        elif isinstance(one, Tensor) and one.is_leaf:
+            yield one.grad
+        elif isinstance(one, Iterator):
+            raise InvalidParameterError(
+                f"model or loss hold an iterator, a {type(one).__name__}, which cannot be put back after a pass. "
+                "Make a list of it, or leave it out"
+            )
         if _has_state(one):
             yield vars(one)
+        for name in _slots(type(one)):
+            held = getattr(one, name, _EMPTY)
+            self._undo.append(partial(_fill_slot, one, name, held))
+            yield held
 
     def __enter__(self) -> None:
         pass
@@ -102,14 +121,16 @@ class State:
         """Put all of it back; whether anything had changed makes no difference."""
         for undo in self._undo:
             undo()
-        for tensor, alias, learns in self._tensors:
+        for tensor, alias, learns, grad in self._tensors:
             tensor.data = alias
-            if tensor.requires_grad is not learns and tensor.is_leaf:
+            if tensor.is_leaf:
+                tensor.grad = grad
                 tensor.requires_grad_(learns)
         for storage, copy in self._memory.values():
             storage.copy_(copy)
 
 
+_EMPTY = type  # in the place of what is not there; classes are not looked at
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type, ModuleType, Dataset, DataLoader, torch.dtype)
 
 
@@ -129,6 +150,29 @@ def _refill_dict(container: dict[Any, Any], keys: list[Any], values: list[Any]) 
         container.update(zip(keys, values, strict=True))
 
 
+def _refill_whole(container: Any, content: Any) -> None:
+    container[:] = content
+
+
+def _refill_sparse(tensor: Tensor, content: Tensor) -> None:
+    tensor.data = content.clone()
+
+
+def _slots(kind: type) -> Iterator[str]:
+    """The names of the slots that code of a model may write."""
+    for one in kind.__mro__ if _is_strange(kind) else ():
+        for name, held in vars(one).items():
+            if isinstance(held, MemberDescriptorType):
+                yield name
+
+
+def _fill_slot(one: object, name: str, held: object) -> None:
+    if held is not _EMPTY:
+        object.__setattr__(one, name, held)  # a frozen dataclass, too
+    elif hasattr(one, name):
+        object.__delattr__(one, name)
+
+
 def _refill(container: Any, content: list[Any]) -> None:
     if len(container) != len(content) or any(map(is_not, container, content)):
         container.clear()
@@ -139,7 +183,10 @@ def _has_state(one: object) -> bool:
     """Whether an object has attributes that code of a model may write."""
     if not hasattr(one, "__dict__") or isinstance(one, FunctionType):
         return False
-    if isinstance(one, nn.Module | Tensor | SimpleNamespace):
-        return True
-    root = type(one).__module__.partition(".")[0]
-    return root != "torch" and root not in sys.stdlib_module_names
+    return isinstance(one, nn.Module | Tensor | SimpleNamespace | UserDict | UserList) or _is_strange(type(one))
+
+
+def _is_strange(kind: type) -> bool:
+    """Whether neither PyTorch nor the standard library made a class."""
+    root = kind.__module__.partition(".")[0]
+    return root not in ("builtins", "torch") and root not in sys.stdlib_module_names
