@@ -141,6 +141,8 @@ def test_packing_solves_its_inequality() -> None:
         units = max(k for k in range(1, 12) if success(sets, k) < 0.95)
         assert packed_error(PureLoss(1), sets=sets, rows=1000, failure="0.05") == units / 2000
         assert histogram_error(PureLoss(1), rows=1000, cells=sets) == units / 2000
+    for sets in range(2, 40):  # samples with two rows on the two sides of each threshold but the first
+        units = round(2000 * packed_error(PureLoss(1), sets=sets, rows=1000, failure="0.05"))
         assert threshold_error(PureLoss(1), rows=1000, domain=sets + 1) == units // 2 / 1000
 
 

@@ -190,3 +190,11 @@ def test_every_column_is_compared_with_the_text(
     edit(f"UPDATE records SET {column} = {other} WHERE number = 4")
     with pytest.raises(LedgerTamperedError):
         open_ledger(path).verify()
+
+
+def test_an_answer_needs_an_open_entry(path: Path, ledger: Ledger, edit: Callable[..., None]) -> None:
+    ledger.store(ledger.reserve(entry(1)), "1")
+    forge(path, edit, 2, lambda body: body.update(entry=0))
+    edit("UPDATE records SET entry = 0 WHERE number = 2")
+    with pytest.raises(LedgerTamperedError, match="answers no open entry"):
+        open_ledger(path).verify()

@@ -8,6 +8,7 @@ import pytest
 from deniable.errors import InvalidParameterError
 from deniable.learning import Box, Hinge, L2Ball, Logistic, Simplex, Squared, exponential_excess_risk
 from deniable.learning.erm.exponential import _STEPS, Exponential
+from deniable.learning.erm.problem import Problem
 from deniable.mechanisms.price import Price
 from deniable.privacy import AddRemove, Relation, Replace
 from tests.learning.erm.test_exact import people
@@ -48,6 +49,14 @@ def test_no_row_moves_a_score_by_more_than_the_half_oscillation(loss: object) ->
             spreads.append(np.ptp(losses) / (2 * method._half))
             assert np.abs(method.scores(rows, labels)).max() == round(_STEPS * spreads[-1])
     assert 0.5 < max(spreads) <= 1 + 1e-12
+
+
+def test_a_loss_beyond_its_bound_moves_no_score_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loss of somebody's that says less of its slope than it has."""
+    facts = problem(loss=Logistic(), feasible=L2Ball(radius=3, columns=2), row_norm=1)
+    method, values = Exponential(facts, 100), Problem.values
+    monkeypatch.setattr(Problem, "values", lambda self, *given: 1000 * values(self, *given))
+    assert np.abs(method.scores(np.array([[1.0, 0.0]]), np.array([1.0]))).max() == _STEPS
 
 
 @pytest.mark.parametrize("columns", [1, 2])
