@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.optimize import minimize
+from scipy.special import comb
 from scipy.stats import norm
 
 from deniable.adaptive import GaussianAnswers, Ladder, ReusableHoldout, described_gap, posterior_gap, selected_gap
@@ -180,6 +181,7 @@ def test_learners_need_so_many_rows_and_not_one_less() -> None:
     several = 8 * (h + math.log(2 / share)) / error
     assert learner_rows(1000, error="0.1", epsilon="0.5", realizable=True) == math.ceil(several)
     assert learner_rows(1000, error="0.1", epsilon="0.1", realizable=True) == math.ceil(several * 5)
+    assert learner_rows(1000, error="0.1", epsilon=1, realizable=True) == math.ceil(several)
     noise = noise_of_questions(10, rows=100, epsilon=1, delta="0.1")
     assert noise.reconstruction == pytest.approx(100 * 0.9 / (4 * (1 + math.e)), **NEAR)
     assert noise.laplace == pytest.approx(math.sqrt(2) * 10, **NEAR)
@@ -263,6 +265,20 @@ def test_a_shuffled_sum_has_the_delta_of_both_halves() -> None:
     assert float(loss.delta(1).upper) == pytest.approx(
         (1 + math.e) * mixing_distance(40, made.messages, 2**made.bits), rel=1e-5
     )
+
+
+def test_messages_of_many_people_are_bounded_beyond_the_exact_terms() -> None:
+    """Three messages, so c = 1, modulo 2, of 2000 people: 1024 exact means, and 2 M (1 / n^2 + n / binom(n, 2))."""
+    n, modulus = 2000, 2
+    means = np.zeros(1025)
+    for people in [*range(1, 1025), n]:
+        j = np.arange(1, min(people - 1, 1024) + 1)
+        with np.errstate(over="ignore"):
+            rest = float(((1 - j / people) * means[j] / comb(people, j)).sum())
+        if people < n:
+            means[people] = modulus * (1 + rest)
+    excess = rest + 2 * modulus * (1 / n**2 + n / math.comb(n, 2))
+    assert mixing_distance(n, 3, modulus) == pytest.approx(math.sqrt(excess) / 2, rel=1e-5)
 
 
 @pytest.mark.parametrize("batches", [1, 2, 3])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from deniable.errors import BudgetExceededError, InvalidParameterError
+from deniable.errors import BudgetExceededError, InvalidParameterError, UnprovedError
 from deniable.ledger import Ledger
 from deniable.local import (
     BitFlip,
@@ -220,3 +220,10 @@ def test_a_protocol_survives_json_and_keeps_its_price(protocol: Any) -> None:
     assert there == protocol
     assert there.fingerprint == protocol.fingerprint
     assert there.privacy_loss == protocol.privacy_loss
+
+
+def test_two_reports_of_a_value_that_may_change_have_no_loss() -> None:
+    assert Client(KEPT, donations=1).loss_of(1) == KEPT.privacy_loss
+    for donations, days in ((2, 1), (1, 2)):
+        with pytest.raises(UnprovedError, match="no epsilon holds for 2 reports"):
+            Client(KEPT, donations=donations).loss_of(days)

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 from math import ceil, exp, log
 from typing import Any
@@ -8,7 +9,7 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import Gaussian, Laplace, StabilityHistogram, TruncatedLaplace
-from deniable.mechanisms.base import NO_ANSWER
+from deniable.mechanisms.base import NO_ANSWER, Released
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace, Sensitivity, of_count
 
@@ -105,3 +106,22 @@ def test_a_key_that_nobody_has_is_never_shown() -> None:
     found = replace(calibrated(1, "0.1"), noise=Laplace(scale=1000))
     assert (found.release([0] * 1000, bits=DeterministicBits(1)).value == NO_ANSWER).all()
     assert (found.release([1] * 1000, bits=DeterministicBits(1)).value > found.threshold).any()
+
+
+@pytest.mark.parametrize(("above", "shown"), [(-1, False), (0, False), (1, True)])
+def test_a_key_is_shown_above_the_threshold_and_not_at_it(
+    above: int, shown: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What lies at the threshold is no part of the chance that delta pays for."""
+    reach = of_count(rows=1, groups=1, relation=AddRemove)
+    made = StabilityHistogram.calibrated(reach, epsilon=1, delta="1e-3")
+    drawn = Released(np.array([made.threshold + above]), False)
+    monkeypatch.setattr(TruncatedLaplace, "release", lambda *_, **__: drawn)
+    assert (made.release([1]).value[0] != NO_ANSWER) == shown
+
+
+def test_the_failure_of_noise_without_a_bound_is_in_the_loss() -> None:
+    reach = of_count(rows=1, groups=2, relation=AddRemove)
+    noise = Gaussian.calibrated(reach, rho="1/2")
+    made = StabilityHistogram.above(noise, reach, groups=2, failure=Fraction(1, 1000))
+    assert made.privacy_loss(reach).delta(60).upper == pytest.approx(1e-3, rel=1e-6)
