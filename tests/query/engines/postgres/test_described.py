@@ -21,7 +21,7 @@ def test_tables_that_a_role_may_read_and_what_is_said_of_them(postgres: str) -> 
     import psycopg
 
     url = as_reader(postgres)
-    with pytest.raises(SourceError, match="may read no table. It needs USAGE"):
+    with pytest.raises(SourceError, match=r"may read no table\. It needs USAGE"):
         readable(url)
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute(TABLES.encode())
