@@ -22,6 +22,7 @@ KEYED = f"SELECT o.buyer, item, {{}} FROM {OWN} o {{}}JOIN {COUNTED} g ON item =
 CASES: list[tuple[str, str, int | None]] = [  # a subquery, columns that are fixed, and how many rows agree on them
     ("SELECT buyer, item FROM orders", "buyer item", None),
     ("SELECT buyer, SUM(paid) AS s FROM orders GROUP BY buyer", "", 1),
+    ("SELECT DISTINCT buyer, item, NULL AS none FROM orders", "item", 1),
     (OWN[1:-1], "item", 1),
     (OWN[1:-1], "", None),
     (f"SELECT * FROM {OWN} WHERE item = 2 AND item > 0", "", 1),

@@ -18,7 +18,7 @@ from deniable.query.catalog import BOUNDS, UNIT, Table, declaring
 from deniable.query.clauses import ResultScope, check_count
 from deniable.query.dependency import NOTHING, Names, once, told
 from deniable.query.expression import Column, Expression, Facts, Kind, columns_of, literal, text_of
-from deniable.query.relation import WHOLE, Relation
+from deniable.query.relation import WHOLE, Relation, typed
 from deniable.query.scope import RowScope
 from deniable.query.sql import translate
 
@@ -107,7 +107,8 @@ class Grouped(Relation):
 
     def column(self, name: str) -> Expression:
         kind, number = name.split()
-        return Column(name, self.keys[int(number)].facts if kind == "key" else self.totals[int(number)].facts)
+        facts = self.keys[int(number)].facts if kind == "key" else self.totals[int(number)].facts
+        return typed(name, facts)
 
     @property
     def single(self) -> bool:

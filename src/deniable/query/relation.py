@@ -311,8 +311,7 @@ class Project(RowByRow):
 
     def column(self, name: str) -> Expression:
         found = named(name, self.columns)
-        facts = self.columns[found].facts
-        return Column(found, replace(facts, kind=Kind.TEXT) if facts.kind is Kind.NULL else facts)
+        return typed(found, self.columns[found].facts)
 
     @property
     def unit(self) -> str | None:
@@ -342,6 +341,11 @@ def limited(*relations: Relation) -> int:
             "joined. Ask several questions."
         )
     return tables
+
+
+def typed(name: str, facts: Facts) -> Column:
+    """A column that is made; of one that is always NULL an engine takes a type, text."""
+    return Column(name, replace(facts, kind=Kind.TEXT) if facts.kind is Kind.NULL else facts)
 
 
 def apart(*names: str | None) -> None:

@@ -150,8 +150,8 @@ def _grouped(relation: Grouped, held: Source) -> Source:
     groups = [f"k{n}" for n in range(len(relation.keys))]
     inner = [f"{held.expression(key)} AS {name}" for name, key in zip(groups, relation.keys, strict=True)]
     outer = [
-        f"CAST({name} AS {TYPES[key.facts.kind]}) AS {quoted(f'key {n}')}"
-        for n, (name, key) in enumerate(zip(groups, relation.keys, strict=True))
+        f"CAST({name} AS {TYPES[relation.column(f'key {n}').facts.kind]}) AS {quoted(f'key {n}')}"
+        for n, name in enumerate(groups)
     ]
     for n, total in enumerate(relation.totals):
         value, sql = _total(total, f"x{n}", held)
