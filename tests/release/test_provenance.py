@@ -1,6 +1,7 @@
 """Whoever holds an export finds out what was asked, paid and promised; a repeated answer has the first one's price."""
 
 import json
+import math
 from dataclasses import fields
 from datetime import date
 from pathlib import Path
@@ -112,7 +113,11 @@ def test_a_release_is_read_back_from_its_json() -> None:
             assert {name: _plain(getattr(read.provenance, name)) for name in names} == {
                 name: _plain(getattr(release.provenance, name)) for name in names
             }
-    for text in ("[]", "{}", "", "3", '{"columns": ["n"]}'):
+    good = json.loads(sources[0].to_json())
+    rows = [{**row, "n": 10**30} for row in good["rows"]]
+    odd = ({"rows": rows}, {"level": []}, {"query": math.nan}, {"provenance": {**good["provenance"], "policy": 3}})
+    texts = [json.dumps({**good, **change}) for change in odd]
+    for text in ("[]", "{}", "", "3", '{"columns": ["n"]}', "[" * 100_000, *texts):
         with pytest.raises(InvalidParameterError, match="not the JSON of a release"):
             Release.from_json(text)
 

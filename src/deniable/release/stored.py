@@ -82,13 +82,13 @@ def document(release: Release, level: float | None) -> dict[str, Any]:
 def from_document(text: str) -> Release:
     """The release that `document` describes.
 
-    Raises: InvalidParameterError if the text is something else.
+    Raises: InvalidParameterError if the text is something else, or holds what no form of a release could show.
     """
     try:
         kept = json.loads(text)
         parts = tuple(_column(kept, name) for name in kept["columns"])
         paid, known = PrivacyLoss.from_data(kept["loss"]), kept["provenance"]
-        return Release(
+        found = Release(
             parts=parts,
             cost=paid,
             text=kept["query"],
@@ -98,8 +98,11 @@ def from_document(text: str) -> Release:
             provenance=None if known is None else Provenance.from_data(known, paid=paid),
             level=kept["level"] or 0.95,
         )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        for form in (found.to_json, found.to_arrow, found.to_html):
+            form()
+    except Exception as error:  # whatever a stranger's text makes fail
         raise InvalidParameterError(f"this is not the JSON of a release ({type(error).__name__}).") from None
+    return found
 
 
 def _column(kept: Mapping[str, Any], name: str) -> Key | Estimate:
