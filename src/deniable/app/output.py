@@ -71,14 +71,14 @@ def whole_file(path: Path, *, never: tuple[Path, ...] = ()) -> Iterator[Callable
     """
     if path.is_dir() or any(_same(path, kept) for kept in never):
         raise InvalidParameterError(
-            f"--output {redacted(path)!r} would replace a folder, the data, the ledger or the policy. Nothing was "
+            f"the file {redacted(path)!r} would replace a folder, the data, the ledger or the policy. Nothing was "
             "asked. Give another name."
         )
     try:
         folder = tempfile.TemporaryDirectory(prefix=".deniable-", dir=path.parent, ignore_cleanup_errors=True)
     except OSError as error:
         raise InvalidParameterError(
-            f"--output {redacted(path)!r} cannot be written ({error.strerror}). Nothing was asked. Give another place."
+            f"the file {redacted(path)!r} cannot be written ({error.strerror}). Nothing was asked. Give another place."
         ) from None
     with folder:
         draft = Path(folder.name) / path.name
@@ -89,7 +89,7 @@ def whole_file(path: Path, *, never: tuple[Path, ...] = ()) -> Iterator[Callable
                 os.replace(draft, path)
             except OSError as error:
                 raise InvalidParameterError(
-                    f"--output {redacted(path)!r} could not be written ({error.strerror}). The answer is in the "
+                    f"the file {redacted(path)!r} could not be written ({error.strerror}). The answer is in the "
                     "ledger: ask again with another place, at no cost."
                 ) from None
 

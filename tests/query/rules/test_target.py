@@ -164,6 +164,7 @@ def test_a_share_that_cannot_be_reached_is_said_and_never_costs_more_than_the_mo
         ("SELECT COUNT(*) AS n FROM t", {"error": "5%"}, "needs a price"),
         ("SELECT COUNT(*) AS n FROM t", {"error": "5%", "epsilon": 3}, "only epsilon=2 is left"),
         ("SELECT COUNT(*) AS n FROM t", {"error": "100%", "epsilon": 1}, "below 100%"),
+        ("SELECT COUNT(*) AS n FROM t", {"error": "1e-400%", "epsilon": 1}, "from 1e-07% to below 100%"),
         ("SELECT COUNT(*) AS n FROM t", {"error": "x%", "epsilon": 1}, "error"),
         ("SELECT COUNT(*) AS n FROM t", {"error": {"m": "5%"}, "epsilon": 1}, "noisy columns are n"),
         ("SELECT COUNT(*) AS n, SUM(x) AS s FROM t", {"error": {"n": "5%", "s": 3}, "epsilon": 1}, "or of none"),

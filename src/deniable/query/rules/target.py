@@ -24,6 +24,7 @@ _FIRST = Fraction(1, 32)  # of the most that an answer may cost, or less, to lea
 _PER_DOUBLING = 8  # prices of further answers: few, so that another call finds the answers of this one
 _SEARCHED = 8  # doublings below the most that an answer may cost, in which an earlier call may have begun
 _MAX_ANSWERS = 8
+_LEAST_SHARE = 1e-9  # of an answer: no price buys less, and floats could not show it
 Target = Real | str | Mapping[str, Real | str]
 
 
@@ -126,8 +127,8 @@ def approached(
     known = plan.query.question.aggregates
     columns = _columns(plan.query, error, lambda each: all(known[int(base[5:])].additive for base in bases_of(each)))
     shares = {name: float(positive_rational("error", str(each).strip()[:-1])) / 100 for name, each in columns.items()}
-    if max(shares.values()) >= 1:
-        raise InvalidParameterError("error is a share below 100%.")
+    if not _LEAST_SHARE <= min(shares.values()) <= max(shares.values()) < 1:
+        raise InvalidParameterError(f"error is a share from {100 * _LEAST_SHARE:g}% to below 100%.")
     rest, further = _amount(most), 1 if most.rho is None else 2
     paid = [price for price in _prices(rest / 2**_SEARCHED, rest) if stored(_at(most, price))]
     steps: list[Release] = []
