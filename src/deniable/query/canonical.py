@@ -9,9 +9,10 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import cache, wraps
 from itertools import groupby, permutations, product
 from math import factorial, prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -29,9 +30,25 @@ if TYPE_CHECKING:
 
     from deniable.query.plan import Question
 
+Form = TypeVar("Form", bound=Callable[..., Any])
 Meaning = Callable[[Column], Expression]
 MAX_PARTS = 50_000  # of all expressions, with columns of subqueries written out
+MAX_NAME = 10_000  # characters of the form of a column, above which its hash stands for it
 _MOST_ORDERS = 24  # of equal tables in a join that are compared; beyond, they stay as they are written
+
+
+def kept(form: Form) -> Form:
+    """Let a form of a relation, or of a column of it by name, be made once: columns above name it again and again."""
+
+    @wraps(form)
+    def made(relation: Relation, *columns: Column) -> Any:
+        memo = relation.__dict__.setdefault("forms", {})
+        key = (form.__qualname__, *(column.name for column in columns))
+        if key not in memo:
+            memo[key] = form(relation, *columns)
+        return memo[key]
+
+    return cast("Form", made)
 
 
 def canonical_question(question: "Question", public: Mapping[str, str]) -> tuple[dict[str, Any], tuple[int, ...]]:
@@ -181,14 +198,21 @@ def _meaning(relation: Relation, labels: Sequence[int], *, alone: bool = False) 
             return lambda column: inner(Column(column.name.removeprefix(prefix), column.facts))
         case Project(source=source, columns=columns):
             inner = _meaning(source, labels, alone=alone)
-            return lambda column: substituted(columns.get(column.name) or source.owner, inner)
+            meant = cache(lambda name: substituted(columns.get(name) or source.owner, inner))
+            return lambda column: meant(column.name)
         case Join(left=left, right=right, outer=False):
             cut, own = len(_leaves(left)), {*left.names, left.unit}
             first, second = _meaning(left, labels[:cut]), _meaning(right, labels[cut:])
             return lambda column: (first if column.name in own else second)(column)
     if alone:
         return lambda column: column
-    return lambda column: Column(json.dumps([labels[0], _inside(relation, column)], sort_keys=True), column.facts)
+    return lambda column: Column(_shortened([labels[0], _inside(relation, column)]), column.facts)
+
+
+def _shortened(said: object) -> str:
+    """Plain data as text; of a long text the hash, since texts within texts double in length with each level."""
+    text = json.dumps(said, sort_keys=True)
+    return text if len(text) <= MAX_NAME else hashlib.sha256(text.encode()).hexdigest()
 
 
 def _conditions(relation: Relation, labels: Sequence[int], *, alone: bool = False) -> Iterator[object]:
@@ -212,6 +236,7 @@ def _block(relation: Relation, labels: Sequence[int]) -> object:
     return {"joined": leaves, "where": canonical(_conditions(relation, labels))}
 
 
+@kept
 def _best(relation: Relation) -> tuple[object, list[int]]:
     """The form of a relation by itself, and the numbers of its leaves there."""
     forms = [(_block(relation, labels), labels) for labels in _orders(relation)]
@@ -223,6 +248,7 @@ def _within(relation: Relation, expression: Expression) -> object:
     return substituted(expression, _meaning(relation, _best(relation)[1])).to_json()
 
 
+@kept
 def _leaf(leaf: Relation) -> object:
     match leaf:
         case Grouped(source=source, keys=keys):
@@ -235,6 +261,7 @@ def _leaf(leaf: Relation) -> object:
     return {"table": leaf.to_json(), "unit": leaf.unit}
 
 
+@kept
 def _inside(leaf: Relation, column: Column) -> object:
     """What a column of a leaf is, whatever it is called there."""
     match leaf:

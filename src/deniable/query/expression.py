@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from enum import Enum
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar
 
 Value = bool | int | Fraction | str | date | datetime | None
@@ -113,15 +114,19 @@ class Call:
 
     def to_json(self) -> object:
         """One form for all that certainly means the same: a > b is b < a, and the order of alike operands is fixed."""
+        return self.form[0]
+
+    @cached_property
+    def form(self) -> tuple[object, str]:
+        """`to_json`, and its text, by which operands are put in order: both made once, of those of the arguments."""
         operator, arguments = self.operator, self.arguments
         if operator in MIRRORED:
             operator, arguments = MIRRORED[operator], arguments[::-1]
-        said = [each.to_json() for each in (operands(self, operator) if operator in ("and", "or") else arguments)]
-        if operator in ("and", "or", *COMMUTATIVE):
-            said = canonical(said)
-        elif operator == "in":
-            said = [said[0], *canonical(said[1:])]
-        return {"call": operator, "arguments": said}
+        forms = [_form(each) for each in (operands(self, operator) if operator in ("and", "or") else arguments)]
+        fixed = 0 if operator in ("and", "or", *COMMUTATIVE) else 1 if operator == "in" else len(forms)
+        forms[fixed:] = sorted(forms[fixed:], key=lambda form: form[1])
+        text = f'{{"arguments": [{", ".join(text for _, text in forms)}], "call": {json.dumps(operator)}}}'
+        return {"call": operator, "arguments": [said for said, _ in forms]}, text
 
 
 Expression = Column | Literal | Call
@@ -129,6 +134,13 @@ MIRRORED = {"gt": "lt", "ge": "le"}
 WRITTEN = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "modulo": "%", "eq": "=", "ne": "<>"}
 WRITTEN |= {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "and": "AND", "or": "OR"}
 COMMUTATIVE = ("add", "multiply", "eq", "ne", "least", "greatest")
+
+
+def _form(expression: Expression) -> tuple[object, str]:
+    if isinstance(expression, Call):
+        return expression.form
+    said = expression.to_json()
+    return said, json.dumps(said, sort_keys=True)
 
 
 def canonical(said: Iterable[object]) -> list[object]:
