@@ -36,6 +36,8 @@ P, Q = 2**31 - 1, 2**31 - 19  # primes
 PERIODS = ("week", "month", "quarter", "year")  # of which a date has a first day
 FIRST, LAST = datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 999_999)  # the calendar; beyond it there is NULL
 
+HIDDEN = "("  # begins the names of values inside of expressions, which hide columns
+SHORT = 200  # characters of a value that is written as often as it is needed
 LEAST = "CAST(-9223372036854775808 AS BIGINT)"
 END = "9223372036854775808"  # the first number beyond 64 bits
 LOGIC: Mapping[str, str] = {  # what all engines say alike
@@ -100,6 +102,7 @@ class Dialect(ABC):
     seeds = (Kind.INTEGER, Kind.TEXT, Kind.DATE, Kind.BOOLEAN)
     bytes = "octet_length($1)"  # of a text in UTF-8
     sharing: str | None = None  # SQL that gives "items" names, as those of "v", and computes "sql" with them
+    named: str | None = None  # SQL that gives "value" a "name", and computes "sql" with it
     quoted = staticmethod(quoted)
     text = staticmethod(text)
 
@@ -124,11 +127,16 @@ class Dialect(ABC):
         """`sql` over arguments of which those with the numbers `long` are no mere names and are needed repeatedly."""
         if self.sharing is None or not long:
             return filled(sql, arguments)
-        names = {place: self.quoted(f"(shared {place})") for place in long}  # a column of that name would be hidden
-        v = self.quoted("(shared)")
+        names = {place: self.quoted(f"{HIDDEN}shared {place})") for place in long}
+        v = self.quoted(f"{HIDDEN}shared)")
         items = ", ".join(f"{arguments[place - 1]} AS {name}" for place, name in names.items())
         named = [f"{v}.{names[place]}" if place in long else sql for place, sql in enumerate(arguments, 1)]
         return self.sharing.format(items=items, sql=filled(sql, named), v=v)
+
+    def let(self, name: str, value: str, sql: str) -> str:
+        """SQL of `sql`, in which a quoted name stands for a value that is written once."""
+        assert self.named is not None
+        return self.named.format(name=name, value=value, sql=sql)
 
     def column(self, name: str, base: str, kind: Kind) -> str:
         """A column as a value of `kind`: NULL where it is none, or outside of the years 1 to 9999; NaN may come."""
@@ -226,16 +234,36 @@ class Translator:
     def __init__(self, dialect: Dialect, types: Mapping[str, str]) -> None:
         self.dialect = dialect
         self.types = types
+        self._written: dict[int, str] = {}  # values that are needed several times, by the identity of their nodes
 
     def expression(self, node: Expression, *, nan_allowed: bool = False) -> str:
         """SQL that gives the value of `node`, or NULL, for every row; never NaN unless `nan_allowed`.
 
+        A value that is needed several times is written once, where the dialect can.
         Raises: UnsupportedQueryError if the engine cannot compute it as the others do, or it is too long.
         """
+        values: list[tuple[str, str]] = []
+        self._written = {}
+        for each in repeated(node) if self.dialect.named is not None else ():
+            written = self._expression(each)
+            if len(written) > SHORT:
+                values.append((self.dialect.quoted(f"{HIDDEN}value {len(values)})"), written))
+                written = values[-1][0]
+            self._written[id(each)] = written
+        sql = self._expression(node, nan_allowed=nan_allowed)
+        for name, value in reversed(values):
+            sql = self.dialect.let(name, value, sql)
+        return sql
+
+    def _expression(self, node: Expression, *, nan_allowed: bool = False) -> str:
+        if id(node) in self._written:
+            return self._written[id(node)]
         match node:
             case Literal(value=value):
                 return self.dialect.constant(value)
             case Column(name=name):
+                if name.startswith((f"{HIDDEN}shared", f"{HIDDEN}value")):
+                    raise UnsupportedQueryError(f"no column can be read that is called {name!r}. Rename it.")
                 if self.types[name].upper() == "UUID" and node.facts.kind is not Kind.TEXT:
                     raise UnsupportedQueryError(f"the column {name!r} holds UUIDs, which are text. Declare dn.Text().")
                 column = self.dialect.column(name, self.types[name], node.facts.kind)
@@ -255,7 +283,7 @@ class Translator:
 
     def _call(self, node: Call) -> str:
         facts = [argument.facts for argument in node.arguments]
-        arguments = [self.expression(argument) for argument in node.arguments]
+        arguments = [self._expression(argument) for argument in node.arguments]
         kind = next((fact.kind for fact in facts if fact.kind is not Kind.NULL), Kind.NULL)
         if node.operator == "case":
             return self._case(arguments, facts, node.facts.kind)
@@ -295,6 +323,25 @@ def _common(facts: Sequence[Facts]) -> Kind:
     kinds = {fact.kind for fact in facts if fact.kind is not Kind.NULL}
     wide = next((kind for kind in (Kind.REAL, Kind.TIMESTAMP) if kind in kinds), None)
     return wide or next(iter(kinds), Kind.NULL)
+
+
+def repeated(node: Expression) -> list[Call]:
+    """The calls below an expression that stand in several places of it, those that others are made of first."""
+    seen: dict[int, Call] = {}
+    found: dict[int, Call] = {}
+
+    def visit(each: Expression) -> None:
+        if not isinstance(each, Call):
+            return
+        if id(each) in seen:
+            found[id(each)] = each
+            return
+        seen[id(each)] = each
+        for argument in each.arguments:
+            visit(argument)
+
+    visit(node)
+    return sorted(found.values(), key=lambda call: call.size)
 
 
 def filled(sql: str, arguments: Sequence[str]) -> str:

@@ -9,8 +9,11 @@ import pytest
 import deniable as dn
 from deniable.errors import UnsupportedQueryError
 from deniable.query.catalog import Table
+from deniable.query.engines import dialect
+from deniable.query.engines.duckdb import expression as expressions
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.engines.duckdb.sql import Generator
+from deniable.query.sql import parse
 from tests.query.conftest import SECRET, frame, plan_of, table_of
 
 ENGINE = DuckDBEngine.from_arrow(frame())
@@ -49,12 +52,54 @@ def test_a_count_reads_the_value_of_its_sum() -> None:
     assert said.count(" AS x") == 1
 
 
-def test_a_statement_of_absurd_length_is_refused() -> None:
-    text = "age"
-    for _ in range(30):  # LEAST needs its arguments twice: 2^30 copies, if nobody counted
-        text = f"LEAST({text}, 1)"
+NESTED = {  # each needs its value several times
+    "LEAST": ("age", "LEAST({}, 7)"),
+    "ROUND": ("income", "ROUND({}, 1)"),
+    "WIDTH_BUCKET": ("income", "WIDTH_BUCKET({}, 0, 90, 9)"),
+    "%": ("age", "7 % ({})"),
+    "CAST": ("CAST(day AS TEXT)", "CAST(CAST({} AS DATE) AS TEXT)"),
+}
+
+
+def nested(name: str, levels: int) -> str:
+    text, outer = NESTED[name]
+    for _ in range(levels):
+        text = outer.format(text)
+    return text
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_the_length_of_a_statement_is_linear_in_that_of_its_text(name: str) -> None:
+    levels = (3, 4, 5) if name == "WIDTH_BUCKET" else (6, 9, 12)  # the size of an expression is limited too
+    short, middle, long = (len(statement(f"SELECT COUNT({nested(name, each)}) FROM t")) for each in levels)
+    assert long - middle <= 1.1 * (middle - short)
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_a_value_is_the_same_written_once_and_several_times(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = []
+    parsed = parse(f"SELECT COUNT({nested(name, 2)}) FROM t", {"t": table_of(ENGINE)}).question.aggregates[0].argument
+    assert parsed is not None
+    for short in (0, 10**9):
+        for module in (dialect, expressions):
+            monkeypatch.setattr(module, "SHORT", short)
+        sql = ENGINE._tables[""].expression(parsed)
+        assert ("list_transform" in sql) == (short == 0)
+        answers.append(ENGINE._run(f"SELECT {sql} FROM {ENGINE._tables[''].text}"))
+    assert answers[0] == answers[1]
+    assert len({row[0] for row in answers[0]}) > 1
+
+
+def test_a_statement_of_absurd_length_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dialect, "LONGEST", 500)
     with pytest.raises(UnsupportedQueryError, match="deeply nested"):
-        statement(f"SELECT SUM({text}) FROM t")
+        statement(f"SELECT SUM({nested('LEAST', 30)}) FROM t")
+
+
+def test_no_column_hides_behind_the_name_of_a_value() -> None:
+    inner = 'SELECT person, income AS "(value 0)" FROM t'
+    with pytest.raises(UnsupportedQueryError, match="Rename it"):
+        statement(f'SELECT COUNT(WIDTH_BUCKET(ROUND("(value 0)", 1), 0, 90, 9)) FROM ({inner})')
 
 
 @pytest.mark.parametrize("bits", ["int8", "uint8"])

@@ -1,9 +1,9 @@
 """Expressions as DuckDB SQL: TRY gives NULL where SQL would stop."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from deniable.query.engines import dialect
-from deniable.query.engines.dialect import CASTS, MOMENT, NUMBER, PERIODS, SORTS, SPACE, WHOLE, Dialect
+from deniable.query.engines.dialect import CASTS, HIDDEN, MOMENT, NUMBER, PERIODS, SHORT, SORTS, SPACE, WHOLE, Dialect
 from deniable.query.expression import Kind
 
 NAN, REAL, TEN = "'nan'::DOUBLE", "CAST($1 AS DOUBLE)", "power(10::DOUBLE, $2)"
@@ -54,6 +54,7 @@ def as_kind(kind: Kind, sql: str = "$1") -> str:
 class DuckDB(Dialect):
     name = "DuckDB"
     bytes = "strlen($1)"
+    named = "list_transform([{value}], lambda {name}: {sql})[1]"
     kinds = KINDS
     types = TYPES
     operators: Mapping[str, str] = {
@@ -90,6 +91,18 @@ class DuckDB(Dialect):
         f"OR regexp_full_match($1, '{MOMENT}') THEN TRY_CAST($1 AS DATE) END",
         "to_timestamp text": as_kind(Kind.TIMESTAMP, _matching(MOMENT)),
     }
+
+    def shared(self, sql: str, arguments: Sequence[str], long: Sequence[int]) -> str:
+        """Short arguments are written again, which is quicker to compute."""
+        held, values = list(arguments), []
+        for place in long:
+            if len(arguments[place - 1]) > SHORT:
+                held[place - 1] = quoted(f"{HIDDEN}shared {place})")
+                values.append((held[place - 1], arguments[place - 1]))
+        said = dialect.filled(sql, held)
+        for name, value in values:
+            said = self.let(name, value, said)
+        return said
 
     def digest(self, sql: str) -> str:
         return f"CAST('0x' || left(md5({sql}), 15) AS BIGINT)"

@@ -177,13 +177,14 @@ def _total(total: Total, name: str, held: Source) -> tuple[str, str]:
     if total.function in ("count", "min", "max"):
         return value, f"{total.function}({name})"
     sql = f"sum({name})"
+    if real:
+        step, low, high = (f"{float(number)!r}::DOUBLE" for number in total.grid)
+        sql = f"sum(CAST(({clamp(name, low, high, step=total.grid[0])}) / {step} AS BIGINT))"
     rounded = (  # once, also where a sum has more bits than a float
         f"CASE WHEN abs({sql}) < 9007199254740992 THEN CAST(CAST({sql} AS BIGINT) AS DOUBLE) "
         f"ELSE CAST(CAST({sql} AS VARCHAR) AS DOUBLE) END"
     )
     if real:
-        step, low, high = (f"{float(number)!r}::DOUBLE" for number in total.grid)
-        value = f"CAST(({clamp(value, low, high, step=total.grid[0])}) / {step} AS BIGINT)"
         rounded = f"({rounded} * {step})"
     elif total.function == "sum":
         return value, f"CASE WHEN {sql} BETWEEN {-(2**63)} AND {2**63 - 1} THEN {sql} END"
