@@ -339,6 +339,7 @@ QUESTIONS = {
     "SELECT s, COUNT(*), SUM(x), COUNT(DISTINCT person) FROM t GROUP BY s": 0.5,
     "SELECT s, SUM(LEAST(GREATEST(total, -1), 7)) FROM (SELECT person, s, SUM(x) AS total FROM t GROUP BY person, s) "
     "GROUP BY s": 0.75,
+    "SELECT s, COUNT(DISTINCT person) FROM t GROUP BY s": 1,
     "SELECT VAR_POP(x), CORR(x, i) FROM t WHERE i > -20": 1,
     "SELECT COUNT(*), SUM(u.x) FROM t JOIN (SELECT person, x FROM t) u USING (person)": 1,
 }

@@ -48,6 +48,18 @@ def test_the_unit_of_the_right_side_is_none_where_it_may_be_missing() -> None:
                 plan_of(text, tables)
 
 
+def test_rows_without_a_partner_and_their_nulls_are_counted() -> None:
+    """The right side has one row of a unit: in a LEFT JOIN the others of the left side stay, with NULL beside them."""
+    tables = tables_of(engine_of([], []), rows=9)
+    left = "(SELECT DISTINCT buyer, item > 1 AS big FROM orders) a"
+    right = "(SELECT buyer, MAX(item) > 1 AS big FROM orders GROUP BY buyer) b ON a.buyer = b.buyer AND a.big = b.big"
+    other = "(SELECT DISTINCT buyer, item IS NULL AS none FROM orders) b ON a.buyer = b.buyer"
+    for join, rows, values in (("JOIN", 1, {True, False}), ("LEFT JOIN", 3, {True, False, None})):
+        assert parse(f"SELECT COUNT(*) FROM {left} {join} {right}", tables).question.source.multiplicity() == rows
+        source = parse(f"SELECT COUNT(*) FROM {left} {join} {other}", tables).question.source
+        assert source.values(source.column("b.none")) == values
+
+
 def test_what_is_derived_of_many_joins_and_levels_takes_few_steps() -> None:
     """Each join asks both sides, and each level of a subquery names its columns twice: 2^n steps, were none kept."""
     own, tables = "(SELECT DISTINCT buyer, item FROM orders)", tables_of(engine_of([], []), rows=9)
