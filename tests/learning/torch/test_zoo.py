@@ -157,6 +157,26 @@ class Mixing(torch.autograd.Function):
         return grad.sum(0, keepdim=True).expand_as(grad)
 
 
+class OwnRule(torch.autograd.Function):
+    """Gives what it reads, and under vmap, by a rule of its own, that of another row of a large batch."""
+
+    @staticmethod
+    def forward(x: Tensor) -> Tensor:
+        return x.clone()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        return grad
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, x: Tensor) -> Any:
+        return OwnRule.apply(x.flip(0) if info.batch_size > 9 else x), in_dims[0]
+
+
 def with_running_loss() -> Loss:
     mean = torch.zeros(())
 
@@ -282,6 +302,7 @@ ACCEPTED: dict[str, Callable[[], nn.Module]] = {
     "gradients over their norm": of(hooked(lambda grad: grad / grad.norm())),
     "gradients in reverse": of(hooked(lambda grad: grad.flip(0))),
     "gradients summed up": of(lambda at, x: Mixing.apply(at.first(x))),
+    "a rule for vmap that mixes rows": of(lambda at, x: OwnRule.apply(at.first(x))),
     "checkpoint": of(lambda at, x: checkpoint(at.first, x, use_reentrant=False)),
     "layer used twice": of(lambda at, x: at.first(x) + at.first(2 * x).tanh()),
     "layer used on halves": of(lambda at, x: torch.cat([at.first(x[: len(x) // 2]), at.first(x[len(x) // 2 :])])),

@@ -74,3 +74,14 @@ class Owned(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         found = func(*args, **(kwargs or {}))
         return torch.where(self._flag.to(found.device), found, found) if func in _NEW else found
+
+
+class PlainRules(TorchFunctionMode):
+    """While this is entered, the vmap rule that an autograd.Function brings is an error: it is given all rows."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        for kind in args[:1]:
+            own = isinstance(kind, type) and issubclass(kind, torch.autograd.Function) and kind is not _Batches
+            if own and kind.vmap is not torch.autograd.Function.vmap:
+                raise RuntimeError(f"{kind.__name__} has a vmap rule of its own, which might mix rows")
+        return func(*args, **(kwargs or {}))

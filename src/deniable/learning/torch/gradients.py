@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from deniable.errors import InvalidParameterError
-from deniable.learning.torch.batches import Owned, Recurrent
+from deniable.learning.torch.batches import Owned, PlainRules, Recurrent
 from deniable.learning.torch.codes import Codes
 from deniable.learning.torch.layers import Call, Layer, by_vmap, filled, layers_of, tensors, trainable
 from deniable.learning.torch.pieces import Dense, Grams, Piece
@@ -185,7 +185,7 @@ class ClippedGradients:
 
         def loss(values: dict[str, Tensor] | None, *row: Tensor) -> Tensor:
             one, target = filled((inputs, targets), [leaf[None] for leaf in row])
-            with Owned(row[0]) if self._owned else nullcontext():
+            with Owned(row[0]) if self._owned else nullcontext(), PlainRules():
                 return self._losses(one, target, values)[0]
 
         return loss
