@@ -49,6 +49,9 @@ ADDRESSES = {  # as they are given, and as they are shown
     "https://127.0.0.1/x.csv?token=SECRET": "https://127.0.0.1/x.csv",
     "host=127.0.0.1 port=1 password=SECRET dbname=shop": "host=127.0.0.1 port=1 password=...",
     "Server=127.0.0.1;Pwd=SECRET;Database=shop.toml": "Server=127.0.0.1;Pwd=...",
+    "PGPASSWORD=SECRET": "PGPASSWORD=...",
+    "pass=SECRET host=127.0.0.1": "pass=...",
+    "Endpoint=blob;AccountKey=SECRET": "Endpoint=blob;AccountKey=...",
     "reader:SECRET@127.0.0.1/shop.csv": "...@127.0.0.1/shop.csv",
 }
 KEPT = [
@@ -57,6 +60,7 @@ KEPT = [
     r"C:\data\x.csv",
     "C:/data/x.csv",
     "a:b/passenger=1",
+    "compass=1/bypass=2",
     "me@home.csv",
 ]
 

@@ -22,8 +22,8 @@ import re
 _URL = re.compile(r"([a-zA-Z][\w+.:-]+):/{1,2}(.*)", re.DOTALL)
 _SERVER = re.compile(r"([\w.,%~-]*|\[[0-9a-fA-F:.]*\])(:\d*)?(/[^@:]*)?")
 _USER = re.compile(r"[^/\\\s:@]{2,}:.*@", re.DOTALL)
-_NAMES = "password|passwd|passphrase|pwd|secret|secret_?key|access_?key|api_?key|token|credentials?|signature|sig"
-_NAMED = re.compile(rf"((?<![a-z])(\w*[_-])?(ssl)?({_NAMES})\s*=).*", re.DOTALL | re.IGNORECASE)
+_NAMES = "password|passwd|passphrase|pass|pwd|secret|(secret|access|account|api)_?key|token|credentials?|signature|sig"
+_NAMED = re.compile(rf"((?<![a-z])(\w*[_-])?(ssl|pg)?({_NAMES})\s*=).*", re.DOTALL | re.IGNORECASE)
 
 
 def redacted(address: object) -> str:
