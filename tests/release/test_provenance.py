@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -22,8 +23,6 @@ GROUPED = "SELECT day, COUNT(*) AS n, AVG(x) AS mean FROM t GROUP BY day"
 
 
 def database(ledger: Path | None) -> dn.Database:
-    import pyarrow as pa
-
     return dn.connect(
         pa.table(FRAME),
         name="t",
@@ -89,6 +88,13 @@ def test_every_export_says_what_was_asked_paid_and_promised(tmp_path: Path, last
                 if lasting:
                     db.ledger.verify(expected_head=known["head"])
             assert "paid before" in str(again)
+
+
+def test_of_equal_answers_each_names_its_own_payment() -> None:
+    db = dn.connect(pa.table({"who": [1, 2]}), name="t", unit="who", budget=dn.Budget(epsilon=10**6))
+    asked = [db.sql("SELECT COUNT(*) FROM t", epsilon=10**5, fresh=number in (1, 2)) for number in range(4)]
+    paid = [each.provenance.entries[0] for each in asked if each.provenance is not None]
+    assert paid == [*(entry.number for entry in db.ledger.entries()), paid[0]]
 
 
 def test_a_release_is_read_back_from_its_json() -> None:

@@ -228,15 +228,16 @@ class Ledger:
             return _first_answer(connection, question, analyst or self.analyst, safe)
 
     def payment(
-        self, question: str, answer: str, *, analyst: str | None = None, safe: bool = True
+        self, question: str, answer: str, *, analyst: str | None = None, safe: bool = True, last: bool = False
     ) -> tuple[Record, str]:
-        """The entry that paid for an answer, and the hash of the record that holds it.
+        """The first entry, or the `last`, that paid for an answer, and the hash of the record that holds it.
 
         `verify(expected_head=...)` finds that hash as long as the ledger holds this answer.
         Raises: LedgerError if the answer is not here.
         """
         with self._storage.transaction(write=False) as connection:
-            for asked, kept in chain.answers(connection, question):
+            found = list(chain.answers(connection, question))
+            for asked, kept in reversed(found) if last else found:
                 if _is_of(asked, analyst or self.analyst, safe) and kept.body["answer"] == answer:
                     return Record.read(asked.number, asked.body, answered=True), kept.hash
         raise LedgerError("The ledger does not hold this answer.")

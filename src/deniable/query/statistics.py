@@ -121,7 +121,7 @@ class Statistics:
 
     def _with_provenance(self, release: Release, question: str, answer: str, table: Table, *, stored: bool) -> Release:
         """The release with its payment in the ledger; of one that is new, with everything that it cost."""
-        record, head = self.ledger.payment(question, answer, safe=self._bits.safe)
+        record, head = self.ledger.payment(question, answer, safe=self._bits.safe, last=not stored)
         known = Provenance(
             paid=record.loss if stored else release.cost,
             entries=(record.number,),
