@@ -1,5 +1,6 @@
 """Noise on executors: one draw for one exact number, however often Spark computes it. Under `make spark`, for real."""
 
+import pickle
 from collections import Counter
 from collections.abc import Callable, Iterator
 from fractions import Fraction
@@ -14,14 +15,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import deniable as dn
-from deniable.errors import UnsupportedQueryError
+from deniable.errors import ExecutionError, UnsupportedQueryError
 from deniable.mechanisms import Gaussian, StabilityHistogram
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits, DeterministicBits, Streams
 from deniable.privacy import AddRemove, of_count
 from deniable.query.catalog import Table
 from deniable.query.engines.spark import executors
-from deniable.query.engines.spark.executors import Blocks, answered, shown
+from deniable.query.engines.spark.executors import Blocks, answered, copy_of_deniable, shown, tell_copy
 from deniable.query.expression import Kind
 from deniable.query.keys import KeySearch
 from tests.query.conftest import plan_of
@@ -138,6 +139,25 @@ def test_keys_below_the_threshold_never_leave() -> None:
         assert sorted(places) == [*range(len(places))]
 
 
+def test_another_copy_of_deniable_draws_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an executor would draw decides, and its version: a guard in each task, whatever the rehearsal met."""
+    blocks, mine = Blocks(partial(answered, PLAN, intervals=True), ("cell",), Streams(SECURE)), copy_of_deniable()
+    sent, stream = pickle.dumps(blocks), type(Streams(SECURE).stream(0))
+    words = stream.words
+    for owner, name, other in (
+        (dn, "__version__", "0.0.9"),
+        (stream, "words", lambda self, count: words(self, count) ^ np.uint64(1 << 63)),
+    ):
+        with monkeypatch.context() as executor:
+            executor.setattr(owner, name, other)
+            copy_of_deniable.cache_clear()
+            assert next(tell_copy([EXACT.to_batches()[0]]))["copy"].to_pylist() != [mine]
+            with pytest.raises(ExecutionError):
+                released(EXACT, pickle.loads(sent), 0)
+        copy_of_deniable.cache_clear()
+    assert len(released(EXACT, pickle.loads(sent), 0)) == 20
+
+
 # On Spark, by hand ------------------------------------------------------------------------------------------------
 
 
@@ -173,6 +193,28 @@ def test_spark_writes_every_group_once_and_pays_first(spark: Any, tmp_path: Path
         with pytest.raises(UnsupportedQueryError, match=words):
             db.write(text, f"{tmp_path}/{folder}", epsilon=1)
     assert len(db.ledger.entries()) == 2
+
+
+def test_what_is_refused_on_spark_leaves_no_folder(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(work: Work, keys: tuple[str, ...], streams: Streams) -> Any:
+        def attempt(given: Any) -> Any:
+            raise RuntimeError("no right")
+            yield from given
+
+        return attempt
+
+    db = connected(spark, tmp_path)
+    (tmp_path / "mine").mkdir()
+    monkeypatch.setattr(executors, "Blocks", failing)
+    for folder in ("out/deep", "mine"):
+        with pytest.raises(UnsupportedQueryError, match="cannot write"):
+            db.write(TEXT, f"{tmp_path}/{folder}", epsilon=1)
+    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_dir()) == ["mine"]
+    monkeypatch.setattr(executors, "copy_of_deniable", lambda: "0.0.9 with noise 12345678")
+    with pytest.raises(UnsupportedQueryError, match=r"and the driver 0\.0\.9.*PYSPARK_PYTHON"):
+        db.write(TEXT, f"{tmp_path}/out", epsilon=1)
+    assert not db.ledger.entries()
+    assert not (tmp_path / "out").exists()
 
 
 def test_spark_finds_keys_and_counts_in_them(spark: Any, tmp_path: Path) -> None:

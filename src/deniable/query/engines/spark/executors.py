@@ -4,10 +4,12 @@ Exact rows are cut into blocks by public numbers. What becomes of a block is a f
 release, so a task that Spark repeats writes the same again. Proof: docs/theory/query/repeats.md.
 """
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cache, partial
 from itertools import accumulate, groupby, pairwise
 from math import prod
 from operator import itemgetter
@@ -19,8 +21,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from deniable.errors import ExecutionError, UnsupportedQueryError
-from deniable.noise.bits import Bits, Streams
+import deniable
+from deniable.errors import ExecutionError, UnsupportedQueryError, redacted
+from deniable.mechanisms import Gaussian, Laplace
+from deniable.noise.bits import Bits, DeterministicBits, Streams
 from deniable.query.aggregates.aggregate import integers
 from deniable.query.answer import build_release, key_columns
 from deniable.query.engines.base import arrow_schema
@@ -32,6 +36,28 @@ from deniable.query.plan import PricedPlan
 
 GROUPS = 2**14  # of a block
 BUCKETS = 2**10  # of keys that occur, however many there are
+TRIALS = 32  # tasks that say which copy of deniable they run, at most
+
+WORKERS = (
+    "On every worker, the Python that PYSPARK_PYTHON names (the driver's minor version) needs deniable, pyarrow and "
+    "pandas as the driver has them."
+)
+
+
+@cache
+def copy_of_deniable() -> str:
+    """The version of deniable, and a fingerprint of what it draws from a key that everybody knows."""
+    stream, drawn = Streams(DeterministicBits(0)).stream(1), hashlib.sha256()
+    for mechanism in (Laplace(scale=Fraction(1000)), Gaussian(sigma_squared=Fraction(10**6))):
+        noise = mechanism.release(np.zeros(64, dtype=np.int64), bits=stream).value
+        drawn.update(str([int(value) for value in noise]).encode())
+    return f"{deniable.__version__} with noise {drawn.hexdigest()[:8]}"
+
+
+def tell_copy(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What an executor says of its copy."""
+    for _ in batches:
+        yield pa.RecordBatch.from_pydict({"copy": [copy_of_deniable()]})
 
 
 @dataclass(frozen=True)
@@ -41,13 +67,17 @@ class Blocks:
     Args:
         work: from the rows of a block, sorted, and its stream to what is released of them.
         keys: the columns by which rows are sorted; no two rows of a block have the same there.
+        copy: of deniable, on the driver. Another one on an executor could draw other noise, and a repeat would tell.
     """
 
     work: Callable[[pa.Table, Bits], pa.Table]
     keys: tuple[str, ...]
     streams: Streams
+    copy: str = field(default_factory=copy_of_deniable)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        if copy_of_deniable() != self.copy:
+            raise ExecutionError
         for number, pieces in groupby(_pieces(batches), key=itemgetter(0)):
             rows = pa.Table.from_batches([piece for _, piece in pieces])
             ordered = rows.sort_by([(name, "ascending") for name in self.keys])
@@ -98,7 +128,8 @@ class SparkEngine(RemoteEngine):
         """What writes the answer, given the secret of `exact`, to a new place in a folder, which it returns.
 
         The place is made now, with a group that nobody is in. No row is read before the call of what is returned.
-        Raises: UnsupportedQueryError if executors cannot write there; the call raises ExecutionError for any reason.
+        Raises: UnsupportedQueryError if executors have another copy of deniable, or cannot write there; the call raises
+            ExecutionError for any reason.
         """
         session, place = self._runner.session, f"{folder.rstrip('/')}/{token_hex(8)}"
         sample, row = _sample(plan)
@@ -117,15 +148,34 @@ class SparkEngine(RemoteEngine):
                 return place
             raise ExecutionError  # here, so that no other text is attached to it
 
+        self._compare()
+        new = _new_folders(session, place)
         with suppress(Exception):
             self._write(
                 session.createDataFrame(row), place, Blocks(partial(work, sample), ("cell",), Streams(bits)), schema
             )
             return write
-        raise UnsupportedQueryError(
-            f"Spark's executors cannot write to {folder}. They need the right to, and deniable, pyarrow and pandas "
-            "as the driver has them."
-        )
+        for files, path in new:
+            with suppress(Exception):  # which has something in it: of somebody else
+                files.delete(path, path == new[0][1])
+        raise UnsupportedQueryError(f"Spark's executors cannot write to {redacted(folder)}. They need the right to.")
+
+    def _compare(self) -> None:
+        """Ask tasks, as many as may meet every executor, which copy of deniable they run.
+
+        Raises: UnsupportedQueryError if one has none, or another than the driver.
+        """
+        session, told = self._runner.session, None
+        with suppress(Exception):
+            many = min(TRIALS, int(session.conf.get("spark.sql.shuffle.partitions")))
+            rows = session.range(0, many, 1, many).mapInArrow(tell_copy, "copy string").distinct().collect()
+            told = sorted(str(copy) for (copy,) in rows)
+        if told is None:
+            raise UnsupportedQueryError(f"Spark's executors cannot run deniable. {WORKERS}")
+        if others := [copy for copy in told if copy != copy_of_deniable()]:
+            raise UnsupportedQueryError(
+                f"an executor has deniable {others[0]}, and the driver {copy_of_deniable()}. {WORKERS}"
+            )
 
     def read(self, place: str) -> Any:
         """What was written there, as a DataFrame."""
@@ -155,6 +205,18 @@ class SparkEngine(RemoteEngine):
         parts = exact.repartition(many, "block").sortWithinPartitions("block")
         noisy = parts.mapInArrow(blocks, from_arrow_schema(schema))
         noisy.write.mode("overwrite").parquet(place)
+
+
+def _new_folders(session: Any, place: str) -> list[tuple[Any, Any]]:
+    """A folder and those around it that do not exist yet, inside out, with their file system; none on Spark Connect."""
+    found: list[tuple[Any, Any]] = []
+    with suppress(Exception):
+        path = session.sparkContext._jvm.org.apache.hadoop.fs.Path(place)
+        files = path.getFileSystem(session.sparkContext._jsc.hadoopConfiguration())
+        while path is not None and not files.exists(path):
+            found.append((files, path))
+            path = path.getParent()
+    return found
 
 
 def _view(place: str) -> str:
