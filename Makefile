@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # one without a GPU. Another one: make test TORCH='torch>=2.6'.
 TORCH ?= torch==2.13.0
 
-.PHONY: demo test coverage fuzz mutants check lint types lowest postgres spark pages docs clean
+.PHONY: demo test coverage fuzz mutants check lint types lowest newest postgres spark pages docs clean
 
 $(BIN)/.installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -48,9 +48,10 @@ types: $(BIN)/.installed
 
 check: lint types test
 
-# The lowest versions that pyproject.toml states, in an environment of their own, with a quick part of the tests.
-lowest:
-	PYTHON=$(PYTHON) .ci/lowest
+# The lowest, or the newest, versions that pyproject.toml allows, in an environment of their own, with the tests of query
+# (also on PostgreSQL and Spark), learning and app. A part of them: make lowest TESTS=tests/query/test_sql.py
+lowest newest:
+	PYTHON=$(PYTHON) TORCH='$(TORCH)' .ci/$@
 
 # The programs of a PostgreSQL server, from Debian. Tests start one of their own, and skip where there are none.
 postgres:
@@ -69,4 +70,4 @@ docs: pages
 	$(BIN)/mkdocs build --strict
 
 clean:
-	rm -rf $(VENV) .venv-lowest .spark site build dist
+	rm -rf $(VENV) .venv-lowest .venv-newest .spark site build dist
