@@ -6,6 +6,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -23,8 +24,16 @@ WANTED = {"a": Kind.INTEGER, "b": Kind.REAL, "c": Kind.TEXT}
 DATA = {"a": [1, 2], "b": [0.5, None], "c": ["x", None]}
 
 
+def as_objects(rows: list[Any]) -> Any:
+    """An array of objects, whose entries numpy 2.2 does not look at, as it does at those of a list."""
+    array = np.empty(len(rows), dtype=object)
+    for place, row in enumerate(rows):
+        array[place] = row
+    return array
+
+
 def of_pandas(rows: list[Any]) -> Any:
-    return pd.DataFrame({"a": pd.Series(rows, dtype=object), "b": range(len(rows))})
+    return pd.DataFrame({"a": pd.Series(as_objects(rows), dtype=object), "b": range(len(rows))})
 
 
 def of_polars(rows: list[Any]) -> Any:
@@ -37,7 +46,7 @@ def of_categories(rows: list[Any]) -> Any:
 
 
 def of_index(rows: list[Any]) -> Any:
-    return pd.DataFrame({"b": range(len(rows))}, index=pd.Index(rows, dtype=object, name="a"))
+    return pd.DataFrame({"b": range(len(rows))}, index=pd.Index(as_objects(rows), dtype=object, name="a"))
 
 
 def of_levels(rows: list[Any]) -> Any:

@@ -210,7 +210,7 @@ def _parts(frame: Any) -> Iterator[tuple[str, Any]]:
 
             yield str(name), pd.Categorical.from_codes(index.codes[place], index.levels[place])
         elif name is not None:
-            yield str(name), index
+            yield str(name), index.to_series()
     for part in frame.iter_columns():
         yield str(part.name), part.to_native()
 

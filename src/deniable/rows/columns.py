@@ -205,9 +205,11 @@ def _of_library(values: Any, what: str) -> Column:
 
 def _of_pandas(array: Any, what: str) -> Column:
     """An array of pandas: a categorical is its codes, and text, numbers and moments have types of Arrow."""
+    import pandas as pd
+
     kind = str(array.dtype)
-    if isinstance(array.dtype, np.dtype):
-        return of_array(np.asarray(array), what)
+    if isinstance(array, pd.arrays.NumpyExtensionArray) or isinstance(array.dtype, np.dtype):
+        return of_array(np.asarray(array), what)  # to_numpy of pandas 2 fails for some objects, such as Decimal("sNaN")
     if hasattr(array, "categories") and hasattr(array, "codes"):
         return _placed(column(array.categories, what), np.asarray(array.codes), kind)
     if kind.startswith(("period", "interval")):
