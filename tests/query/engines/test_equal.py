@@ -14,6 +14,7 @@ from deniable.query.engines.duckdb.expression import DUCKDB
 from deniable.query.engines.postgres.expression import Postgres
 from deniable.query.expression import Column, Expression, Facts, Kind, literal
 from deniable.query.operators import OPERATORS, call
+from tests.postgres import as_reader
 from tests.query.engines.contract import arguments
 
 Run = Callable[[str], list[tuple[Any, ...]]]
@@ -85,10 +86,10 @@ def test_equal_keys_of_duckdb_have_one_value() -> None:
 def test_equal_keys_of_postgres_have_one_value(postgres: str) -> None:
     import psycopg
 
-    with psycopg.connect(postgres) as connection:
-        connection.execute("CREATE COLLATION blind (provider = icu, locale = 'und-u-ks-level1', deterministic = false)")
+    with psycopg.connect(postgres, autocommit=True) as owner, psycopg.connect(as_reader(postgres)) as connection:
+        owner.execute("CREATE COLLATION blind (provider = icu, locale = 'und-u-ks-level1', deterministic = false)")
         for number, (kind, rows) in enumerate(columns(POSTGRES_TYPES)):
-            connection.execute(f"CREATE TABLE t{number} (n int, k {kind}); INSERT INTO t{number} {rows[1:-1]}".encode())
+            owner.execute(f"CREATE TABLE t{number} (n int, k {kind}); INSERT INTO t{number} {rows[1:-1]}".encode())
             base = kind.partition("(")[0].partition(" COLLATE")[0]
             merged = assert_one_value(
                 Postgres(), base, f"t{number}", lambda statement: connection.execute(statement.encode()).fetchall()

@@ -1,6 +1,7 @@
-"""PostgreSQL answers every expression as DuckDB does, whatever stands in the rows."""
+"""PostgreSQL answers every expression as DuckDB does, whatever stands in the rows, for a role with SELECT alone."""
 
 from deniable.query.engines.postgres.expression import Postgres
+from tests.postgres import as_reader
 from tests.query.engines import contract
 
 
@@ -15,6 +16,7 @@ def test_expressions_have_the_values_of_duckdb(postgres: str) -> None:
         with connection.cursor().copy("COPY source FROM STDIN") as copy:
             for row in contract.table().to_pylist():
                 copy.write_row(list(row.values()))
+    with psycopg.connect(as_reader(postgres)) as connection:
         ((asked, statement),) = contract.statements(Postgres(), types)
         rows = connection.execute(statement.encode()).fetchall()
         assert connection.execute(contract.orders(Postgres()).encode()).fetchall() == contract.expected_orders()
