@@ -172,9 +172,9 @@ class Ledger:
 
         Raises: as `reserve`, and what `compute` raises.
         """
-        charge, process = self._checked(entry), asker.this_process()
+        charge = self._checked(entry)
         pause, longest = _LOOK_AGAIN
-        while (claimed := self._claim(entry, charge, process, fresh=fresh)) is None:
+        while (claimed := self._claim(entry, charge, fresh=fresh)) is None:
             time.sleep(pause)
             pause = min(2 * pause, longest)
         if isinstance(claimed, str):
@@ -193,7 +193,7 @@ class Ledger:
         other.analyst = analyst
         return other
 
-    def _claim(self, entry: Entry, charge: Charge, process: Process, *, fresh: bool) -> int | str | None:
+    def _claim(self, entry: Entry, charge: Charge, *, fresh: bool) -> int | str | None:
         """The number of a new reservation, or the answer that is stored; None if one is on its way.
 
         It looks before it locks: most questions that were asked before have their answer.
@@ -204,7 +204,7 @@ class Ledger:
                 if stored is not None or awaited:
                     return stored
                 if write:
-                    number = self._append(connection, entry, charge, asked_by=process)
+                    number = self._append(connection, entry, charge, asked_by=asker.this_process())
                     self._storage.begin(connection, number)  # before anybody can see the reservation
                     return number
         return None

@@ -185,6 +185,7 @@ class Database(Workloads):
     def __init__(self, engine: Engine, tables: Mapping[str, Table], ledger: Ledger, *, bits: Bits = SECURE) -> None:
         self._engine = engine
         self._bits = bits
+        self._plans = {}
         self.tables = tables
         self._table = next(table for table in tables.values() if not table.public)
         self.ledger = ledger

@@ -1,8 +1,10 @@
 """From a question to a priced plan, and from a paid plan to what the ledger keeps."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
 from functools import reduce
 from itertools import product
 from types import MappingProxyType
@@ -33,6 +35,8 @@ from deniable.query.rules.target import Target, first_step, is_relative
 from deniable.query.sql import parse
 from deniable.query.statistics import Statistics
 
+MAX_PLANS = 100  # that are kept
+PLAIN = (str, int, float, Fraction, Decimal)
 BEYOND = "Rows beyond that do not count: counts and sums can be far below those of all rows."
 FRACTIONS = "The rows of one {noun} with more share the limit, each as a part of one, so counts may be fractions."
 
@@ -41,9 +45,34 @@ class Planning(Statistics):
     """Plans, names and pays for questions in SQL and frames."""
 
     tables: Mapping[str, Table]
+    _plans: dict[Hashable, tuple[tuple[Any, ...], Sequence[PricedPlan]]]  # made last, with what they follow from
+
+    def _plan(self, text: str | Ask, *price: Real | None, **how: Any) -> PricedPlan:
+        """The plan of a question: made anew, or as it was made before, where it follows from the same public facts."""
+        key, facts = self._key(text, price, how), (self.tables, self._engine, self.ledger.budget)
+        known, plans = self._plans.get(key, ((), ()))
+        if not plans or known != facts or not self._engine.unchanged():
+            plans, kept = self._planned(text, *price, **how)
+            if key is not None and kept:
+                if len(self._plans) >= MAX_PLANS:
+                    self._plans.pop(next(iter(self._plans)), None)
+                self._plans[key] = facts, plans
+        return self._stored(plans)
+
+    def _key(self, text: str | Ask, price: tuple[Real | None, ...], how: Mapping[str, Any]) -> Hashable:
+        """What a plan follows from beside the tables, where that is text and numbers alone; else None."""
+        said = {word: value for word, value in how.items() if word not in ("pay", "limits") and value is not None}
+        flat = (text, *price, *said.values(), *how.get("limits", {}).values())
+        if not all(value is None or type(value) in PLAIN for value in flat):
+            return None
+        return (*((type(value), value) for value in flat), *said)
+
+    def _stored(self, plans: Sequence[PricedPlan]) -> PricedPlan:
+        """Of the ways to share a price, the one whose answer is in the ledger; else the first."""
+        return next((each for each in plans[1:] if self._named(each)[1]), plans[0])
 
     @limited_time()
-    def _plan(
+    def _planned(
         self,
         text: str | Ask,
         epsilon: Real | None,
@@ -58,7 +87,18 @@ class Planning(Statistics):
         limits: Mapping[str, int | str | None] = MappingProxyType({}),
         pay: bool = False,
         many: bool = False,
-    ) -> PricedPlan:
+    ) -> tuple[Sequence[PricedPlan], bool]:
+        """The plan, then others of the same question at the same price; and whether no row of a public table was read.
+
+        Of each the engine has seen that it can run it.
+        """
+        looked = False
+
+        def look(rows: Rows, expression: Expression) -> Sequence[Value]:
+            nonlocal looked
+            looked = True
+            return self._look(rows, expression)
+
         plain, options = (text, {}) if isinstance(text, Ask) else without_options(text)
         if options:
             if (epsilon, delta, rho, error) != (None, None, None, None):
@@ -78,7 +118,7 @@ class Planning(Statistics):
             if isinstance(plain, Ask):
                 query = plain.query(tables, find=find)
             else:
-                query = parse(plain, tables, self._look, dialect, find=find)
+                query = parse(plain, tables, look, dialect, find=find)
             check_parts(query.question)
             return query
 
@@ -92,6 +132,8 @@ class Planning(Statistics):
 
         public: dict[str, str] = {}
 
+        checked = True
+
         def made(found: tuple[Found, ...], asked: Price, weights: Mapping[str, Real] | None) -> PricedPlan:
             query = read(reduce(lambda held, each: each.applied(held), found, tables))
             check_outcome(query, many=many)
@@ -99,7 +141,7 @@ class Planning(Statistics):
                 plan = price(query, asked, self.ledger.budget, weights)
             else:
                 plan = cheapest(query, error, confidence=confidence, delta=asked.delta, budget=self.ledger.budget)
-            for each in (plan, *(searched for one in found for searched in one.plans)):
+            for each in (plan, *(searched for one in found for searched in one.plans)) if checked else ():
                 self._engine.check(each)
             scans = {scan.source.name: scan for scan in public_tables(query.question.source)}
             public.update({name: self._fingerprint(scan) for name, scan in scans.items() if name not in public})
@@ -114,14 +156,14 @@ class Planning(Statistics):
         lefts, way = prices if not due else [prices[due]], weights or {}
         plans = [priced(found, left, way) for left in lefts]
         if len(plans[0].parts) > 1 and not weights and (error is None or relative):
+            checked = bool(found)  # else it is the same question for the engine
             plans += [priced(found, left, None) for left in lefts]  # equal shares, as earlier versions priced
-        plan = next((each for each in plans[1:] if self._named(each)[1]), plans[0])
         if pay and due:
             for each in found:
                 self.ledger.check_unit(f"a search for the {each.subject}", units=True)
-            self.ledger.check_affordable(plan.total)
-            plan = priced(settle(found, self.ledger, self._engine, self._bits), prices[due], way)
-        return plan
+            self.ledger.check_affordable(self._stored(plans).total)
+            plans = [priced(settle(found, self.ledger, self._engine, self._bits), prices[due], way)]
+        return plans, not (found or looked or public)
 
     def _look(self, rows: Rows, expression: Expression) -> Sequence[Value]:
         """A column of a public relation."""

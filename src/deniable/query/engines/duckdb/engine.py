@@ -2,7 +2,8 @@
 
 import math
 import threading
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -33,6 +34,7 @@ BATCH = 2**20  # rows that are fetched at a time
 ROW_BYTES = 80  # of intermediate results, at most about so many a row of the source
 FLOAT_DIGITS = 15  # as many decimal digits as every float has
 MOST_PASSES = 4096  # over the source, each for a share of the units, where one pass needs too much memory
+SETTLED = 2_000_000_000  # nanoseconds after a change in which a file may change again and look the same
 TWIN = "memory.main.twin"  # and a number: a table without rows that has the columns of a source
 # The passes of DuckDB's optimiser that look at nothing but the statement. All others stay off, those of later versions
 # too: with the statistics of a file or table they fold expressions, skip rows and order joins, so one row could decide
@@ -114,6 +116,7 @@ class DuckDBEngine(Engine):
                 "the source cannot be opened as a table: it is not of the format that its name says, or it is damaged, "
                 "or it has a column of a type that cannot be read. Check the file with the program that wrote it."
             ) from None
+        self._unchanged: list[tuple[int, int, int, int]] | None = None
         self._trial = Trial(lambda: _twin_of(twins, self._memory), FOUND)
         self.paths = {name: part.name for name, part in self._files.items()}
         self.places = {name: (part.name, part.table) for name, part in self._files.items() if name}
@@ -155,9 +158,16 @@ class DuckDBEngine(Engine):
         return {name: KINDS.get(base) for name, base in self._tables[table].types.items()}
 
     def unchanged(self) -> bool:
+        """Whether they have; files are opened again only if they may have been written since."""
         with suppress(Exception):
+            seen, now = _seen(part.paths for part in self._files.values()), time.time_ns()
+            if seen == self._unchanged:
+                return True
             files = [table for name, table in self._tables.items() if name in self.paths]
-            return all(_types(self._run(f"DESCRIBE SELECT * FROM {each.text}")) == each.types for each in files)
+            same = all(_types(self._run(f"DESCRIBE SELECT * FROM {each.text}")) == each.types for each in files)
+            if same and all(changed < now - SETTLED for _, _, changed, _ in seen):
+                self._unchanged = seen
+            return same
         return False
 
     def examiner(self) -> tuple[Generator, Callable[[str], list[tuple[Any, ...]]]]:
@@ -288,6 +298,12 @@ class DuckDBEngine(Engine):
             except (duckdb.InternalException, duckdb.FatalException):
                 self._connection = self._open()
                 raise
+
+
+def _seen(parts: Iterable[Sequence[Path]]) -> list[tuple[int, int, int, int]]:
+    """What the system says of files without reading them: which they are, when they were changed, how long they are."""
+    found = [path.stat() for paths in parts for path in paths]
+    return [(each.st_dev, each.st_ino, max(each.st_ctime_ns, each.st_mtime_ns), each.st_size) for each in found]
 
 
 def _found(question: Question) -> "pa.Table | None":
