@@ -149,10 +149,16 @@ def answered(connection: Connection, entry: int) -> bool:
     return bool(_rows(connection, "WHERE entry = ?", entry))
 
 
-def entries(connection: Connection) -> Iterator[tuple[Link, bool]]:
-    """Every entry in order, with whether it has an answer."""
-    done = {number for (number,) in connection.execute("SELECT entry FROM records WHERE kind = 'answer'").fetchall()}
-    for row in _rows(connection, "WHERE kind = 'entry' ORDER BY number"):
+def answered_after(connection: Connection, number: int) -> set[int]:
+    """The entries whose answers stand after a record."""
+    answers = "SELECT entry FROM records WHERE kind = 'answer' AND number > ?"
+    return {entry for (entry,) in connection.execute(answers, (number,)).fetchall()}
+
+
+def entries(connection: Connection, *, after: int = 0) -> Iterator[tuple[Link, bool]]:
+    """Every entry after a record, in order, with whether it has an answer."""
+    done = answered_after(connection, after)
+    for row in _rows(connection, "WHERE kind = 'entry' AND number > ? ORDER BY number", after):
         link = _link(row)
         yield link, link.number in done
 

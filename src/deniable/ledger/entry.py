@@ -1,9 +1,11 @@
 """What is written into a ledger, and what is read back."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from deniable.errors import InvalidParameterError
@@ -72,14 +74,24 @@ class Record:
             time=datetime.fromisoformat(body["time"]),
             question=body["question"],
             text=body["text"],
-            loss=PrivacyLoss.from_data(body["loss"]),
-            charge=Charge.from_data(body["charge"]),
+            loss=_loss(json.dumps(body["loss"], sort_keys=True)),
+            charge=_charge(json.dumps(body["charge"], sort_keys=True)),
             mechanisms=body["mechanisms"],
             analyst=body["analyst"],
             safe=body["safe"],
             answered=answered,
             version=body["deniable"],
         )
+
+
+@lru_cache(maxsize=1024)  # most questions cost what others cost
+def _loss(said: str) -> PrivacyLoss:
+    return PrivacyLoss.from_data(json.loads(said))
+
+
+@lru_cache(maxsize=1024)
+def _charge(said: str) -> Charge:
+    return Charge.from_data(json.loads(said))
 
 
 def check_analyst(name: object) -> None:

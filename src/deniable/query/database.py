@@ -4,12 +4,14 @@ import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import copy
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from deniable.errors import BudgetExceededError, CatalogError, InvalidParameterError
 from deniable.ledger import Ledger, Source
+from deniable.ledger.entry import Record
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real
@@ -179,6 +181,18 @@ def _open_ledger(
     return opened if analyst is None else opened.asked_by(analyst)
 
 
+def _listed(record: Record, prices: dict[int, str]) -> tuple[str, ...]:
+    """A row of the history, without the analyst. Adds to `prices`, in words by the identity of losses."""
+    price = prices.get(id(record.loss)) or prices.setdefault(id(record.loss), price_text(record.loss))
+    return (
+        str(record.number),
+        f"{record.time:%Y-%m-%d %H:%M}",
+        " ".join(record.text.split()),  # in one line, without the blanks that stand for OPTIONS
+        price,
+        ("yes" if record.answered else "no") if record.safe else "test noise",
+    )
+
+
 class Database(Workloads):
     """Private tables with their budget. Made by `connect`."""
 
@@ -186,6 +200,7 @@ class Database(Workloads):
         self._engine = engine
         self._bits = bits
         self._plans = {}
+        self._listed: list[tuple[Record, tuple[str, ...]]] = []  # the history as it was shown last
         self.tables = tables
         self._table = next(table for table in tables.values() if not table.public)
         self.ledger = ledger
@@ -221,19 +236,13 @@ class Database(Workloads):
 
     def history(self) -> Listing:
         """What was asked and paid, oldest first. What was asked again is free, and not listed again."""
-        records = self.ledger.entries()
-        several = {record.analyst for record in records} - {"owner"}  # one person alone needs no column
-        rows = [
-            (
-                str(record.number),
-                f"{record.time:%Y-%m-%d %H:%M}",
-                *([record.analyst] if several else []),
-                " ".join(record.text.split()),  # in one line, without the blanks that stand for OPTIONS
-                price_text(record.loss),
-                ("yes" if record.answered else "no") if record.safe else "test noise",
-            )
-            for record in records
+        records, prices = self.ledger.entries(), dict[int, str]()
+        self._listed = [
+            known if known is not None and known[0] is record else (record, _listed(record, prices))
+            for record, known in zip_longest(records, self._listed[: len(records)])
         ]
+        several = {record.analyst for record in records} - {"owner"}  # one person alone needs no column
+        rows = [(*row[:2], record.analyst, *row[2:]) if several else row for record, row in self._listed]
         asked_by = ["asked by"] if several else []
         heads = ("number", "time (UTC)", *asked_by, "question", "cost", "answer kept")
         return Listing(heads, tuple(rows), empty="nothing was asked yet")
