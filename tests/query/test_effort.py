@@ -68,7 +68,13 @@ def test_what_would_take_long_is_refused_unpaid(text: str, words: str, monkeypat
 
 def test_what_the_limits_admit_is_planned() -> None:
     db = database()
-    for text in (doubled(9), joined(MAX_TABLES // 2), paired(4), several(30)):
+    texts = [doubled(9), joined(MAX_TABLES // 2), paired(4), several(30)]
+    for outer in ("ROUND({}, 1)", "7 / ({})", "LEAST({}, 3)"):  # whatever doubles at each level takes 2^30 steps
+        value = "age"
+        for _ in range(30):
+            value = outer.format(value)
+        texts.append(SUM.format(value, 9, "t"))
+    for text in texts:
         assert db.explain(text, epsilon=0.5).plan.parts
 
 

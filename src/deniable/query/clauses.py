@@ -32,7 +32,7 @@ from deniable.query.scope import RowScope, Scope
 from deniable.query.sql import condition, declarable, translate
 from deniable.query.texts import check_texts
 
-MAX_AGGREGATES = 300  # of one SELECT, as they are computed
+MAX_AGGREGATES = 200  # of one SELECT, as they are computed
 MOST_GROUPS = 2**30
 MOST_BESIDE = 1_000  # declared groups for every key that is found
 

@@ -133,6 +133,10 @@ class Dialect(ABC):
         named = [f"{v}.{names[place]}" if place in long else sql for place, sql in enumerate(arguments, 1)]
         return self.sharing.format(items=items, sql=filled(sql, named), v=v)
 
+    def uses(self, template: str, place: int) -> int:
+        """How often the argument with this number is read where `template` is."""
+        return len(re.findall(rf"\${place}(?!\d)", template)) + ("$*" in template)
+
     def let(self, name: str, value: str, sql: str) -> str:
         """SQL of `sql`, in which a quoted name stands for a value that is written once."""
         assert self.named is not None
@@ -303,7 +307,7 @@ class Translator:
         long = [
             place
             for place, argument in enumerate(node.arguments, 1)
-            if isinstance(argument, Call) and len(re.findall(rf"\${place}(?!\d)", template)) + ("$*" in template) > 1
+            if isinstance(argument, Call) and self.dialect.uses(template, place) > 1
         ]
         return self.dialect.finished(self.dialect.shared(template, arguments, long), node.facts.kind)
 

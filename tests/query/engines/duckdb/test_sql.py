@@ -57,6 +57,8 @@ NESTED = {  # each needs its value several times
     "ROUND": ("income", "ROUND({}, 1)"),
     "WIDTH_BUCKET": ("income", "WIDTH_BUCKET({}, 0, 90, 9)"),
     "%": ("age", "7 % ({})"),
+    "/": ("income", "7 / ({})"),
+    "NULLIF": ("income", "NULLIF({}, 99.25)"),
     "CAST": ("CAST(day AS TEXT)", "CAST(CAST({} AS DATE) AS TEXT)"),
 }
 

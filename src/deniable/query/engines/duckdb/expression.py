@@ -92,6 +92,10 @@ class DuckDB(Dialect):
         "to_timestamp text": as_kind(Kind.TIMESTAMP, _matching(MOMENT)),
     }
 
+    def uses(self, template: str, place: int) -> int:
+        """NULLIF is a CASE that reads its first argument twice."""
+        return super().uses(template, place) + template.count(f"nullif(${place},")
+
     def shared(self, sql: str, arguments: Sequence[str], long: Sequence[int]) -> str:
         """Short arguments are written again, which is quicker to compute."""
         held, values = list(arguments), []
@@ -124,7 +128,12 @@ class DuckDB(Dialect):
         return self.calendar(stored, kind)
 
     def finished(self, sql: str, kind: Kind) -> str:
-        return f"nullif({sql} + 0.0::DOUBLE, {NAN})" if kind is Kind.REAL else sql
+        if kind is not Kind.REAL:
+            return sql
+        if len(sql) <= SHORT:
+            return f"nullif({sql} + 0.0::DOUBLE, {NAN})"
+        name = quoted(f"{HIDDEN}value)")
+        return self.let(name, f"{sql} + 0.0::DOUBLE", f"nullif({name}, {NAN})")
 
     def unit(self, name: str, base: str) -> str:
         """An ENUM is its text, not its place in the list of all texts; -0.0 and 0.0 are one unit."""
