@@ -6,7 +6,6 @@ from contextlib import nullcontext, suppress
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,7 +13,6 @@ from hypothesis import strategies as st
 
 from deniable.errors import BudgetExceededError, InvalidParameterError, LedgerError, LedgerTamperedError, UnprovedError
 from deniable.ledger import Entry, Ledger, chain
-from deniable.ledger.entry import Record
 from deniable.privacy.budget import Budget
 from deniable.privacy.budget.pairs import PairsRule
 from deniable.privacy.budget.rule import RULES
@@ -599,32 +597,3 @@ def test_an_answer_that_failed_stays_paid_and_blocks_nobody(any_ledger: Ledger) 
         any_ledger.answer(entry(1), lambda: str(1 // 0))
     assert any_ledger.answer(entry(1), lambda: "2") == ("2", False)
     assert any_ledger.spent().epsilon == Fraction(2, 10)
-
-
-def test_entries_that_were_read_are_not_read_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Answers that came since, entries of others, and another file in its place are seen."""
-    read: list[int] = []
-    inner = Record.read
-
-    def noted(number: int, *given: Any, **how: Any) -> Record:
-        read.append(number)
-        return inner(number, *given, **how)
-
-    monkeypatch.setattr(Record, "read", noted)
-    ledger, other = open_ledger(path), open_ledger(path)
-    numbers = [ledger.reserve(entry(1)), ledger.reserve(entry(2))]
-    assert [each.answered for each in ledger.entries()] == [False, False]
-    ledger.store(numbers[0], "1")
-    numbers.append(other.reserve(entry(3)))
-    ledger.entries().clear()  # a caller's list is its own
-    assert [(each.number, each.answered) for each in ledger.entries()] == [
-        *zip(numbers, [True, False, False], strict=True)
-    ]
-    assert read == numbers
-    for suffix in ("", "-wal", "-shm"):
-        Path(f"{path}{suffix}").unlink(missing_ok=True)
-    fresh = open_ledger(path)
-    assert ledger.entries() == fresh.entries() == []
-    fresh.reserve(entry(4))
-    fresh.reserve(entry(5))
-    assert [each.text for each in ledger.entries()] == ["SELECT 4", "SELECT 5"]

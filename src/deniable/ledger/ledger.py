@@ -5,7 +5,6 @@ import secrets
 import time
 from collections.abc import Callable
 from copy import copy
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -15,6 +14,7 @@ from deniable.errors import LedgerError, UnprovedError
 from deniable.ledger import asker, chain
 from deniable.ledger.asker import Process
 from deniable.ledger.entry import Entry, Record, check_analyst
+from deniable.ledger.history import History
 from deniable.ledger.postgres import PostgresStorage, is_url
 from deniable.ledger.source import Source, difference, is_other_table, is_same
 from deniable.ledger.storage import Connection, FileStorage, MemoryStorage, Storage
@@ -49,7 +49,7 @@ class Ledger:
         self.relation = relation
         self.unit = unit
         self.dataset = dataset
-        self._read: tuple[list[Record], str] = [], ""  # entries, and the hash of the last one
+        self._history = History()
 
     @classmethod
     def open(
@@ -369,20 +369,7 @@ class Ledger:
     def entries(self) -> list[Record]:
         """Every reservation, oldest first. Those that were read before are not read again: records never change."""
         with self._storage.transaction(write=False) as connection:
-            records, end = self._read
-            kept = chain.at(connection, records[-1].number) if records else None
-            if kept is None or kept.hash != end:  # nothing was read, or it is another file now
-                records, end = [], ""
-            after = records[-1].number if records else 0
-            done = chain.answered_after(connection, after)  # also entries that had no answer when they were read
-            records = [
-                replace(each, answered=True) if each.number in done and not each.answered else each for each in records
-            ]
-            for link, answered in chain.entries(connection, after=after):
-                records.append(Record.read(link.number, link.body, answered=answered))
-                end = link.hash
-        self._read = records, end
-        return [*records]
+            return self._history.read(connection)
 
     @property
     def head(self) -> str:

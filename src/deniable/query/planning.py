@@ -68,7 +68,7 @@ class Planning(Statistics):
         return (*((type(value), value) for value in flat), *said)
 
     def _stored(self, plans: Sequence[PricedPlan]) -> PricedPlan:
-        """Of the ways to share a price, the one whose answer is in the ledger; else the first."""
+        """Return the plan whose answer is in the ledger; the first, if there is none."""
         return next((each for each in plans[1:] if self._named(each)[1]), plans[0])
 
     @limited_time()
