@@ -123,6 +123,7 @@ def test_a_kept_plan_is_one_for_the_same_facts(tmp_path: Path, monkeypatch: pyte
         db.explain(COUNTED, epsilon=1, columns={"what": dn.Number(lower=0, upper=9)}),
     ]
     assert len({each.plan.key for each in (db.explain(COUNTED, epsilon=1), *others)}) == 4  # bounds count for nothing
+    assert db.explain(COUNTED, epsilon=1, rows=1).plan is not db.explain(COUNTED, epsilon=1, groups=1).plan
     with pytest.raises(InvalidParameterError):
         db.explain(COUNTED, epsilon=True)
     pq.write_table(SOLD.rename_columns(["who", "else"]), path)

@@ -61,8 +61,9 @@ class Planning(Statistics):
 
     def _key(self, text: str | Ask, price: tuple[Real | None, ...], how: Mapping[str, Any]) -> Hashable:
         """What a plan follows from beside the tables, where that is text and numbers alone; else None."""
-        said = {word: value for word, value in how.items() if word not in ("pay", "limits") and value is not None}
-        flat = (text, *price, *said.values(), *how.get("limits", {}).values())
+        given = {**how, **how.get("limits", {})}
+        said = {word: value for word, value in given.items() if word not in ("pay", "limits") and value is not None}
+        flat = (text, *price, *said.values())
         if not all(value is None or type(value) in PLAIN for value in flat):
             return None
         return (*((type(value), value) for value in flat), *said)

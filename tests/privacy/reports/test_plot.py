@@ -82,5 +82,5 @@ def test_a_missing_matplotlib_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         return real(name, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(MissingExtraError, match=r"deniable\[plot\]"):
+    with pytest.raises(MissingExtraError, match=r"\.\[plot\]"):
         draw_profile(PureLoss(1), tolerance=0.05, points=3, ax=None)
