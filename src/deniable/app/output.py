@@ -61,24 +61,27 @@ def format_of(path: Path) -> Callable[["Release"], bytes]:
 
 
 @contextmanager
-def whole_file(path: Path, *, never: tuple[Path, ...] = ()) -> Iterator[Callable[[bytes], None]]:
+def whole_file(
+    path: Path, *, option: str = "--output", never: tuple[Path, ...] = ()
+) -> Iterator[Callable[[bytes], None]]:
     """A function that writes the file at once and whole; if it is not called, or fails, the old file stays.
 
     Args:
+        option: of the command line that names it.
         never: files that must not be replaced, such as the private data.
 
     Raises: InvalidParameterError on entry if the file could not be written.
     """
     if path.is_dir() or any(_same(path, kept) for kept in never):
         raise InvalidParameterError(
-            f"the file {redacted(path)!r} would replace a folder, the data, the ledger or the policy. Nothing was "
+            f"{option} {redacted(path)!r} would replace a folder, the data, the ledger or the policy. Nothing was "
             "asked. Give another name."
         )
     try:
         folder = tempfile.TemporaryDirectory(prefix=".deniable-", dir=path.parent, ignore_cleanup_errors=True)
     except OSError as error:
         raise InvalidParameterError(
-            f"the file {redacted(path)!r} cannot be written ({error.strerror}). Nothing was asked. Give another place."
+            f"{option} {redacted(path)!r} cannot be written ({error.strerror}). Nothing was asked. Give another place."
         ) from None
     with folder:
         draft = Path(folder.name) / path.name

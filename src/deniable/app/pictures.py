@@ -55,7 +55,7 @@ def write_picture(axes: "Axes", place: Path, *, never: tuple[Path, ...] = ()) ->
     Args:
         never: files that must not be replaced, such as the private data.
     """
-    with whole_file(place, never=never) as write:
+    with whole_file(place, option="--plot", never=never) as write:
         figure = axes.get_figure(root=True)
         assert figure is not None
         buffer = io.BytesIO()

@@ -48,7 +48,8 @@ def test_a_picture_is_drawn_of_what_was_paid_or_nothing_is(
     call: Call, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for wrong in ("a.doc", "policy.png/../policy.toml", "no/a.png"):
-        assert call(*ASK, "--plot", wrong).exit_code == 2
+        refused = call(*ASK, "--plot", wrong)
+        assert (refused.exit_code, "--plot" in refused.stderr) == (2, True)
     monkeypatch.setattr("deniable.app.pictures.find_spec", lambda _: None)
     assert "pip install '.[plot]'" in call(*ASK, "--plot", "a.png").stderr
     monkeypatch.undo()

@@ -25,7 +25,7 @@ def demo(
         from deniable.app.output import whole_file
         from deniable.datasets import write
 
-        with whole_file(data):
+        with whole_file(data, option="--data"):
             write("visits", data)
         hint(f"{data} written")
         return

@@ -66,7 +66,7 @@ def query(
         sources = [Path(each.source) for each in declared.several.values() or (declared,)]
         never = (*sources, Path(declared.ledger), policy)
         if plot is not None:
-            stack.enter_context(whole_file(plot, never=never))  # the place is tried before anything is paid
+            stack.enter_context(whole_file(plot, option="--plot", never=never))  # tried before anything is paid
         if output is not None:
             form = format_of(output)
             write = stack.enter_context(whole_file(output, never=never))
