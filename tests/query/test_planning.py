@@ -50,6 +50,22 @@ def test_a_missing_value_has_a_fingerprint_of_its_own(kind: pa.DataType, like: o
     assert len(set(held)) == 3
 
 
+def test_texts_that_are_cut_elsewhere_have_another_fingerprint() -> None:
+    held = [fingerprint(pa.table({"x": values})) for values in (["ab", "c"], ["a", "bc"], ["", "abc"])]
+    assert len(set(held)) == 3
+
+
+def test_rows_and_groups_of_a_unit_are_part_of_the_question() -> None:
+    """Laplace noise is the same for 1 row in 2 groups as for 2 rows in 1; what is bounded is not."""
+    held = pa.table({"u": [1, 2], "a": ["x", "y"]})
+    keys = []
+    for limits in ({"rows": 1, "groups": 2}, {"rows": 2, "groups": 1}):
+        declared = {"columns": {"a": dn.Keys(["x", "y"])}, "budget": dn.Budget(epsilon=1)}
+        db = dn.connect(held, name="t", unit="u", **limits, **declared)
+        keys.append(db.explain("SELECT a, COUNT(*) FROM t GROUP BY a", epsilon=1).plan.key)
+    assert len(set(keys)) == 2
+
+
 def test_keys_that_are_declared_together_are_part_of_the_question() -> None:
     """The groups differ, and nothing else: the two columns have the same values."""
     held = pa.table({"u": [1, 2], "a": ["x", "y"], "b": [1, 2]})

@@ -108,6 +108,14 @@ def test_one_row_moves_the_distances_of_pairs_by_a_unit_at_most() -> None:
     assert worst == UNIT
 
 
+@pytest.mark.parametrize("rows", [2, 3, 10])
+def test_distances_of_all_pairs_add_up_to_the_variance(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Variance, "_is_direct", lambda *_: True)
+    values = np.linspace(0.2, 0.7, rows)
+    exact = Variance(bounds=(0, 1), epsilon=10**6, relation=Replace)
+    assert exact(values, bits=DeterministicBits(1)).scalar(unsafe=True) == pytest.approx(values.var(), abs=1e-5)
+
+
 def test_few_rows_get_the_noise_on_the_variance_itself() -> None:
     """400 runs at 10 rows for every scale of noise: 0.085 of the width squared; with a centre 0.11 to 0.13."""
     values = np.linspace(0.2, 0.7, 100)

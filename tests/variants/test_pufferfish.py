@@ -103,6 +103,18 @@ def test_noise_for_independent_people_is_too_little_for_people_who_depend() -> N
     assert alike.epsilon(noisy(sum, 1, upper=4)).lower == pytest.approx(4)
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_quantiles_of_both_laws_and_ratios_of_both_directions_count(turned: bool) -> None:
+    """A quarter of one law is 9 away from all of the other, at a level that the other does not have; a ratio is 5 one
+    way and 9/5 the other."""
+    pairs = [tuple(record_pairs(BITS, 1)[0][:: -1 if turned else 1])]
+    apart = Pufferfish(pairs=pairs, models=[{(0, 0): "1/2", (1, -9): "1/8", (1, 0): "3/8"}])  # type: ignore[arg-type]
+    assert apart.wasserstein(lambda data: data[1]) == 9
+    answers = {0: {"a": Fraction(1, 2), "b": Fraction(1, 2)}, 1: {"a": Fraction(1, 10), "b": Fraction(9, 10)}}
+    even = Pufferfish(pairs=pairs, models=[{(0,): "1/2", (1,): "1/2"}])  # type: ignore[arg-type]
+    assert even.worst_ratio(lambda data: answers[data[0]]) == 5  # type: ignore[index]
+
+
 def test_distance_is_that_of_a_brute_force_coupling() -> None:
     """W-infinity is the least w for which any places of the first law fit the w-neighbourhood of the second."""
     first = {0: Fraction(1, 2), 3: Fraction(1, 4), 7: Fraction(1, 4)}

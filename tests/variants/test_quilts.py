@@ -94,6 +94,18 @@ def test_independent_times_need_the_noise_of_differential_privacy() -> None:
     assert float(MarkovQuilt(length=50, epsilon=2, chains=[coin]).scale) == pytest.approx(0.5, rel=1e-9)
 
 
+def test_influences_from_mixing_alone_have_the_published_form() -> None:
+    """Song et al. (2017): the past counts twice, ln((pi + e^(-ga/2)) / (pi - e^(-ga/2))), the future once."""
+    found = MarkovQuilt(length=100, epsilon=1, states=2, smallest="2/5", gap="1/2")._mixed(12)
+
+    def part(steps: int) -> float:
+        far = math.exp(-steps / 4)
+        return math.log((0.4 + far) / (0.4 - far)) if steps else 0.0
+
+    for before, after in ((5, 0), (0, 5), (5, 9), (9, 5)):
+        assert found[before, after] == pytest.approx(2 * part(before) + part(after), rel=1e-9)
+
+
 def test_a_chain_that_never_moves_needs_the_noise_of_the_group() -> None:
     still = MarkovChain(initial=["1/2", "1/2"], transition=[[1, 0], [0, 1]])
     assert float(MarkovQuilt(length=20, epsilon=2, chains=[still]).scale) == pytest.approx(10, rel=1e-9)
