@@ -15,6 +15,7 @@ import pytest
 import deniable as dn
 from deniable.errors import InvalidParameterError
 from deniable.release import Provenance, Release
+from deniable.release.plot import _title
 
 DAYS = [date(2025, 1, 1), date(2025, 1, 2)]
 COLUMNS = {"day": dn.Date(lower=DAYS[0], upper=DAYS[1]), "x": dn.Number(lower=0, upper=9)}
@@ -88,6 +89,7 @@ def test_every_export_says_what_was_asked_paid_and_promised(tmp_path: Path, last
                 if lasting:
                     db.ledger.verify(expected_head=known["head"])
             assert "paid before" in str(again)
+            assert "cost epsilon=0.5, paid before" in _title(again, 0.95)
 
 
 def test_of_equal_answers_each_names_its_own_payment() -> None:

@@ -49,5 +49,6 @@ Memory = Annotated[
 ]
 Threads = Annotated[int | None, typer.Option("--threads", min=1, metavar="N", help="Number of threads of the engine.")]
 Analyst = Annotated[
-    str | None, typer.Option("--analyst", metavar="NAME", help="Who asks, for the history; by default the owner.")
+    str | None,
+    typer.Option("--analyst", metavar="NAME", help="Who asks: has answers of one's own, paid from the same budget."),
 ]

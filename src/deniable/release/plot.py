@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError, MissingExtraError
 from deniable.release.columns import Key
-from deniable.release.display import intervals, price, printable
+from deniable.release.display import charged, intervals, printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -125,7 +125,7 @@ def _title(release: "Release", level: float) -> str:
     """What was asked, and below it how sure the answer is, what it cost, and whom the cost is about."""
     unsafe = "" if release.safe else "UNSAFE test noise. Do not publish.\n"
     asked = textwrap.shorten(printable(release.text), 3 * _LINE, placeholder=" ...")
-    small = f"{intervals(release, level)}cost {price(release.cost)}"
+    small = f"{intervals(release, level)}cost {charged(release)}"
     protects = f"; protects {printable(release.protects)}" if release.protects else ""
     return unsafe + _plain("\n".join([*textwrap.wrap(asked, _LINE), *textwrap.wrap(small + protects, _LINE)]))
 
