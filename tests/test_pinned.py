@@ -35,8 +35,8 @@ from deniable.local import ShuffledSum
 from deniable.local.sums import mixing_distance
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import ApproximateLoss, Budget, ConcentratedLoss, PureLoss, Replace
-from deniable.privacy.around.training.iteration import LastIterateLoss
-from deniable.privacy.currencies.concentrated import largest_rho
+from deniable.privacy.amplification.training.iteration import LastIterateLoss
+from deniable.privacy.notions.concentrated import largest_rho
 from deniable.privacy.sensitivity.tree import squared_tree_sensitivity
 
 NEAR: dict[str, Any] = {"rel": 1e-6}

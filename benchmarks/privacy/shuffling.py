@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import betainc, gammaln
 
 from deniable.privacy import ShuffledLoss
-from deniable.privacy.around.shuffling.randomizers import AnyRandomizer, KaryResponse
+from deniable.privacy.amplification.shuffling.randomizers import AnyRandomizer, KaryResponse
 
 DELTA = "1e-6"
 CASES = [(1.0, 2, 10**4), (1.0, 2, 10**6), (2.0, 4, 10**4), (4.0, 16, 10**4)]

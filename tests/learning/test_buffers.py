@@ -10,7 +10,7 @@ from scipy.signal import lfilter
 from deniable.errors import InvalidParameterError
 from deniable.learning import Buffered, Uses
 from deniable.learning.buffers import best_buffers, certified_norm, squared_errors
-from deniable.privacy.around.training.correlated import ToeplitzStrategy
+from deniable.privacy.amplification.training.correlated import ToeplitzStrategy
 
 SOME = [((0.3,), (0.9,)), ((0.3, 0.1), (0.5, 0.99)), ((1.5, 0.2, 0.01), (0.25, 0.75, 1 - 2**-12))]
 HOW = [(2, 1, 1), (2, 5, 1), (40, 1, 7), (40, 3, 7), (40, 40, 1), (41, 6, 8), (1000, 9, 100), (1000, 4, 333)]

@@ -15,7 +15,7 @@ from deniable.learning.correlated import Correlation, Stream
 from deniable.mechanisms import Gaussian
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Replace
-from deniable.privacy.around.training.correlated import CorrelatedLoss, ToeplitzStrategy, banded_poisson_sampled
+from deniable.privacy.amplification.training.correlated import CorrelatedLoss, ToeplitzStrategy, banded_poisson_sampled
 
 BITS = DeterministicBits(1)
 USES = Uses(steps=13, dimensions=3, times=3, separation=4, lattice=2**16)

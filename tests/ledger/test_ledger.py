@@ -17,10 +17,10 @@ from deniable.privacy.budget import Budget
 from deniable.privacy.budget.pairs import PairsRule
 from deniable.privacy.budget.rule import RULES
 from deniable.privacy.charge import Charge
-from deniable.privacy.currencies.concentrated import largest_rho
-from deniable.privacy.currencies.gaussian_dp import largest_mu_squared
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses import ApproximateLoss, ConcentratedLoss, GaussianLoss, LaplaceLoss, PureLoss, StatedLoss
+from deniable.privacy.notions.concentrated import largest_rho
+from deniable.privacy.notions.gaussian_dp import largest_mu_squared
 from deniable.privacy.relation import AddRemove, PrivacyUnit, Relation, Replace
 from tests.ledger.conftest import UNIT, a_schema, entry, key, open_ledger
 

@@ -5,7 +5,7 @@ from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms import Mechanism, ProposeTestRelease, SmoothLaplace, SmoothQuantile, SmoothTrimmedMean
 from deniable.mechanisms.records import clamped_records, loss_of_rows
 from deniable.privacy import AddRemove, PureLoss, Replace, of_clipped_sum, of_count
-from deniable.privacy.around.restricted import RestrictedLoss
+from deniable.privacy.composition.restricted import RestrictedLoss
 
 
 def test_a_unit_with_several_records_costs_as_a_group() -> None:

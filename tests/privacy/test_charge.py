@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy import AddRemove, ApproximateLoss, Budget, DiscreteLaplaceLoss, GaussianLoss, PureLoss, of_count
-from deniable.privacy.around.stated import StatedLoss
 from deniable.privacy.charge import Charge
+from deniable.privacy.composition.stated import StatedLoss
 
 ONE = of_count(rows=1, groups=1, relation=AddRemove)
 

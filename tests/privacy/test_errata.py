@@ -22,8 +22,8 @@ from deniable.privacy import (
     Replace,
     calibrate,
 )
-from deniable.privacy.around.restricted import RestrictedLoss
-from deniable.privacy.currencies.renyi import directed
+from deniable.privacy.composition.restricted import RestrictedLoss
+from deniable.privacy.notions.renyi import directed
 
 REVEALED, HIDDEN = ([1, 0], [0, 1]), ([1], [1])
 

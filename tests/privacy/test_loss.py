@@ -30,21 +30,21 @@ from deniable.privacy import (
     compose,
     of_count,
 )
-from deniable.privacy.around.compose import Composed
-from deniable.privacy.around.group import GroupLoss
-from deniable.privacy.around.mixture import PublicMixture
-from deniable.privacy.around.parallel import ParallelLoss
-from deniable.privacy.around.restricted import RestrictedLoss
-from deniable.privacy.around.sampling.poisson import PoissonSampledLoss
-from deniable.privacy.around.sampling.poisson_replace import PoissonReplacedLoss
-from deniable.privacy.around.sampling.sampled_group import SampledGaussianGroupLoss
-from deniable.privacy.around.sampling.subsets import SubsetSampledLoss
-from deniable.privacy.around.shuffling.randomizers import AnyRandomizer, KaryResponse
-from deniable.privacy.around.stated import StatedLoss
-from deniable.privacy.around.training.correlated import CorrelatedLoss, ToeplitzStrategy
-from deniable.privacy.around.training.iteration import LastIterateLoss
-from deniable.privacy.around.training.objective import ObjectivePerturbationLoss
+from deniable.privacy.amplification.sampling.poisson import PoissonSampledLoss
+from deniable.privacy.amplification.sampling.poisson_replace import PoissonReplacedLoss
+from deniable.privacy.amplification.sampling.sampled_group import SampledGaussianGroupLoss
+from deniable.privacy.amplification.sampling.subsets import SubsetSampledLoss
+from deniable.privacy.amplification.shuffling.randomizers import AnyRandomizer, KaryResponse
+from deniable.privacy.amplification.training.correlated import CorrelatedLoss, ToeplitzStrategy
+from deniable.privacy.amplification.training.iteration import LastIterateLoss
+from deniable.privacy.amplification.training.objective import ObjectivePerturbationLoss
 from deniable.privacy.charge import Charge
+from deniable.privacy.composition.compose import Composed
+from deniable.privacy.composition.group import GroupLoss
+from deniable.privacy.composition.mixture import PublicMixture
+from deniable.privacy.composition.parallel import ParallelLoss
+from deniable.privacy.composition.restricted import RestrictedLoss
+from deniable.privacy.composition.stated import StatedLoss
 from deniable.privacy.losses import (
     DiscreteTruncatedLaplaceLoss,
     PermuteAndFlipLoss,

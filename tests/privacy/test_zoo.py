@@ -26,16 +26,16 @@ from deniable.privacy import (
     ShuffledLoss,
     compose,
 )
-from deniable.privacy.around.compose import Composed
-from deniable.privacy.around.group import GroupLoss
-from deniable.privacy.around.shuffling.randomizers import AnyRandomizer, KaryResponse
-from deniable.privacy.around.stated import StatedLoss
+from deniable.privacy.amplification.shuffling.randomizers import AnyRandomizer, KaryResponse
 from deniable.privacy.budget import ConcentratedOdometer, Filter, Odometer, RenyiOdometer
 from deniable.privacy.charge import Charge
-from deniable.privacy.currencies.concentrated import concentrated_delta, largest_rho
-from deniable.privacy.currencies.gaussian_dp import gaussian_delta
+from deniable.privacy.composition.compose import Composed
+from deniable.privacy.composition.group import GroupLoss
+from deniable.privacy.composition.stated import StatedLoss
 from deniable.privacy.losses.approximate import mixed_with_failure
 from deniable.privacy.losses.pure import pure_delta
+from deniable.privacy.notions.concentrated import concentrated_delta, largest_rho
+from deniable.privacy.notions.gaussian_dp import gaussian_delta
 from tests.privacy.zoo import ANIMALS, FEW, OPERATIONS, SLOW, Mechanism, divergence, runs, truth
 
 EPSILONS = ("0", "1/3", "3/2")

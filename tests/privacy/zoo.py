@@ -34,8 +34,8 @@ from deniable.privacy import (
     of_count,
     parallel,
 )
-from deniable.privacy.around.restricted import RestrictedLoss
-from deniable.privacy.around.stated import StatedLoss
+from deniable.privacy.composition.restricted import RestrictedLoss
+from deniable.privacy.composition.stated import StatedLoss
 
 Floats = NDArray[np.float64]
 COUNT = of_count(rows=1, groups=1, relation=AddRemove)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deniable.noise.bits import DeterministicBits
-from deniable.privacy.currencies.classical import classical_gaussian_sigma
+from deniable.privacy.notions.classical import classical_gaussian_sigma
 from deniable.statistics import Count, Sum
 
 

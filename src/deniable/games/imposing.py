@@ -26,8 +26,8 @@ from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.interval import Interval, round_up
 from deniable.numbers.rationals import Real, exact_rational, positive_integer, positive_rational
 from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Replace
-from deniable.privacy.around.restricted import RestrictedLoss
 from deniable.privacy.call import InWords, read_fields
+from deniable.privacy.composition.restricted import RestrictedLoss
 from deniable.rows.entries import by_itself
 
 Worth = Callable[[Any, Any, Any], Real]

@@ -21,9 +21,9 @@ from deniable.mechanisms.base import Released
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import positive_integer, positive_rational, probability
 from deniable.privacy import ApproximateLoss, PrivacyLoss, Replace
-from deniable.privacy.around.restricted import RestrictedLoss
 from deniable.privacy.call import InWords, read_fields
-from deniable.privacy.currencies.concentrated import largest_rho
+from deniable.privacy.composition.restricted import RestrictedLoss
+from deniable.privacy.notions.concentrated import largest_rho
 from deniable.rows.columns import Container
 
 

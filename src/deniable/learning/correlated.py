@@ -24,7 +24,7 @@ from deniable.mechanisms.integers import Integers
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import root_above, shown, whole_number
 from deniable.privacy import GaussianDPLoss, PrivacyLoss, Relation
-from deniable.privacy.around.training.correlated import ToeplitzStrategy
+from deniable.privacy.amplification.training.correlated import ToeplitzStrategy
 from deniable.privacy.sensitivity.tree import squared_tree_sensitivity
 from deniable.privacy.sensitivity.vectors import of_ball_sum
 from deniable.rows import Floats

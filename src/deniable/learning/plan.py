@@ -34,7 +34,7 @@ from deniable.numbers.rationals import (
 )
 from deniable.privacy import AddRemove, PrivacyLoss, PrivacyUnit, Relation, Replace, calibrate
 from deniable.privacy.call import made_of
-from deniable.privacy.currencies.gaussian_dp import largest_mu_squared
+from deniable.privacy.notions.gaussian_dp import largest_mu_squared
 from deniable.rows import Container, Floats, labels, silence, table
 from deniable.statistics.statistic import Payer, check_payer, first_paid
 

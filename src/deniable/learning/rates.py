@@ -11,7 +11,7 @@ from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import Real, positive_integer, positive_rational, probability
 from deniable.privacy import AddRemove, Relation
 from deniable.privacy.call import in_words
-from deniable.privacy.currencies.concentrated import largest_rho
+from deniable.privacy.notions.concentrated import largest_rho
 
 
 def _number(name: str, value: Any) -> float:

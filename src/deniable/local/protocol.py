@@ -20,8 +20,8 @@ from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.balls import exp_below
 from deniable.numbers.rationals import positive_rational, shown, whole_number
 from deniable.privacy import PrivacyLoss, PureLoss, Replace
-from deniable.privacy.around.restricted import RestrictedLoss
 from deniable.privacy.call import InWords, read_fields
+from deniable.privacy.composition.restricted import RestrictedLoss
 from deniable.release import Bounds, Estimate, Key, Release
 from deniable.rows import Container, distinct, read, silence
 

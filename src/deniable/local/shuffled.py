@@ -14,7 +14,7 @@ from deniable.noise import uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import positive_integer
 from deniable.privacy import PrivacyLoss, ShuffledLoss
-from deniable.privacy.around.shuffling.randomizers import AnyRandomizer, Channel, KaryResponse, Randomizer
+from deniable.privacy.amplification.shuffling.randomizers import AnyRandomizer, Channel, KaryResponse, Randomizer
 from deniable.release import Release
 
 _CELLS = 4000  # of a channel whose every two rows are compared

@@ -18,8 +18,8 @@ from deniable.noise import geometric
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import exact_rational, positive_rational, probability, whole_number
 from deniable.privacy import ApproximateLoss, PrivacyLoss, Replace
-from deniable.privacy.around.restricted import RestrictedLoss
 from deniable.privacy.call import read_fields
+from deniable.privacy.composition.restricted import RestrictedLoss
 from deniable.release import Bounds, Estimate, Release
 from deniable.rows import numbers, silence
 

@@ -10,9 +10,9 @@ from deniable.mechanisms.additive import Gaussian, Laplace
 from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.numbers.rationals import Real, positive_rational, probability
 from deniable.privacy import ApproximateLoss, ConcentratedLoss, PrivacyLoss, PureLoss, Sensitivity
-from deniable.privacy.around.stated import StatedLoss
-from deniable.privacy.currencies.concentrated import epsilon_within, largest_rho
-from deniable.privacy.currencies.gaussian_dp import largest_mu_squared
+from deniable.privacy.composition.stated import StatedLoss
+from deniable.privacy.notions.concentrated import epsilon_within, largest_rho
+from deniable.privacy.notions.gaussian_dp import largest_mu_squared
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.rationals import exact_rational, shown
 from deniable.privacy import AddRemove, PrivacyLoss, Relation, Replace, Sensitivity
-from deniable.privacy.around.group import MOST_MEMBERS
-from deniable.privacy.around.restricted import RestrictedLoss
+from deniable.privacy.composition.group import MOST_MEMBERS
+from deniable.privacy.composition.restricted import RestrictedLoss
 from deniable.rows import left_out, replaced
 
 LARGEST_BOUND = 2**61  # so that differences fit into int64

@@ -1,16 +1,13 @@
 """The words and the sums: relations, sensitivities, losses, budgets. No randomness, no data.
 
 What a user needs stands here. The rest is in folders by kind: `losses`, `sensitivity`, `budget`, `calibration`,
-`currencies`, `reports`, and `around` for what turns losses into losses.
+`notions`, `reports`, and, for what turns losses into losses, `composition` and `amplification`.
 """
 
 from deniable.numbers.interval import Interval
-from deniable.privacy.around.compose import compose
-from deniable.privacy.around.mixture import mixture
-from deniable.privacy.around.parallel import parallel
 
 # Losses that methods make; imported so that `PrivacyLoss.from_data` finds them.
-from deniable.privacy.around.sampling import (  # noqa: F401
+from deniable.privacy.amplification.sampling import (  # noqa: F401
     allocation,
     allocation_replace,
     capped,
@@ -20,13 +17,14 @@ from deniable.privacy.around.sampling import (  # noqa: F401
     sampled_group,
     subsets,
 )
-from deniable.privacy.around.shuffling.shuffled import ShuffledLoss
-from deniable.privacy.around.training import correlated, iteration  # noqa: F401
-from deniable.privacy.around.tuning import BestOfLoss
+from deniable.privacy.amplification.shuffling.shuffled import ShuffledLoss
+from deniable.privacy.amplification.training import correlated, iteration  # noqa: F401
 from deniable.privacy.budget import Budget, Filter
 from deniable.privacy.calibration.calibrate import calibrate
-from deniable.privacy.currencies.loss_variable import outcome_loss
-from deniable.privacy.currencies.tradeoff import TradeOff
+from deniable.privacy.composition.compose import compose
+from deniable.privacy.composition.mixture import mixture
+from deniable.privacy.composition.parallel import parallel
+from deniable.privacy.composition.tuning import BestOfLoss
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses import (
     ApproximateLoss,
@@ -43,6 +41,8 @@ from deniable.privacy.losses import (
     RandomizedResponseLoss,
     RenyiLoss,
 )
+from deniable.privacy.notions.loss_variable import outcome_loss
+from deniable.privacy.notions.tradeoff import TradeOff
 from deniable.privacy.relation import AddRemove, PrivacyUnit, Relation, Replace
 from deniable.privacy.reports.imports import of_dp_event, of_opacus
 from deniable.privacy.sensitivity import Sensitivity, of_clipped_sum, of_count

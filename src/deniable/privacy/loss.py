@@ -13,7 +13,7 @@ from deniable.numbers.interval import INFINITE, Interval, Intervals, each
 from deniable.numbers.rationals import Real, Reals, nonnegative_rational, probability, read_json
 from deniable.numbers.roots import inverse
 from deniable.privacy.call import InWords
-from deniable.privacy.currencies.gaussian_dp import mu_squared_of_pure
+from deniable.privacy.notions.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, SMALL_DELTA, SMALL_EPSILON, checked_tolerance
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.readings import Readings
@@ -21,9 +21,9 @@ from deniable.privacy.relation import Relation
 from deniable.privacy.sensitivity import Sensitivity
 
 if TYPE_CHECKING:
-    from deniable.privacy.around.shuffling.randomizers import Randomizer
+    from deniable.privacy.amplification.shuffling.randomizers import Randomizer
     from deniable.privacy.charge import Charge
-    from deniable.privacy.currencies.renyi import Directions
+    from deniable.privacy.notions.renyi import Directions
 
 _KINDS: dict[str, type["PrivacyLoss"]] = {}
 
@@ -248,12 +248,12 @@ class PrivacyLoss(Readings, metaclass=InWords):
 
     def _divergences(self, order: Fraction) -> "Directions":
         """The Rényi divergences of an order >= 1: (with the unit, without it) and (without, with)."""
-        from deniable.privacy.currencies.renyi import divergences_of_laws
+        from deniable.privacy.notions.renyi import divergences_of_laws
 
         return divergences_of_laws(self, order)
 
     def _divergences_below_one(self, order: Fraction) -> "Directions":
-        from deniable.privacy.currencies.renyi import divergences_below_one
+        from deniable.privacy.notions.renyi import divergences_below_one
 
         return divergences_below_one(self, order)
 
@@ -276,7 +276,7 @@ class PrivacyLoss(Readings, metaclass=InWords):
     # --- the algebra ---------------------------------------------------------------------------------------------
 
     def __add__(self, other: object) -> "PrivacyLoss":
-        from deniable.privacy.around.compose import compose
+        from deniable.privacy.composition.compose import compose
 
         if not isinstance(other, PrivacyLoss):
             return NotImplemented
@@ -289,7 +289,7 @@ class PrivacyLoss(Readings, metaclass=InWords):
         return NotImplemented
 
     def __mul__(self, count: object) -> "PrivacyLoss":
-        from deniable.privacy.around.compose import compose
+        from deniable.privacy.composition.compose import compose
 
         if isinstance(count, bool) or not isinstance(count, int):
             return NotImplemented
@@ -304,7 +304,7 @@ class PrivacyLoss(Readings, metaclass=InWords):
             relation: what the result is to hold for; the loss itself is stated for add/remove in either case.
         Raises: UnprovedError unless the loss holds under add/remove; for replace it must have a pair of laws.
         """
-        from deniable.privacy.around.sampling.poisson import poisson_sampled
+        from deniable.privacy.amplification.sampling.poisson import poisson_sampled
 
         return poisson_sampled(self, rate, relation)
 
@@ -312,25 +312,25 @@ class PrivacyLoss(Readings, metaclass=InWords):
         self, *, rate: Real, cap: int, population: int, relation: Relation = Relation.ADD_REMOVE
     ) -> "PrivacyLoss":
         """The loss on a Poisson sample of at most `population` units, cut to a random `cap` of them if it has more."""
-        from deniable.privacy.around.sampling.capped import CappedPoissonLoss
+        from deniable.privacy.amplification.sampling.capped import CappedPoissonLoss
 
         return CappedPoissonLoss(self, rate, cap, population, relation)
 
     def sampled_without_replacement(self, *, size: int, population: int) -> "PrivacyLoss":
         """The loss, under replace, on a uniformly random set of `size` units out of `population`."""
-        from deniable.privacy.around.sampling.subsets import sampled_without_replacement
+        from deniable.privacy.amplification.sampling.subsets import sampled_without_replacement
 
         return sampled_without_replacement(self, size, population)
 
     def sampled_with_replacement(self, *, draws: int, population: int) -> "PrivacyLoss":
         """The loss, under replace, on `draws` units drawn with replacement out of `population`."""
-        from deniable.privacy.around.sampling.draws import DrawnLoss
+        from deniable.privacy.amplification.sampling.draws import DrawnLoss
 
         return DrawnLoss(self, draws, population)
 
     def randomly_allocated(self, *, of: int, uses: int = 1, relation: Relation = Relation.ADD_REMOVE) -> "PrivacyLoss":
         """The loss of `of` runs in `uses` equal blocks; each unit takes part in one run of each block, at random."""
-        from deniable.privacy.around.sampling.allocation import randomly_allocated
+        from deniable.privacy.amplification.sampling.allocation import randomly_allocated
 
         return randomly_allocated(self, of, uses, relation)
 
@@ -340,7 +340,7 @@ class PrivacyLoss(Readings, metaclass=InWords):
         Args:
             one_direction: all units are added or all are removed; by default some may be added and others removed.
         """
-        from deniable.privacy.around.group import GroupLoss, checked_size
+        from deniable.privacy.composition.group import GroupLoss, checked_size
 
         units = checked_size(size)
         together = self._grouped_one_way(units) if one_direction else None
@@ -369,7 +369,7 @@ class PrivacyLoss(Readings, metaclass=InWords):
         >>> print(PureLoss(1).under_replace().epsilon(0).upper)
         2.0
         """
-        from deniable.privacy.around.group import GroupLoss
+        from deniable.privacy.composition.group import GroupLoss
 
         if Relation.ADD_REMOVE not in self.relations:
             return self
@@ -377,7 +377,7 @@ class PrivacyLoss(Readings, metaclass=InWords):
 
     def _replaced(self) -> "PrivacyLoss | None":
         """The loss under replace where it has a form of its own: that of two units, where it holds for replace too."""
-        from deniable.privacy.around.restricted import RestrictedLoss
+        from deniable.privacy.composition.restricted import RestrictedLoss
 
         two = self._grouped(2)
         return RestrictedLoss(two, Relation.REPLACE) if two is not None and Relation.REPLACE in two.relations else None

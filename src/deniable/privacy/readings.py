@@ -8,15 +8,15 @@ from numpy.typing import NDArray
 
 from deniable.numbers.interval import Interval, Intervals, each
 from deniable.numbers.rationals import Real, Reals
-from deniable.privacy.currencies.gaussian_dp import mu_squared_of_pure
+from deniable.privacy.notions.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.pld.accountant import CURVE_TOLERANCE, DEFAULT_TOLERANCE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from deniable.privacy.currencies.loss_variable import LossVariable
-    from deniable.privacy.currencies.tradeoff import TradeOff
     from deniable.privacy.loss import PrivacyLoss
+    from deniable.privacy.notions.loss_variable import LossVariable
+    from deniable.privacy.notions.tradeoff import TradeOff
     from deniable.privacy.reports.report import Report
 
 
@@ -45,7 +45,7 @@ class Readings:
 
     def tradeoff(self, *, tolerance: float = CURVE_TOLERANCE) -> "TradeOff":
         """Certified bounds on the best attack: misses against false alarms, beliefs, risk."""
-        from deniable.privacy.currencies.tradeoff import TradeOff
+        from deniable.privacy.notions.tradeoff import TradeOff
 
         return TradeOff(self._itself, tolerance=tolerance)
 
@@ -63,13 +63,13 @@ class Readings:
         Args:
             order: any number > 0, or a list of them, which gives as many intervals.
         """
-        from deniable.privacy.currencies.renyi import renyi
+        from deniable.privacy.notions.renyi import renyi
 
         return each(lambda one: renyi(self._itself, one), order)
 
     def variable(self, *, added: bool = False) -> "LossVariable":
         """The privacy loss as a random variable: tails, moments, quantiles; see `LossVariable`."""
-        from deniable.privacy.currencies.loss_variable import LossVariable
+        from deniable.privacy.notions.loss_variable import LossVariable
 
         return LossVariable(self._itself, added=added)
 

@@ -13,7 +13,7 @@ from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss
-from deniable.privacy.around.restricted import RestrictedLoss
+from deniable.privacy.composition.restricted import RestrictedLoss
 from deniable.release import Measure, Noisy, Release
 from deniable.rows import Container, Floats
 from deniable.statistics.average import Average, Sums

@@ -10,7 +10,7 @@ from deniable.learning import Vote, VoteAccount
 from deniable.learning.pate.account import divergences, log_wrong, raised
 from deniable.noise.bits import Bits, DeterministicBits
 from deniable.privacy import AddRemove
-from deniable.privacy.currencies.conversion import renyi_epsilon
+from deniable.privacy.notions.conversion import renyi_epsilon
 from tests.learning.pate.laws import gaussian_law, laplace_law, neighbours, renyi
 from tests.mechanisms.drawn import drawn_loss
 

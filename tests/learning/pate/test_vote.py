@@ -9,7 +9,7 @@ from deniable.learning import Vote
 from deniable.mechanisms import Gaussian, Laplace
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, GaussianLoss, PrivacyLoss, PureLoss, Replace
-from deniable.privacy.currencies.renyi import renyi as divergence
+from deniable.privacy.notions.renyi import renyi as divergence
 from tests.learning.pate.laws import gaussian_law, laplace_law, neighbours
 
 NOBODY = np.zeros((1, 2), dtype=np.int64)

@@ -5,7 +5,7 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms import InverseSensitivity
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, Replace, of_count
-from deniable.privacy.around.restricted import RestrictedLoss
+from deniable.privacy.composition.restricted import RestrictedLoss
 from tests.mechanisms.inverse.laws import of_lengths
 
 

@@ -8,7 +8,7 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms.ranks import PermuteAndFlipQuantile, Points
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace, of_count
-from deniable.privacy.around.restricted import RestrictedLoss
+from deniable.privacy.composition.restricted import RestrictedLoss
 from deniable.privacy.losses import PermuteAndFlipLoss
 from deniable.statistics import Quantile
 from tests.mechanisms.ranks.laws import LAWS, distances, exponential, neighbours, permute_and_flip

@@ -18,7 +18,7 @@ from deniable.mechanisms.selection import base
 from deniable.mechanisms.selection.base import Selection
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, PureLoss, Replace, Sensitivity, of_count
-from deniable.privacy.around.restricted import RestrictedLoss
+from deniable.privacy.composition.restricted import RestrictedLoss
 
 COUNT = of_count(rows=1, groups=1, relation=AddRemove)
 PAIR = of_count(rows=1, groups=1, relation=Replace)

@@ -8,7 +8,7 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms import ContinuousExponential
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, of_count
-from deniable.privacy.around.restricted import RestrictedLoss
+from deniable.privacy.composition.restricted import RestrictedLoss
 from tests.mechanisms.laws import law_of
 
 

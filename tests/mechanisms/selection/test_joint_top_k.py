@@ -13,7 +13,7 @@ from deniable.mechanisms import ExponentialMechanism, JointTopK
 from deniable.mechanisms.selection import joint_top_k, sequences
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, Replace, of_count
-from deniable.privacy.around.restricted import RestrictedLoss
+from deniable.privacy.composition.restricted import RestrictedLoss
 from tests.mechanisms.laws import law_of
 from tests.mechanisms.selection.laws import joint
 

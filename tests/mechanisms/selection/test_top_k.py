@@ -10,7 +10,7 @@ from deniable.mechanisms import ExponentialMechanism, JointTopK, PeelingTopK
 from deniable.mechanisms.selection.top_k import Noise, transcripts
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, of_count
-from deniable.privacy.around.restricted import RestrictedLoss
+from deniable.privacy.composition.restricted import RestrictedLoss
 from tests.mechanisms.laws import law_of
 from tests.mechanisms.selection.laws import rounds
 

@@ -8,7 +8,7 @@ from scipy import integrate
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import SmoothLaplace
 from deniable.privacy import ApproximateLoss, Replace, of_count
-from deniable.privacy.around.restricted import RestrictedLoss
+from deniable.privacy.composition.restricted import RestrictedLoss
 
 
 def hockey_stick(epsilon: float, shift: float, dilation: float) -> float:

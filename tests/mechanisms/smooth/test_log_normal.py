@@ -7,7 +7,7 @@ from scipy import integrate, special
 from deniable.mechanisms import SmoothLogNormal
 from deniable.mechanisms.smooth.log_normal import spreads
 from deniable.privacy import ConcentratedLoss, Replace, of_count
-from deniable.privacy.around.restricted import RestrictedLoss
+from deniable.privacy.composition.restricted import RestrictedLoss
 
 _Y = np.linspace(-20, 20, 801)
 _HALF = np.geomspace(1e-5, 2000, 1500)

@@ -7,7 +7,7 @@ import pytest
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import SmoothPareto
 from deniable.privacy import PureLoss, Replace, of_count
-from deniable.privacy.around.restricted import RestrictedLoss
+from deniable.privacy.composition.restricted import RestrictedLoss
 
 Z = np.concatenate([-np.geomspace(1e9, 1e-6, 4000), np.geomspace(1e-6, 1e9, 4000), [0.0]])
 

@@ -7,7 +7,7 @@ from scipy import stats
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import SmoothStudentT
 from deniable.privacy import PureLoss, Replace, of_count
-from deniable.privacy.around.restricted import RestrictedLoss
+from deniable.privacy.composition.restricted import RestrictedLoss
 
 Z = np.concatenate([-np.geomspace(1e6, 1e-3, 3000), np.geomspace(1e-3, 1e6, 3000)])
 

@@ -7,7 +7,7 @@ from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms import Laplace, StableSelection
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, PureLoss, Relation, Replace, Sensitivity, of_count
-from deniable.privacy.around.restricted import RestrictedLoss
+from deniable.privacy.composition.restricted import RestrictedLoss
 from tests.mechanisms.tested.laws import of_lead
 from tests.mechanisms.tested.test_propose_test_release import excess
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from deniable.privacy import ApproximateLoss, Budget, ConcentratedLoss, GaussianLoss, PureLoss
 from deniable.privacy.budget.advanced import AdvancedRule
-from deniable.privacy.currencies.concentrated import largest_rho
+from deniable.privacy.notions.concentrated import largest_rho
 from tests.privacy.budget.conversation import failing, response, worst_delta
 
 

@@ -17,12 +17,12 @@ from deniable.privacy import (
     PureLoss,
     of_count,
 )
-from deniable.privacy.around.stated import StatedLoss
 from deniable.privacy.budget import Remaining
 from deniable.privacy.calibration.calibrate import gaussian_sigma_squared
 from deniable.privacy.charge import Charge
-from deniable.privacy.currencies.concentrated import largest_rho
-from deniable.privacy.currencies.gaussian_dp import largest_mu_squared
+from deniable.privacy.composition.stated import StatedLoss
+from deniable.privacy.notions.concentrated import largest_rho
+from deniable.privacy.notions.gaussian_dp import largest_mu_squared
 
 ONE = of_count(rows=1, groups=1, relation=AddRemove)
 

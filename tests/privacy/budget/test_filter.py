@@ -25,7 +25,7 @@ from deniable.privacy import (
     Replace,
     of_count,
 )
-from deniable.privacy.around.stated import StatedLoss
+from deniable.privacy.composition.stated import StatedLoss
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ import pytest
 
 from deniable.errors import BudgetExceededError
 from deniable.privacy import AddRemove, Budget, Filter, GaussianLoss
-from deniable.privacy.around.stated import StatedLoss
+from deniable.privacy.composition.stated import StatedLoss
 
 
 def test_a_fixed_composition_may_be_stated_as_one_loss() -> None:

@@ -9,9 +9,9 @@ import pytest
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.rationals import decimal_above
 from deniable.privacy import AddRemove, ApproximateLoss, Budget, Filter, FiniteLoss, GaussianLoss, PureLoss
-from deniable.privacy.around.stated import StatedLoss
 from deniable.privacy.budget.renyi import divergence, largest_divergence
-from deniable.privacy.currencies.conversion import renyi_delta
+from deniable.privacy.composition.stated import StatedLoss
+from deniable.privacy.notions.conversion import renyi_delta
 from tests.privacy.budget.conversation import Mechanism, response, worst_delta, worst_value
 
 

@@ -4,9 +4,9 @@ import pytest
 
 from deniable.errors import BudgetExceededError
 from deniable.privacy import AddRemove, ApproximateLoss, Budget, GaussianLoss, PureLoss, compose
-from deniable.privacy.around.stated import StatedLoss
 from deniable.privacy.budget import Filter
 from deniable.privacy.budget.budget import Budget as Rules
+from deniable.privacy.composition.stated import StatedLoss
 from deniable.privacy.loss import PrivacyLoss
 
 BUDGET = Budget(epsilon=1, delta="1e-5")

@@ -22,8 +22,8 @@ from deniable.privacy import (
     of_count,
 )
 from deniable.privacy.calibration.calibrate import calibrate, gaussian_sigma_squared, laplace_scale, split
-from deniable.privacy.currencies.concentrated import largest_rho
-from deniable.privacy.currencies.gaussian_dp import largest_mu_squared
+from deniable.privacy.notions.concentrated import largest_rho
+from deniable.privacy.notions.gaussian_dp import largest_mu_squared
 
 ONE = of_count(rows=1, groups=1, relation=AddRemove)
 

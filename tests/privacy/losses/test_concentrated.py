@@ -5,7 +5,7 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy import ConcentratedLoss, GaussianLoss, Interval, PrivacyLoss, PureLoss, RenyiLoss
-from deniable.privacy.currencies.renyi import renyi
+from deniable.privacy.notions.renyi import renyi
 
 
 def test_golden_values() -> None:

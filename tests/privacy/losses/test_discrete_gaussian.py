@@ -18,8 +18,8 @@ from deniable.privacy import (
     of_clipped_sum,
     of_count,
 )
-from deniable.privacy.currencies.gaussian_dp import gaussian_delta
 from deniable.privacy.losses.discrete_gaussian import mu_squared_of_step, shift_delta
+from deniable.privacy.notions.gaussian_dp import gaussian_delta
 
 ONE = of_count(rows=1, groups=1, relation=AddRemove)
 variances = st.fractions(min_value=Fraction(1, 20), max_value=200, max_denominator=30)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, PrivacyLoss, PureLoss
-from deniable.privacy.currencies.gaussian_dp import gaussian_delta
 from deniable.privacy.losses import PermuteAndFlipLoss
+from deniable.privacy.notions.gaussian_dp import gaussian_delta
 
 Scores = list[float]
 

@@ -118,7 +118,7 @@ def test_rho_and_mu_bound_what_they_say(pair: tuple[Masses, Masses]) -> None:
             moment = math.fsum(float(x) ** order * float(y) ** (1 - order) for x, y in zip(a, b, strict=True))
             assert math.log(moment) / (order - 1) <= order * float(loss.rho) + 1e-12
     assert loss.mu_squared is not None
-    from deniable.privacy.currencies.gaussian_dp import gaussian_delta
+    from deniable.privacy.notions.gaussian_dp import gaussian_delta
 
     for epsilon in (Fraction(0), Fraction(1, 3), Fraction(1)):
         assert loss.delta(epsilon).lower <= gaussian_delta(loss.mu_squared, epsilon).upper + 1e-12

@@ -135,7 +135,7 @@ def test_rho_and_mu_bound_what_they_say(parts: list[tuple[int, int]], sigma: flo
         terms = np.exp(order * np.log(a[inside]) + (1 - order) * np.log(b[inside]))
         moment = float(terms.sum()) * (xs[1] - xs[0])
         assert math.log(max(moment, 1.0)) / (order - 1) <= order * float(loss.rho) + 1e-6
-    from deniable.privacy.currencies.gaussian_dp import gaussian_delta
+    from deniable.privacy.notions.gaussian_dp import gaussian_delta
 
     for epsilon in (Fraction(0), Fraction(1)):
         assert loss.delta(epsilon).lower <= gaussian_delta(loss.mu_squared, epsilon).upper

@@ -4,9 +4,9 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy import GaussianLoss, Interval, LaplaceLoss, PrivacyLoss
-from deniable.privacy.currencies.conversion import renyi_epsilon
-from deniable.privacy.currencies.renyi import renyi
 from deniable.privacy.losses.renyi import RenyiLoss
+from deniable.privacy.notions.conversion import renyi_epsilon
+from deniable.privacy.notions.renyi import renyi
 
 ORDERS = [2, 4, 8, 16, 32]
 

@@ -10,9 +10,9 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy import AddRemove, LaplaceLoss, PrivacyLoss, PureLoss
-from deniable.privacy.currencies.gaussian_dp import gaussian_delta
 from deniable.privacy.losses import SparseVectorLoss
 from deniable.privacy.losses.bounded import bounded_law
+from deniable.privacy.notions.gaussian_dp import gaussian_delta
 
 Array = np.ndarray
 GRID = np.linspace(-50.0, 50.0, 20_001)

@@ -22,10 +22,10 @@ from deniable.privacy import (
     of_count,
     parallel,
 )
-from deniable.privacy.around.group import GroupLoss
-from deniable.privacy.around.restricted import RestrictedLoss
-from deniable.privacy.around.stated import StatedLoss
 from deniable.privacy.budget import ConcentratedOdometer, Filter, RenyiOdometer
+from deniable.privacy.composition.group import GroupLoss
+from deniable.privacy.composition.restricted import RestrictedLoss
+from deniable.privacy.composition.stated import StatedLoss
 from deniable.privacy.losses import TeachingLoss
 
 FAILING = TeachingLoss(ApproximateLoss(0, "0.01"))

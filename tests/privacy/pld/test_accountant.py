@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy import AddRemove, ApproximateLoss, FiniteLoss, GaussianLoss, LaplaceLoss, PureLoss, compose
-from deniable.privacy.around.sampling.poisson import SampledLaw
-from deniable.privacy.currencies.gaussian_dp import gaussian_delta
+from deniable.privacy.amplification.sampling.poisson import SampledLaw
+from deniable.privacy.notions.gaussian_dp import gaussian_delta
 from deniable.privacy.pld.accountant import (
     Part,
     checked_tolerance,

@@ -21,7 +21,7 @@ from deniable.privacy import (
     compose,
     of_count,
 )
-from deniable.privacy.around.compose import Composed
+from deniable.privacy.composition.compose import Composed
 from deniable.privacy.pld.accountant import Part
 from deniable.privacy.pld.composed_law import composed_law, composed_pairs
 from deniable.privacy.pld.law import LossLaw

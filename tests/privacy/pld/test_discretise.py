@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.privacy.around.sampling.poisson import SampledLaw
+from deniable.privacy.amplification.sampling.poisson import SampledLaw
 from deniable.privacy.pld.discretise import Discretised, Grid, Mesh, discretise
 from deniable.privacy.pld.law import FiniteLaw, Floats, LossLaw, ReversedLaw, Tails
 from deniable.privacy.pld.laws import BoundedRangeLaw, LaplaceLaw, NormalLaw, randomized_response_law

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from deniable.numbers.interval import Interval
-from deniable.privacy.currencies.gaussian_dp import gaussian_delta
+from deniable.privacy.notions.gaussian_dp import gaussian_delta
 from deniable.privacy.pld.laws import NormalLaw
 from deniable.privacy.pld.search import Aim, CurveBounds, Part, Search, _Effort
 

@@ -5,8 +5,8 @@ from fractions import Fraction
 
 import pytest
 
-from deniable.privacy.around.sampling.poisson import SampledLaw
-from deniable.privacy.currencies.gaussian_dp import gaussian_delta
+from deniable.privacy.amplification.sampling.poisson import SampledLaw
+from deniable.privacy.notions.gaussian_dp import gaussian_delta
 from deniable.privacy.pld import search
 from deniable.privacy.pld.law import Floats, LossLaw, Tails
 from deniable.privacy.pld.laws import DiscreteLaplaceLaw, LaplaceLaw, NormalLaw, randomized_response_law

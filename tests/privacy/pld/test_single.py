@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.privacy import GaussianLoss, LaplaceLoss, PureLoss
-from deniable.privacy.around.sampling.poisson import SampledLaw
+from deniable.privacy.amplification.sampling.poisson import SampledLaw
 from deniable.privacy.pld.accountant import composed_delta
 from deniable.privacy.pld.law import Floats, LossLaw, Pairs, Tails
 from deniable.privacy.pld.laws import LaplaceLaw, NormalLaw, randomized_response_law

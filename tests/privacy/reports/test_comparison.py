@@ -16,8 +16,8 @@ from deniable.privacy import (
     PureLoss,
     RenyiLoss,
 )
-from deniable.privacy.currencies import conversion
-from deniable.privacy.currencies.conversion import ORDERS, epsilon_by_renyi
+from deniable.privacy.notions import conversion
+from deniable.privacy.notions.conversion import ORDERS, epsilon_by_renyi
 from deniable.privacy.reports import comparison
 from deniable.privacy.reports.comparison import accounts
 

@@ -24,10 +24,10 @@ from deniable.privacy import (
     Sensitivity,
     compose,
 )
-from deniable.privacy.around.compose import Composed
-from deniable.privacy.around.restricted import RestrictedLoss
-from deniable.privacy.around.sampling.capped import CappedPoissonLoss
-from deniable.privacy.around.tuning import BestOfLoss, BestOfPoissonLoss
+from deniable.privacy.amplification.sampling.capped import CappedPoissonLoss
+from deniable.privacy.composition.compose import Composed
+from deniable.privacy.composition.restricted import RestrictedLoss
+from deniable.privacy.composition.tuning import BestOfLoss, BestOfPoissonLoss
 from deniable.privacy.reports.imports import of_dp_event, of_opacus
 
 

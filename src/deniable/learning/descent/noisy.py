@@ -15,7 +15,7 @@ from deniable.learning.sets import FeasibleSet
 from deniable.mechanisms.base import Released
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, positive_integer, positive_rational
-from deniable.privacy.around.training.iteration import LastIterateLoss
+from deniable.privacy.amplification.training.iteration import LastIterateLoss
 from deniable.privacy.call import InWords, check_kind, read_fields
 from deniable.privacy.relation import AddRemove
 from deniable.rows import Container, Floats, each_row, numbers, silence, table, without_rows

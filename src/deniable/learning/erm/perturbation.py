@@ -13,7 +13,7 @@ from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.noise import rounded
 from deniable.noise.bits import Bits
 from deniable.privacy import AddRemove, GaussianDPLoss, PrivacyLoss, PureLoss, Relation, Sensitivity, calibrate
-from deniable.privacy.around.training.objective import ObjectivePerturbationLoss
+from deniable.privacy.amplification.training.objective import ObjectivePerturbationLoss
 from deniable.privacy.sensitivity.vectors import of_ball_sum
 from deniable.rows import Floats
 

@@ -22,8 +22,8 @@ from deniable.noise import bernoulli, uniform
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import Real, decimal_above, exact_rational, shown, whole_number
 from deniable.privacy import BestOfLoss, GaussianDPLoss, PrivacyLoss, PureLoss, Relation, calibrate
-from deniable.privacy.around.parallel import parallel
-from deniable.privacy.around.restricted import RestrictedLoss
+from deniable.privacy.composition.parallel import parallel
+from deniable.privacy.composition.restricted import RestrictedLoss
 from deniable.privacy.sensitivity import of_clamped_unit_sum
 from deniable.rows import Container
 from deniable.statistics.statistic import checked_bounds

@@ -13,7 +13,7 @@ from deniable.mechanisms.tested.distance import of_steps
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, probability, whole_number
 from deniable.privacy import Relation
-from deniable.privacy.currencies.conversion import ORDERS, checked_order, renyi_epsilon
+from deniable.privacy.notions.conversion import ORDERS, checked_order, renyi_epsilon
 from deniable.release import Estimate, Release
 from deniable.rows import Floats
 from deniable.statistics.statistic import Payer, paid

@@ -16,8 +16,8 @@ from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.rationals import Real, positive_integer, positive_rational, probability
 from deniable.privacy import Interval, LaplaceLoss, PureLoss, Sensitivity
-from deniable.privacy.around.restricted import RestrictedLoss
 from deniable.privacy.calibration import laplace_scale
+from deniable.privacy.composition.restricted import RestrictedLoss
 
 LARGEST_BOUND = 2**58
 

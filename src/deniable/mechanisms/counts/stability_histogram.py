@@ -19,7 +19,7 @@ from deniable.mechanisms.selection.top_k import transcripts
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, positive_integer, positive_rational, probability, whole_number
 from deniable.privacy import AddRemove, ApproximateLoss, PrivacyLoss, Sensitivity, compose, of_count
-from deniable.privacy.around.stated import StatedLoss
+from deniable.privacy.composition.stated import StatedLoss
 
 _BASE = 64  # of a transcript
 _MOST_ROWS = 2**52  # of a key, so that noisy counts fit into int64

@@ -17,7 +17,7 @@ from deniable.mechanisms.interactive.session import Session
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, positive_integer, positive_rational, probability, whole_number, yes_or_no
 from deniable.privacy import AddRemove, DiscreteLaplaceLoss, PrivacyLoss, PureLoss, Sensitivity, of_count
-from deniable.privacy.around.restricted import RestrictedLoss
+from deniable.privacy.composition.restricted import RestrictedLoss
 from deniable.privacy.losses import SparseVectorLoss
 
 _MOST_ANSWERS = 2**40

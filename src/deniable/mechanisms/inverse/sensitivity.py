@@ -18,7 +18,7 @@ from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.balls import ball
 from deniable.numbers.rationals import Real, checked_bounds, positive_rational, whole_number
 from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Replace, Sensitivity, of_count
-from deniable.privacy.around.restricted import RestrictedLoss
+from deniable.privacy.composition.restricted import RestrictedLoss
 
 if TYPE_CHECKING:
     from flint import arb

@@ -20,7 +20,7 @@ from deniable.mechanisms.records import records_of
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, exact_rational, positive_rational, shown, yes_or_no
 from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Sensitivity
-from deniable.privacy.around.restricted import RestrictedLoss
+from deniable.privacy.composition.restricted import RestrictedLoss
 
 LARGEST_DENOMINATOR = 10**6
 

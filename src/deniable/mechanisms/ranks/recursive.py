@@ -19,7 +19,7 @@ from deniable.mechanisms.records import records_of
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import Real, positive_rational, shown
 from deniable.privacy import PrivacyLoss, Relation, Sensitivity, compose
-from deniable.privacy.around.restricted import RestrictedLoss
+from deniable.privacy.composition.restricted import RestrictedLoss
 from deniable.rows import Floats
 
 _FINEST = 10**4  # denominators of quantiles within a part

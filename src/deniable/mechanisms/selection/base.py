@@ -15,8 +15,8 @@ from deniable.mechanisms.base import MOST_VALUES, Mechanism, drawable_rate
 from deniable.mechanisms.integers import LARGEST, LEAST, integers
 from deniable.numbers.rationals import Real, positive_rational, probability, yes_or_no
 from deniable.privacy import AddRemove, PrivacyLoss, PureLoss, Relation, Sensitivity, calibrate
-from deniable.privacy.around.restricted import RestrictedLoss
-from deniable.privacy.currencies.concentrated import epsilon_within
+from deniable.privacy.composition.restricted import RestrictedLoss
+from deniable.privacy.notions.concentrated import epsilon_within
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE
 
 if TYPE_CHECKING:

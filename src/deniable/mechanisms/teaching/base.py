@@ -11,7 +11,7 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import Mechanism
 from deniable.numbers.rationals import probability
 from deniable.privacy import ApproximateLoss, PrivacyLoss, Sensitivity
-from deniable.privacy.around.restricted import RestrictedLoss
+from deniable.privacy.composition.restricted import RestrictedLoss
 from deniable.privacy.losses import TeachingLoss
 
 _RECORD_BITS = 10  # of one small record in the number of an outcome

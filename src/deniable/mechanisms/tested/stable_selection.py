@@ -16,7 +16,7 @@ from deniable.mechanisms.tested.distance import DistanceTest, above, least_margi
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, positive_rational, shown, yes_or_no
 from deniable.privacy import AddRemove, ApproximateLoss, PrivacyLoss, PureLoss, Sensitivity, of_count
-from deniable.privacy.around.restricted import RestrictedLoss
+from deniable.privacy.composition.restricted import RestrictedLoss
 
 if TYPE_CHECKING:
     from flint import arb

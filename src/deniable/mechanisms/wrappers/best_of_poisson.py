@@ -16,7 +16,7 @@ from deniable.noise.bits import Bits
 from deniable.numbers.interval import round_up
 from deniable.numbers.rationals import positive_rational
 from deniable.privacy import Sensitivity
-from deniable.privacy.around.tuning import BestOfPoissonLoss
+from deniable.privacy.composition.tuning import BestOfPoissonLoss
 
 _LARGEST_MEAN = 10**6
 

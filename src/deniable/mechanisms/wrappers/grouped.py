@@ -14,7 +14,7 @@ from deniable.mechanisms.wrappers.base import Wrapper
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import whole_number
 from deniable.privacy import PrivacyLoss, Sensitivity
-from deniable.privacy.around.group import MOST_MEMBERS
+from deniable.privacy.composition.group import MOST_MEMBERS
 
 if TYPE_CHECKING:
     from flint import arb

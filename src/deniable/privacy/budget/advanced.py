@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from deniable.numbers.interval import Interval, round_down
 from deniable.privacy.budget.rule import Rule
-from deniable.privacy.currencies.concentrated import concentrated_delta, largest_rho
+from deniable.privacy.notions.concentrated import concentrated_delta, largest_rho
 
 if TYPE_CHECKING:
     from deniable.privacy.budget.budget import Budget

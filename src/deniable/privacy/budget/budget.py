@@ -14,8 +14,8 @@ from deniable.privacy.budget.rule import RULES, Rule
 from deniable.privacy.call import InWords
 from deniable.privacy.caution import caution, with_caution
 from deniable.privacy.charge import Charge
-from deniable.privacy.currencies.conversion import checked_order
 from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.notions.conversion import checked_order
 
 
 @dataclass(frozen=True, init=False)

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from deniable.numbers.interval import Interval
 from deniable.privacy.budget.rule import Rule
-from deniable.privacy.currencies.concentrated import concentrated_delta, largest_rho
-from deniable.privacy.currencies.gaussian_dp import gaussian_delta
+from deniable.privacy.notions.concentrated import concentrated_delta, largest_rho
+from deniable.privacy.notions.gaussian_dp import gaussian_delta
 
 if TYPE_CHECKING:
     from deniable.privacy.budget.budget import Budget

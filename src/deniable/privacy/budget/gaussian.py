@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from deniable.numbers.interval import Interval
 from deniable.privacy.budget.rule import Rule
-from deniable.privacy.currencies.gaussian_dp import gaussian_delta, largest_mu_squared
+from deniable.privacy.notions.gaussian_dp import gaussian_delta, largest_mu_squared
 
 if TYPE_CHECKING:
     from deniable.privacy.budget.budget import Budget

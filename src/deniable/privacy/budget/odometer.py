@@ -10,11 +10,11 @@ from deniable.errors import BudgetExceededError, InvalidParameterError, Unproved
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import Real, positive_rational, probability
-from deniable.privacy.around.compose import Composed
 from deniable.privacy.budget.filter import proved_for
 from deniable.privacy.budget.renyi import divergence
-from deniable.privacy.currencies.conversion import checked_order
+from deniable.privacy.composition.compose import Composed
 from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.notions.conversion import checked_order
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE
 from deniable.privacy.relation import Relation
 

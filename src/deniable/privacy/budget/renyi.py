@@ -12,10 +12,10 @@ from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import decimal_above, decimal_below
 from deniable.privacy.budget.rule import Rule
 from deniable.privacy.charge import Charge
-from deniable.privacy.currencies.conversion import renyi_delta
-from deniable.privacy.currencies.gaussian_dp import DIGITS
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.pure import PureLoss
+from deniable.privacy.notions.conversion import renyi_delta
+from deniable.privacy.notions.gaussian_dp import DIGITS
 
 if TYPE_CHECKING:
     from deniable.privacy.budget.budget import Budget
@@ -78,7 +78,7 @@ def renyi_charge(loss: PrivacyLoss, order: Fraction, *, failing: bool) -> Charge
 @lru_cache(maxsize=4096)
 def divergence(loss: PrivacyLoss, order: Fraction) -> Fraction | None:
     """An upper bound on the Rényi divergence of a loss, in both directions; None where nothing is proved."""
-    from deniable.privacy.currencies.renyi import renyi
+    from deniable.privacy.notions.renyi import renyi
 
     if loss.composition != ((loss, 1),):  # part by part, so that one charge of many is many charges
         known = [(divergence(part, order), count) for part, count in loss.composition]

@@ -1,7 +1,7 @@
 """The setting of a mechanism that keeps a promise."""
 
 from deniable.privacy.calibration.calibrate import calibrate, gaussian_sigma_squared, laplace_scale, split
-from deniable.privacy.currencies.classical import (
+from deniable.privacy.notions.classical import (
     analytic_gaussian_sigma,
     classical_gaussian_sigma,
     simple_gaussian_sigma,

@@ -17,13 +17,13 @@ from deniable.numbers.rationals import (
     probability,
     shown,
 )
-from deniable.privacy.around.compose import compose
 from deniable.privacy.calibration.search import ROUGH, SMALLEST, Domain, best_setting, closer_setting
 from deniable.privacy.calibration.target import Goal, Target, goal_of
-from deniable.privacy.currencies.concentrated import largest_rho
+from deniable.privacy.composition.compose import compose
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.discrete_gaussian import DiscreteGaussianLoss, mu_squared_of_step
 from deniable.privacy.losses.discrete_laplace import checked_sensitivity
+from deniable.privacy.notions.concentrated import largest_rho
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, checked_tolerance
 from deniable.privacy.sensitivity import Sensitivity
 

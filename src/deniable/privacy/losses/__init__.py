@@ -1,8 +1,8 @@
 """One family of privacy losses per file."""
 
-from deniable.privacy.around.restricted import RestrictedLoss
-from deniable.privacy.around.stated import StatedLoss
-from deniable.privacy.around.tuning import BestOfLoss, BestOfPoissonLoss
+from deniable.privacy.composition.restricted import RestrictedLoss
+from deniable.privacy.composition.stated import StatedLoss
+from deniable.privacy.composition.tuning import BestOfLoss, BestOfPoissonLoss
 from deniable.privacy.losses.approximate import ApproximateLoss
 from deniable.privacy.losses.bounded_laplace import BoundedLaplaceLoss
 from deniable.privacy.losses.concentrated import ConcentratedLoss

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from deniable.numbers.interval import INFINITE, PROBABILITIES, Interval
 from deniable.numbers.rationals import Real, nonnegative_rational, probability
-from deniable.privacy.currencies.renyi import Directions, both_ways, bounded_divergence
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.pure import pure_delta
+from deniable.privacy.notions.renyi import Directions, both_ways, bounded_divergence
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.pld.laws import randomized_response_law
 

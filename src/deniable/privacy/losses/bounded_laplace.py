@@ -11,10 +11,10 @@ import numpy as np
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import Real, decimal_above, positive_integer, positive_rational
-from deniable.privacy.currencies.gaussian_dp import DIGITS
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.discrete_laplace import checked_sensitivity
 from deniable.privacy.losses.pure import pure_delta
+from deniable.privacy.notions.gaussian_dp import DIGITS
 from deniable.privacy.pld.law import FiniteLaw, Pairs
 from deniable.privacy.pld.laws import NOTHING, randomized_response_law
 from deniable.privacy.sensitivity import Sensitivity

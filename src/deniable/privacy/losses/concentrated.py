@@ -7,12 +7,12 @@ from typing import ClassVar
 
 from deniable.numbers.interval import INFINITE, Interval, round_down, round_up
 from deniable.numbers.rationals import Real, nonnegative_rational, probability
-from deniable.privacy.currencies.concentrated import concentrated_delta
-from deniable.privacy.currencies.gaussian_dp import gaussian_delta
-from deniable.privacy.currencies.renyi import Directions, both_ways, bounded_divergence
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.approximate import mixed_with_failure
 from deniable.privacy.losses.pure import pure_delta
+from deniable.privacy.notions.concentrated import concentrated_delta
+from deniable.privacy.notions.gaussian_dp import gaussian_delta
+from deniable.privacy.notions.renyi import Directions, both_ways, bounded_divergence
 
 
 @dataclass(frozen=True, init=False, repr=False)

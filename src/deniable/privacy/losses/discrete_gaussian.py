@@ -10,9 +10,6 @@ from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import NONNEGATIVE, Interval, round_down, round_up
 from deniable.numbers.rationals import Real, decimal_above, positive_rational
 from deniable.numbers.theta import total, upper_tail
-from deniable.privacy.currencies.concentrated import concentrated_delta
-from deniable.privacy.currencies.gaussian_dp import DIGITS, gaussian_delta
-from deniable.privacy.currencies.renyi import Directions, both_ways
 from deniable.privacy.losses.discrete_laplace import checked_sensitivity
 from deniable.privacy.losses.integer_noise import (
     Change,
@@ -21,6 +18,9 @@ from deniable.privacy.losses.integer_noise import (
     squares_of,
     sum_of,
 )
+from deniable.privacy.notions.concentrated import concentrated_delta
+from deniable.privacy.notions.gaussian_dp import DIGITS, gaussian_delta
+from deniable.privacy.notions.renyi import Directions, both_ways
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.pld.laws import DiscreteGaussianLaw, NormalLaw
 from deniable.privacy.sensitivity import Sensitivity

@@ -10,11 +10,11 @@ from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import Real, positive_rational
-from deniable.privacy.around.repeated_choice import chosen_one_after_another
-from deniable.privacy.currencies.gaussian_dp import mu_squared_of_pure
-from deniable.privacy.currencies.renyi import Directions, both_ways
+from deniable.privacy.composition.repeated_choice import chosen_one_after_another
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.bounded import bounded_law
+from deniable.privacy.notions.gaussian_dp import mu_squared_of_pure
+from deniable.privacy.notions.renyi import Directions, both_ways
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.pld.laws import BoundedRangeLaw, LaplaceLaw
 from deniable.privacy.relation import AddRemove, Relation

@@ -12,10 +12,10 @@ from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import INFINITE, NONNEGATIVE, Interval
 from deniable.numbers.rationals import Real, decimal_above, exact_rational, shown
-from deniable.privacy.currencies.gaussian_dp import DIGITS, mu_squared_of_pure
-from deniable.privacy.currencies.renyi import Directions, both_ways, largest
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.polygon import Polygon
+from deniable.privacy.notions.gaussian_dp import DIGITS, mu_squared_of_pure
+from deniable.privacy.notions.renyi import Directions, both_ways, largest
 from deniable.privacy.pld.law import LossLaw, Pairs
 from deniable.privacy.relation import AddRemove, Relation, Replace
 

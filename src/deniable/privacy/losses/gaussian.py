@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import Real, positive_rational
-from deniable.privacy.currencies.gaussian_dp import gaussian_delta
-from deniable.privacy.currencies.renyi import Directions, both_ways
 from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.notions.gaussian_dp import gaussian_delta
+from deniable.privacy.notions.renyi import Directions, both_ways
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.pld.laws import NormalLaw
 

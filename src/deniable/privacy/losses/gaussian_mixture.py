@@ -21,11 +21,11 @@ from deniable.numbers.rationals import (
     positive_rational,
     within_floats,
 )
-from deniable.privacy.currencies.gaussian_dp import DIGITS
-from deniable.privacy.currencies.renyi import Directions, both_ways, known_divergences, largest
-from deniable.privacy.currencies.sampled_normal import mixture_divergence
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.gaussian_mixture_law import MixtureLaw
+from deniable.privacy.notions.gaussian_dp import DIGITS
+from deniable.privacy.notions.renyi import Directions, both_ways, known_divergences, largest
+from deniable.privacy.notions.sampled_normal import mixture_divergence
 from deniable.privacy.pld.curve_law import pairs_above
 from deniable.privacy.pld.law import Floats, LossLaw, Pairs, ReversedLaw
 from deniable.privacy.relation import Relation, Replace

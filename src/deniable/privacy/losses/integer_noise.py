@@ -11,8 +11,8 @@ from typing import NamedTuple
 from deniable.errors import UnprovedError
 from deniable.numbers.interval import Interval
 from deniable.numbers.roots import inverse
-from deniable.privacy.currencies.renyi import Directions, both_ways, total
 from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.notions.renyi import Directions, both_ways, total
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, unit_of_epsilon
 from deniable.privacy.pld.law import LossLaw, Pairs
 from deniable.privacy.pld.laws import NOTHING
@@ -175,12 +175,12 @@ class IntegerNoiseLoss(PrivacyLoss):
         return [(Pairs.symmetric(law), times * count) for law, (_, times) in zip(laws, worst, strict=True)]
 
     def _together(self, change: Change) -> PrivacyLoss:
-        from deniable.privacy.around.compose import compose
+        from deniable.privacy.composition.compose import compose
 
         return compose([compose(self._of_shift(shift), count) for shift, count in change])
 
     def _written(self, change: Change) -> Pairs:
-        from deniable.privacy.around.compose import Composed
+        from deniable.privacy.composition.compose import Composed
         from deniable.privacy.pld.composed_law import composed_pairs
 
         return composed_pairs(Composed((self._of_shift(shift), count) for shift, count in change))

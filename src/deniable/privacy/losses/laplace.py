@@ -7,8 +7,8 @@ from typing import ClassVar
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import Real, positive_rational
-from deniable.privacy.currencies.renyi import Directions, both_ways
 from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.notions.renyi import Directions, both_ways
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.pld.laws import LaplaceLaw
 

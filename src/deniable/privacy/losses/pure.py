@@ -10,8 +10,8 @@ from typing import ClassVar
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import Real, nonnegative_rational
-from deniable.privacy.currencies.renyi import Directions, both_ways, bounded_divergence
 from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.notions.renyi import Directions, both_ways, bounded_divergence
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.pld.laws import randomized_response_law
 

@@ -12,9 +12,9 @@ from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import Real, decimal_above, exact_rational, positive_integer, positive_rational
-from deniable.privacy.around.shuffling.randomizers import Channel, KaryResponse, Randomizer
-from deniable.privacy.currencies.gaussian_dp import DIGITS
+from deniable.privacy.amplification.shuffling.randomizers import Channel, KaryResponse, Randomizer
 from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.notions.gaussian_dp import DIGITS
 from deniable.privacy.pld.law import FiniteLaw, Pairs
 from deniable.privacy.relation import Replace
 

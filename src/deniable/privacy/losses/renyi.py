@@ -9,9 +9,9 @@ from typing import ClassVar
 from deniable.errors import InvalidParameterError
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import nonnegative_rational, positive_rational
-from deniable.privacy.currencies.gaussian_dp import gaussian_delta
-from deniable.privacy.currencies.renyi import Directions, both_ways
 from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.notions.gaussian_dp import gaussian_delta
+from deniable.privacy.notions.renyi import Directions, both_ways
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -21,7 +21,7 @@ class RenyiLoss(PrivacyLoss):
     Guarantee: delta at most the best conversion of one order, and at least the curve of Gaussian noise with mu^2 the
         least 2 divergence/order, which is one of these mechanisms. Between the orders (order - 1) divergence is convex.
     Source: Mironov (2017), arXiv:1702.07476; Asoodeh et al. (2020), arXiv:2001.05990;
-        docs/theory/privacy/currencies.md.
+        docs/theory/privacy/notions.md.
     """
 
     kind: ClassVar[str] = "renyi"
@@ -72,7 +72,7 @@ class RenyiLoss(PrivacyLoss):
         return min(2 * value / order for order, value in zip(self.orders, self.divergences, strict=True))
 
     def _delta(self, epsilon: Fraction) -> Interval:
-        from deniable.privacy.currencies.conversion import delta_of_divergences
+        from deniable.privacy.notions.conversion import delta_of_divergences
 
         upper = delta_of_divergences(zip(self.orders, self.divergences, strict=True), epsilon)
         return Interval(min(gaussian_delta(self._least_mu_squared, epsilon).lower, upper), upper)

@@ -7,10 +7,10 @@ from typing import ClassVar
 from deniable.errors import InvalidParameterError
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import positive_integer, positive_rational
-from deniable.privacy.currencies.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.bounded import bounded_delta, bounded_law
 from deniable.privacy.losses.sparse_streams import Streams, streams
+from deniable.privacy.notions.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.relation import AddRemove, Relation
 

@@ -11,11 +11,11 @@ from deniable.numbers.balls import Arb
 from deniable.numbers.interval import Interval, round_down
 from deniable.numbers.rationals import exact_root
 from deniable.numbers.roots import inverse
-from deniable.privacy.around.classic import classic_drift, drifted, tanh_drift
-from deniable.privacy.around.compose import compose
-from deniable.privacy.currencies.concentrated import concentrated_delta
-from deniable.privacy.currencies.gaussian_dp import gaussian_delta
+from deniable.privacy.composition.classic import classic_drift, drifted, tanh_drift
+from deniable.privacy.composition.compose import compose
 from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.notions.concentrated import concentrated_delta
+from deniable.privacy.notions.gaussian_dp import gaussian_delta
 
 Parts = list[tuple[PrivacyLoss, int]]
 
@@ -102,7 +102,7 @@ def _renyi(loss: PrivacyLoss, parts: Parts, delta: Fraction) -> float | None:
     With D(a) convex in a when multiplied by a - 1, so is epsilon(a) = D(a) + ln(1 - 1/a) - ln(a delta)/(a - 1). Any
     order gives a bound.
     """
-    from deniable.privacy.currencies.conversion import ORDERS, epsilon_by_renyi
+    from deniable.privacy.notions.conversion import ORDERS, epsilon_by_renyi
 
     @cache
     def found(place: int) -> float:
@@ -124,7 +124,7 @@ def _renyi(loss: PrivacyLoss, parts: Parts, delta: Fraction) -> float | None:
 
 def _central_limit(parts: Parts, delta: Fraction) -> float | None:
     """An approximation that is known for many equal steps of sampled Gaussian noise."""
-    from deniable.privacy.currencies.central_limit import approximate_epsilon, sampled_gaussian_mu
+    from deniable.privacy.notions.central_limit import approximate_epsilon, sampled_gaussian_mu
 
     loss, count = parts[0] if len(parts) == 1 else (compose([]), 0)
     base, rate = loss.as_sample

@@ -18,10 +18,10 @@ from deniable.numbers.rationals import (
     positive_rational,
     whole_number,
 )
-from deniable.privacy.around.compose import compose
-from deniable.privacy.around.restricted import RestrictedLoss
-from deniable.privacy.around.sampling.capped import CappedPoissonLoss
-from deniable.privacy.around.tuning import BestOfLoss, BestOfPoissonLoss
+from deniable.privacy.amplification.sampling.capped import CappedPoissonLoss
+from deniable.privacy.composition.compose import compose
+from deniable.privacy.composition.restricted import RestrictedLoss
+from deniable.privacy.composition.tuning import BestOfLoss, BestOfPoissonLoss
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.approximate import ApproximateLoss
 from deniable.privacy.losses.concentrated import ConcentratedLoss

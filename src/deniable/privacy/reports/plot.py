@@ -14,8 +14,8 @@ from deniable.privacy.loss import PrivacyLoss
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from deniable.privacy.currencies.loss_variable import LossVariable
-    from deniable.privacy.currencies.tradeoff import TradeOff
+    from deniable.privacy.notions.loss_variable import LossVariable
+    from deniable.privacy.notions.tradeoff import TradeOff
 
 _LINE, _BAND = "#225588", "#88aacc"
 _FLOORS = tuple(Fraction(1, 10**digits) for digits in (10, 5, 2, 1))  # smallest delta shown: the first within reach

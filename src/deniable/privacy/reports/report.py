@@ -11,8 +11,8 @@ from fractions import Fraction
 from deniable.numbers.interval import Interval, round_down, round_up
 from deniable.numbers.rationals import Real, decimal_text, positive_integer, probability
 from deniable.privacy.caution import caution
-from deniable.privacy.currencies.tradeoff import TradeOff
 from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.notions.tradeoff import TradeOff
 from deniable.privacy.relation import Relation
 from deniable.privacy.reports.comparison import Account, accounts
 

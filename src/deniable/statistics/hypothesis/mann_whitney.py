@@ -13,7 +13,7 @@ from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
 from deniable.noise.simulation import normals
 from deniable.privacy import PrivacyLoss, Relation, Sensitivity, compose
-from deniable.privacy.around.restricted import RestrictedLoss
+from deniable.privacy.composition.restricted import RestrictedLoss
 from deniable.privacy.sensitivity import of_rank_difference, of_spread_sum
 from deniable.release import Release
 from deniable.rows import Container, Floats, numbers

@@ -20,7 +20,7 @@ from deniable.mechanisms.ranks.records import SortedRecords
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import Real, positive_integer
 from deniable.privacy import PrivacyLoss, Relation, Sensitivity
-from deniable.privacy.currencies.concentrated import epsilon_within
+from deniable.privacy.notions.concentrated import epsilon_within
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.release import Estimate, Key, Release
 from deniable.rows import Container, Floats

@@ -12,7 +12,7 @@ from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, Reals
 from deniable.privacy import PrivacyLoss, Relation
-from deniable.privacy.around.restricted import RestrictedLoss
+from deniable.privacy.composition.restricted import RestrictedLoss
 from deniable.release import Release
 from deniable.rows import Floats
 from deniable.statistics.statistic import BoundsLike, Payer, Statistic

@@ -1,0 +1,1 @@
+"""Losses that become smaller by sampling, by shuffling and in training."""

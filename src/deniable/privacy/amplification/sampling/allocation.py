@@ -1,0 +1,191 @@
+"""Random allocation (balls in bins): a unit takes part in one of many runs, chosen at random; proofs in
+docs/theory/privacy/allocation.md.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, ClassVar
+
+from deniable.errors import InvalidParameterError
+from deniable.numbers.balls import Arb, ball, certified
+from deniable.numbers.interval import NONNEGATIVE, Interval
+from deniable.numbers.rationals import positive_integer
+from deniable.privacy.amplification.sampling.allocated_law import allocated_law, nothing
+from deniable.privacy.amplification.sampling.poisson import SampledLoss, checked_base, known_laws
+from deniable.privacy.amplification.sampling.poisson_replace import poisson_replaced
+from deniable.privacy.composition.compose import compose
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.notions.renyi import Directions, directed
+from deniable.privacy.pld.law import Pairs, ReversedLaw
+from deniable.privacy.relation import AddRemove, Relation
+
+if TYPE_CHECKING:
+    from flint import arb_poly
+
+_MOST_RUNS = 10**6
+_MOST_MOMENTS = 128  # orders of the closed form
+
+
+@dataclass(frozen=True, init=False)
+class RandomlyAllocatedLoss(SampledLoss):
+    """`base` run `runs` times, where each unit takes part in exactly one run, chosen uniformly at random.
+
+    Guarantee: under add/remove, if (P, Q) dominates the pair (with, without) of each run, all together are dominated by
+        the mean over i of Q x ... x P x ... x Q, P in place i, against Q x ... x Q. Attained where (P, Q) is.
+    Error: the laws are computed on a grid of some thousand points, as fine as the spread of the loss asks for; the
+        width grows with `runs` and is seen in the answer. Losses beyond 300 are not told apart: the base bounds them.
+    Source: Feldman, Shenfeld (2025), arXiv:2502.08202; (2026), arXiv:2602.17284; Chua et al. (2024), arXiv:2412.16802;
+        proof in docs/theory/privacy/allocation.md.
+    """
+
+    kind: ClassVar[str] = "randomly_allocated"
+    base: PrivacyLoss
+    runs: int
+    share = Fraction(1)
+    relations = frozenset({AddRemove})
+
+    def __init__(self, base: PrivacyLoss, runs: object) -> None:
+        count = positive_integer("runs", runs)
+        if not 2 <= count <= _MOST_RUNS:
+            raise InvalidParameterError(f"runs must be from 2 to {_MOST_RUNS}, got {count}")
+        object.__setattr__(self, "base", checked_base(base, AddRemove, "random allocation", "randomly_allocated"))
+        object.__setattr__(self, "runs", count)
+
+    def __repr__(self) -> str:
+        return f"{self.base!r}.randomly_allocated(of={self.runs})"
+
+    def laws(self) -> Pairs:
+        return _pairs(self)
+
+    def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
+        """At most that of the base, where the grid does not tell more."""
+        found = super()._delta_within(epsilon, tolerance)
+        if found.width <= tolerance * found.upper:
+            return found
+        upper = min(found.upper, self.base._delta_within(epsilon, tolerance).upper)
+        return replace(found, lower=min(found.lower, upper), upper=upper)
+
+    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+        found = super()._epsilon_within(delta, tolerance)
+        if math.isfinite(found.upper) and found.width <= tolerance * found.upper:
+            return found
+        upper = min(found.upper, self.base._epsilon_within(delta, tolerance).upper)
+        return replace(found, lower=min(found.lower, upper), upper=upper)
+
+    def _divergences(self, order: Fraction) -> Directions:
+        """Divergences of (with, without), by a closed form or from the laws; at most those of the base."""
+        from deniable.privacy.notions.renyi_integral import law_divergence
+
+        base, pairs = directed(self.base, order), self.laws()
+        whole = Fraction(max(2, math.ceil(order)))
+        top = self._moment_divergence(int(whole)) if whole <= _MOST_MOMENTS else math.inf  # D increases with the order
+        there = law_divergence(pairs.upper[0], order, self._tail(order)).upper if order < whole else top
+        back = law_divergence(pairs.upper[1], order, self._tail_back(order)).upper
+        found = [
+            Interval(min(least, upper), upper)
+            for least, upper in (
+                (law_divergence(pairs.lower[way], order).lower, min(bound, base[way].upper))
+                for way, bound in enumerate((min(there, top), back))
+            )
+        ]
+        return found[0], found[1]
+
+    def _moment_divergence(self, order: int) -> float:
+        """ln(a! [z^a] (sum_k E X^k z^k/k!)^runs / runs^a) / (a - 1), rounded up, with E X^k = exp((k - 1) D_k)."""
+        divergences = [directed(self.base, Fraction(k))[0].upper for k in range(2, order + 1)]
+        if math.isinf(divergences[-1]):
+            return math.inf
+
+        def formula() -> Arb:
+            from flint import arb, arb_poly
+
+            terms, factor = [arb(1), arb(1)], arb(1)
+            for k, divergence in enumerate(divergences, start=2):
+                factor /= k
+                terms.append(factor * ball((k - 1) * Fraction(divergence)).exp())
+            total = _power_series(arb_poly(terms), self.runs, order + 1)
+            moment = total[order] / factor / arb(self.runs) ** order
+            return moment.log() / (order - 1)
+
+        return certified(formula, within=NONNEGATIVE).upper
+
+    def _tail(self, order: Fraction) -> Callable[[float], float]:
+        """E X^a beyond x is at most x^(a - b) E X^b."""
+        a = max(order, Fraction(2)) if order == 1 else order
+        known = [
+            (float(b - a), (b - 1) * self._moment_divergence(b))
+            for b in sorted({min(math.floor(a) + more, _MOST_MOMENTS) for more in (1, 2, 4, 8, 16)})
+            if b > a
+        ]
+        return lambda loss: _raised(min((log - more * loss for more, log in known), default=math.inf))
+
+    def _tail_back(self, order: Fraction) -> Callable[[float], float]:
+        """The mean of all X is at least their geometric mean, so E mean^-s <= exp(s D_(1 + s/runs)(without, with))."""
+        a = max(order, Fraction(2)) if order == 1 else order
+        known = []
+        for power in range(-2, 14):
+            s = a - 1 + Fraction(2) ** power
+            divergence = directed(self.base, 1 + s / self.runs)[1].upper
+            known.append((float(s - (a - 1)), float(s) * divergence))
+        return lambda loss: _raised(min(log - more * loss for more, log in known))
+
+    @property
+    def failing_rho(self) -> Fraction | None:
+        return self.base.failing_rho
+
+    @property
+    def mu_squared(self) -> Fraction | None:
+        return self.base.mu_squared
+
+
+def _raised(log: float) -> float:
+    return log + 1e-9 * (1 + abs(log))
+
+
+def _power_series(base: "arb_poly", count: int, length: int) -> "arb_poly":
+    """The first terms of a power, by repeated squaring."""
+    result = base**0
+    while count:
+        if count & 1:
+            result = (result * base).truncate(length)
+        count >>= 1
+        if count:
+            base = (base * base).truncate(length)
+    return result
+
+
+@lru_cache(maxsize=32)
+def _pairs(loss: RandomlyAllocatedLoss) -> Pairs:
+    base = known_laws(loss.base)
+    if loss.pure_epsilon == 0:
+        return Pairs.symmetric(nothing())
+    upper = allocated_law(base.upper[0], loss.runs, upper=True)
+    lower = allocated_law(base.lower[0], loss.runs, upper=False)
+    return Pairs((upper, ReversedLaw(upper)), (lower, ReversedLaw(lower)))
+
+
+def randomly_allocated(loss: PrivacyLoss, of: object, uses: object, relation: Relation) -> PrivacyLoss:
+    """`of` runs of `loss` in `uses` blocks of equal length; each unit takes part once in each block, at random.
+
+    Under replace it has either of two values there.
+    """
+    from deniable.privacy.amplification.sampling.allocation_replace import AllocatedReplacedLoss
+
+    runs, blocks = positive_integer("of", of), positive_integer("uses", uses)
+    if blocks > runs:
+        raise InvalidParameterError(
+            f"uses must be at most of={runs}, got {blocks}: a unit takes part at most once in each run. Where it takes "
+            f"part in every run, compose: loss * {runs}."
+        )
+    if runs % blocks:
+        raise InvalidParameterError(
+            f"of={runs} must be a multiple of uses={blocks}: the runs are cut into that many blocks. A bound for any "
+            f"{blocks} runs of {runs} is that for of={runs - runs % blocks}."
+        )
+    if runs == blocks:
+        return compose(loss if relation is AddRemove else poisson_replaced(loss, 1), blocks)
+    block = RandomlyAllocatedLoss if relation is AddRemove else AllocatedReplacedLoss
+    return compose(block(loss, runs // blocks), blocks)

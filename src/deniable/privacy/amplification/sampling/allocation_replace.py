@@ -1,0 +1,169 @@
+"""Random allocation under replace, from a loss under add/remove: proofs in docs/theory/privacy/allocation.md.
+
+With X and X' the ratios of densities of one run with the first and with the second value of the unit, under the law
+without it, delta is the mean positive part of the sum of `runs` independent X - exp(epsilon) X', over `runs`. The
+worst X' falls where X rises.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from deniable.privacy.amplification.sampling.allocation import RandomlyAllocatedLoss
+from deniable.privacy.amplification.sampling.poisson import SampledLoss, known_laws
+from deniable.privacy.amplification.sampling.poisson_replace import StepFunction, densities
+from deniable.privacy.composition.group import GroupLoss
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.pld.curve_law import heights_above, law_above, odds_grid
+from deniable.privacy.pld.law import UNIT, Floats, LossLaw, Pairs, ReversedLaw
+from deniable.privacy.pld.pilot import span
+from deniable.privacy.pld.positive_part import StepBounds, positive_part_above
+from deniable.privacy.relation import Replace
+
+_PLACES = 64  # of the ratio of one run
+_POINTS = 32  # of the curve
+_TOLERANCE = 0.05  # of delta at each of them
+_FAINT = 1e-6  # of the law: ratios so small are not told apart
+_TRIALS = 12
+_EFFORT = 2**18  # of each of these
+_SHARE = 1e-2  # of delta that may be lost to ratios that are too large
+_LEAST = 1e-12  # of delta that is computed so, before rounding matters
+
+
+@dataclass(frozen=True, init=False)
+class AllocatedReplacedLoss(SampledLoss):
+    """`base` run `runs` times; a unit takes part in one run, at random, and has either of two values there.
+
+    `base` is stated for add/remove, the result holds under replace.
+
+    Guarantee: with x the falling density of the best trade-off that `base` allows on [0, 1], the pair (mean of x(s_i),
+        mean of x(1 - s_i)) for independent uniform s_i; and what follows from removing a unit and adding another one.
+        At least random allocation under add/remove: the new value may change nothing.
+    Error: the curve is computed at some 40 points, and is a polygon between them: within some percent of delta.
+    Source: docs/theory/privacy/allocation.md.
+    """
+
+    kind: ClassVar[str] = "allocated_replaced"
+    base: PrivacyLoss
+    runs: int
+    share = Fraction(1)
+    relations = frozenset({Replace})
+
+    def __init__(self, base: PrivacyLoss, runs: object) -> None:
+        checked = RandomlyAllocatedLoss(base, runs)
+        object.__setattr__(self, "base", checked.base)
+        object.__setattr__(self, "runs", checked.runs)
+
+    def __repr__(self) -> str:
+        return f"{self.base!r}.randomly_allocated(of={self.runs}, relation=Replace)"
+
+    @property
+    def _twice(self) -> GroupLoss:
+        """One unit removed, and one added."""
+        return GroupLoss(RandomlyAllocatedLoss(self.base, self.runs), 2, Replace)
+
+    def laws(self) -> Pairs:
+        return _pairs(self)
+
+    @property
+    def failure(self) -> Fraction:
+        return self._twice.failure
+
+    @property
+    def failing_epsilon(self) -> Fraction | None:
+        return self._twice.failing_epsilon
+
+    @property
+    def failing_rho(self) -> Fraction | None:
+        return self._twice.failing_rho
+
+    @property
+    def mu_squared(self) -> Fraction | None:
+        return self._twice.mu_squared
+
+
+@lru_cache(maxsize=32)
+def _pairs(loss: AllocatedReplacedLoss) -> Pairs:
+    twice = loss._twice
+    above = _Curve(known_laws(loss.base).upper[0], loss.runs)
+    limit = loss.pure_epsilon
+
+    def upper(epsilon: Fraction) -> float:
+        return min(above.upper(float(epsilon) * (1 - 4 * UNIT)), twice._delta(epsilon).upper)
+
+    near = odds_grid(lambda epsilon: max(upper(epsilon) - _LEAST, 0.0), limit, _POINTS)
+    far = odds_grid(lambda epsilon: twice._delta(epsilon).upper, limit, _POINTS // 3)
+    points = heights_above(upper, [*near, *(x for x in far if x > near[-1])])
+    law = law_above(points, points)
+    return Pairs((law, law), RandomlyAllocatedLoss(loss.base, loss.runs).laws().lower)
+
+
+class _Cells(NamedTuple):
+    """Parts of [0, 1/2]: their lengths, and x in them and in their mirror images; lost: the mass that x has at 0."""
+
+    lengths: Floats
+    high: Floats
+    low: Floats
+    lost: float
+    doubt: float
+
+    def steps(self, growth: float) -> StepBounds:
+        """x(s) - growth x(1 - s), from both sides."""
+        values = np.concatenate((self.high - growth * self.low, self.low - growth * self.high, [0.0]))
+        sizes = np.concatenate((self.high + growth * self.low, self.low + growth * self.high, [0.0]))
+        doubt = self.doubt * sizes
+        return StepBounds(values - doubt, values + doubt, np.concatenate((self.lengths, self.lengths, [0.0])))
+
+    def missing(self, growth: float) -> float:
+        """What sets of more than half need beyond these cells, which by rounding may hold more than 1."""
+        total = self.lost + float(self.lengths @ (self.high + self.low)) - 1
+        return (growth - 1) * (max(total, 0.0) + 16 * UNIT)
+
+
+class _Curve:
+    """delta of one block, from the law of (with, without) of a run. Ratios that are too large are lost."""
+
+    def __init__(self, law: LossLaw, runs: int) -> None:
+        self._law, self._runs, self._guess = law, runs, 1.0
+        self._cells = lru_cache(self._cut)
+
+    def upper(self, epsilon: float) -> float:
+        """An upper bound. How much may be lost is guessed from the last one, and corrected."""
+        growth = math.exp(epsilon) * (1 + 4 * UNIT)
+        best = 1.0
+        for _ in range(_TRIALS):
+            cells = self._cells(self._unlikely(self._guess))
+            with np.errstate(over="ignore", invalid="ignore"):
+                total = positive_part_above(cells.steps(growth), self._runs, _TOLERANCE, effort=_EFFORT)
+            found = total.value / self._runs
+            best = min(best, (cells.lost + found + cells.missing(growth)) * (1 + 8 * UNIT))
+            if cells.lost <= 0.05 * best or best < _LEAST:
+                break
+            self._guess = best
+        self._guess = best
+        return best
+
+    def _unlikely(self, seen: float) -> float:
+        return float(10.0 ** math.floor(math.log10(_SHARE * max(seen, _LEAST))))
+
+    def _cut(self, unlikely: float) -> _Cells:
+        law = self._law
+        atoms = law.atoms()
+        if atoms is not None and atoms.losses.size <= _PLACES:
+            between = (atoms.losses[1:] + atoms.losses[:-1]) / 2
+            cuts, single = np.concatenate(([law.lowest - 1], between, [law.highest + 1])), atoms.losses
+        else:
+            low, high = -span(ReversedLaw(law), _FAINT, 1.0)[1], span(law, unlikely, 1.0)[1]
+            cuts, single = np.linspace(low, high, _PLACES), None
+        high_steps, low_steps, lost = densities(law, cuts, single, upper=True)
+        ends, values = high_steps.ends[1:] - high_steps.ends[0], high_steps.values[1:]
+        high_steps = StepFunction(ends, values)  # what is lost needs no room of its own
+        ends = np.unique(np.minimum(np.concatenate((high_steps.ends, low_steps.ends, [0.5])), 0.5))
+        ends = ends[ends > 0]
+        starts = np.concatenate(([0.0], ends[:-1]))
+        doubt = 16 * UNIT + 2 * law.slack(float(np.abs(cuts).max()))
+        return _Cells(ends - starts, high_steps.at(starts), low_steps.at(starts), lost, doubt)

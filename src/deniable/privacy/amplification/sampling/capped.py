@@ -1,0 +1,257 @@
+"""Poisson samples cut to a fixed batch size (truncated Poisson sampling): proofs in docs/theory/privacy/sampling.md."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache, partial
+from typing import ClassVar
+
+import numpy as np
+
+from deniable.numbers.balls import Arb, ball, certified
+from deniable.numbers.interval import Interval, round_up
+from deniable.numbers.rationals import Real, exact_root, positive_integer, root_above
+from deniable.privacy.amplification.sampling.poisson import (
+    SampledLaw,
+    SampledLoss,
+    amplified_limit,
+    checked_base,
+    checked_rate,
+    known_laws,
+    mixed_pairs,
+    removed_delta,
+    sampled_delta,
+)
+from deniable.privacy.amplification.sampling.poisson_replace import (
+    PoissonReplacedLoss,
+    exchanged_laws,
+    exchanged_normal_delta,
+)
+from deniable.privacy.amplification.sampling.subsets import MirroredLaw
+from deniable.privacy.amplification.sampling.triangle import law_of_cells, normal_cells
+from deniable.privacy.composition.mixture import MixedLaw
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.losses.dominated import curve_of
+from deniable.privacy.losses.gaussian_mixture import GaussianMixtureLoss
+from deniable.privacy.notions.gaussian_dp import gaussian_delta
+from deniable.privacy.pld.law import Floats, LossLaw, Pairs, ReversedLaw
+from deniable.privacy.relation import AddRemove, Relation, Replace
+
+_RANGES = 256  # of sizes of the data: the last one is so short a part of all, the others are longer and longer
+_SHORTEST = 16  # but not above such a part of what is left
+_SELDOM = 1e-25  # below it all sizes are one range
+_GROUPS = 8  # of ranges, for one pair above all sizes
+_LARGE = 4  # mu; above it one range does as well
+_DIGITS = 15  # of an irrational mu, rounded up
+_ROOM = 1e-4  # probability that the other units leave room in the sample, in data that a lower bound may take
+_CLEARLY = 1.25
+_CELL = 2.0**-5  # standard deviations
+_MOST_CELLS = 2e7  # of all centres
+_FAR = 8.0
+
+
+@dataclass(frozen=True, init=False)
+class CappedPoissonLoss(SampledLoss):
+    """`base` on a Poisson sample of at most `population` units; if it has more than `cap`, a random `cap` are kept.
+
+    Guarantee: with f the probability that `cap` or more other units are in the sample, r <= rate the probability that
+        the unit is then in the sample and kept, and D the pair of one unit in place of another, the public mixture, of
+        weights 1 - f and f, of Poisson sampling of `base` and, under add/remove, of ((1 - r) D_2 + r D_1, D_2) or its
+        reverse; under replace of the one pair above both. The greatest of these over all sizes of the data up to
+        `population`: for one run of Gaussian noise as it is, otherwise by a pair above all: a mixture over sizes where
+        the noise is Gaussian (add/remove), else with r = `rate` and the weight max f r / rate. At least Poisson
+        sampling of `base`, attained by data of at most `cap` units, or a full sample of units that are all alike.
+    Source: Ganesh et al. (2025), arXiv:2508.15089, treat the same samples; the bound is proved in
+        docs/theory/privacy/sampling.md.
+    """
+
+    kind: ClassVar[str] = "capped_poisson"
+    base: PrivacyLoss
+    rate: Fraction
+    cap: int
+    population: int
+    relation: Relation
+    failure = Fraction(0)
+
+    def __init__(
+        self,
+        base: PrivacyLoss,
+        rate: Real,
+        cap: object,
+        population: object,
+        relation: Relation | str = AddRemove,
+    ) -> None:
+        most, whole = positive_integer("cap", cap), positive_integer("population", population)
+        object.__setattr__(self, "base", checked_base(base, AddRemove, "Poisson sampling", "capped_poisson_sampled"))
+        object.__setattr__(self, "rate", checked_rate(rate, below_one=True))
+        object.__setattr__(self, "cap", most)
+        object.__setattr__(self, "population", whole)
+        object.__setattr__(self, "relation", Relation(relation))
+
+    def __repr__(self) -> str:
+        size = f"rate={str(self.rate)!r}, cap={self.cap}, population={self.population}"
+        relation = ", relation=Replace" if self.relation is Replace else ""
+        return f"{self.base!r}.capped_poisson_sampled({size}{relation})"
+
+    @property
+    def full(self) -> Interval:
+        """The probability that the other units fill the sample."""
+        return Interval(0.0, 0.0) if self.cap >= self.population else self._full(self.population)
+
+    @cached_property
+    def cuts(self) -> list[tuple[Fraction, Fraction]]:
+        """Bounds on f and on r for all sizes of the data that may be cut, range by range."""
+        found, top, width = [], self.population, max(self.population // _RANGES, 1)
+        while top > self.cap:
+            full = Fraction(self._full(top).upper)
+            least = max(top - width + 1, self.cap + 1) if full > _SELDOM else self.cap + 1
+            found.append((full, Fraction(self._kept(least).upper)))
+            top, width = least - 1, max(min(2 * width, top // _SHORTEST), 1)
+        return found
+
+    def _full(self, size: int) -> Interval:
+        """f for `size` units in all; it grows with their number."""
+        return certified(lambda: ball(self.rate).beta_lower(self.cap, size - self.cap, 1))
+
+    def _kept(self, size: int) -> Interval:
+        """r for `size` units in all; it falls with their number. cap/size P(Bin(size, rate) > cap) is f r."""
+
+        def formula() -> Arb:
+            share = ball(self.rate)
+            more = share.beta_lower(self.cap + 1, size - self.cap, 1)
+            return more * self.cap / size / share.beta_lower(self.cap, size - self.cap, 1)
+
+        found = certified(formula)
+        return Interval(min(found.lower, self._most_kept), min(found.upper, self._most_kept))
+
+    @property
+    def _most_kept(self) -> float:
+        """rate cap / (cap + 1), rounded up: there are `cap` others at least."""
+        return Interval.around(self.rate * Fraction(self.cap, self.cap + 1)).upper
+
+    def laws(self) -> Pairs:
+        return _pairs(self)
+
+    def _closed_delta(self, epsilon: Fraction) -> Interval | None:
+        """From curves where the noise is Gaussian."""
+        moved = self.base.normal_mu_squared
+        if moved is None:
+            return None
+        twice = partial(gaussian_delta, 4 * moved)
+        if self.relation is Replace:
+            alone = exchanged_normal_delta(moved, self.rate, epsilon)
+            instead = partial(removed_delta, twice)
+        else:
+            alone = sampled_delta(partial(gaussian_delta, moved), self.rate, epsilon)
+            instead = partial(sampled_delta, twice)
+        least = Fraction(alone.upper)
+        found = [(1 - f) * least + f * Fraction(instead(r, epsilon).upper) for f, r in self.cuts]
+        upper = round_up(max([least, *found]))
+        full = None if self.relation is Replace else _full_sample(self)[0]
+        lower = alone.lower if full is None else max(alone.lower, curve_of(full, epsilon).lower)
+        return Interval(min(lower, upper), upper)
+
+    @property
+    def telling(self) -> int:
+        """A size of data that nearly always fills the sample, the smallest of these, or else `population`."""
+        least, most = self.cap, self.population
+        while most - least > 1:
+            size = (least + most) // 2
+            least, most = (least, size) if self._full(size).lower >= 1 - _ROOM else (size, most)
+        return most
+
+    @property
+    def failing_epsilon(self) -> Fraction | None:
+        limit = self.base.pure_epsilon
+        return None if limit is None else amplified_limit(2 * limit, self.rate)
+
+
+@lru_cache(maxsize=64)
+def _pairs(loss: CappedPoissonLoss) -> Pairs:
+    base, full = known_laws(loss.base), _weight(loss)
+    exchanged = SampledLaw(exchanged_laws(base.upper[0], Fraction(1))[0], loss.rate)
+    if loss.relation is Replace:
+        free = PoissonReplacedLoss(loss.base, loss.rate).laws()
+        upper = MixedLaw([(1 - full, free.upper[0]), (full, MirroredLaw(exchanged))]) if full else free.upper[0]
+        return Pairs((upper, upper), free.lower)
+    free = mixed_pairs(base, loss.rate)
+    if not full:
+        return free
+    parts = _by_sizes(loss) or [(full, (exchanged, ReversedLaw(exchanged)))]
+    rest = 1 - sum((weight for weight, _ in parts), Fraction(0))
+    parts = [(rest, free.upper), *parts] if rest else parts
+    upper, back = (MixedLaw([(weight, pair[way]) for weight, pair in parts]) for way in (0, 1))
+    lower, larger = _full_sample(loss)
+    return Pairs((upper, back), (lower, ReversedLaw(lower)) if lower and larger else free.lower)
+
+
+def _weight(loss: CappedPoissonLoss) -> Fraction:
+    """A bound on f r / rate."""
+    return max((f * min(r / loss.rate, Fraction(1)) for f, r in loss.cuts), default=Fraction(0))
+
+
+def _by_sizes(loss: CappedPoissonLoss) -> list[tuple[Fraction, tuple[LossLaw, LossLaw]]] | None:
+    """For Gaussian noise, pairs that are above those of full samples, with weights: the mixture is above all sizes."""
+    moved = loss.base.normal_mu_squared or Fraction(0)
+    mu = exact_root(moved) or root_above(moved, _DIGITS)
+    if not 0 < moved <= _LARGE**2:
+        return None
+    sizes = [(f, min(r, loss.rate)) for f, r in reversed(loss.cuts)]
+    most, groups, reached = max(f * r for f, r in sizes), dict[int, Fraction](), Fraction(0)
+    for f, r in sizes:  # the first of each group is kept most often
+        reached = max(reached, f * r)
+        groups.setdefault(math.ceil(_GROUPS * reached / most), r)
+    found, below = [], 0
+    for group, r in groups.items():
+        mixture = [(1 - loss.rate, 0), (loss.rate - r, mu), (r, 2 * mu)]
+        pair = GaussianMixtureLoss(mixture, sigma=1, relation=AddRemove).laws().upper
+        found.append((most * (group - below) / _GROUPS / r, pair))
+        below = group
+    return found
+
+
+@lru_cache(maxsize=64)
+def _full_sample(loss: CappedPoissonLoss) -> tuple[LossLaw | None, bool]:
+    """A law below that of a unit at c among others at -c, in data of `telling` units; c is the reach of the noise.
+
+    None where it would have too many cells. And whether its mean loss is clearly above that of Poisson sampling.
+    """
+    moved = loss.base.normal_mu_squared
+    if not moved or loss.cap >= loss.population:
+        return None, False
+    mu, rate, others = math.sqrt(moved), float(loss.rate), loss.telling - 1
+    mean = others * rate
+    spread = 9 * math.sqrt(mean) + 9
+    sizes = np.arange(max(0, int(mean - spread)), min(loss.cap, int(mean + spread)) + 1)
+    if sizes.size * (mu * sizes.size + 2 * _FAR) > _MOST_CELLS * _CELL or sizes[-1] < loss.cap:
+        return None, False
+    chances = np.array([_chance(others, int(size), loss.rate) for size in sizes[:-1]] + [loss._full(others + 1).upper])
+    room = sizes < loss.cap
+    joined: Floats = np.where(room, rate, loss._kept(others + 1).upper)
+    steps: Floats = np.where(room, mu, 2 * mu)
+    capped = _cells(chances, np.asarray(mu * (loss.cap - sizes), dtype=np.float64), joined, steps)
+    free = _cells(np.ones(1), np.zeros(1), np.array([rate]), np.array([mu]))
+    return law_of_cells(*capped), _mean_loss(*capped) > _CLEARLY * _mean_loss(*free)
+
+
+def _chance(others: int, size: int, rate: Fraction) -> float:
+    """The probability that a sample has this size."""
+
+    def formula() -> Arb:
+        from flint import arb, fmpz
+
+        return arb(fmpz.bin_uiui(others, size)) * ball(rate) ** size * (1 - ball(rate)) ** (others - size)
+
+    return certified(formula).upper
+
+
+def _cells(chances: Floats, centres: Floats, joined: Floats, steps: Floats) -> tuple[Floats, Floats]:
+    """Probabilities of cells with the unit, which moves each centre by its step if it joined, and without it."""
+    edges = np.arange(-_FAR, centres.max() + steps.max() + _FAR, _CELL)
+    there, moved = normal_cells(edges, centres), normal_cells(edges, centres + steps)
+    return chances * (1 - joined) @ there + chances * joined @ moved, chances @ there
+
+
+def _mean_loss(p: Floats, q: Floats) -> float:
+    seen = (p > 0) & (q > 0)
+    return float(np.sum(p[seen] * np.log(p[seen] / q[seen])))

@@ -1,0 +1,299 @@
+"""Losses on a fixed number of draws with replacement, under replace: proofs in docs/theory/privacy/sampling.md."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.numbers.balls import Arb, ball, certified
+from deniable.numbers.interval import NONNEGATIVE, Interval
+from deniable.numbers.rationals import decimal_above, positive_integer
+from deniable.privacy.amplification.sampling.drawn_noise import attained_laws
+from deniable.privacy.amplification.sampling.poisson import SampledLoss, checked_base, known_laws
+from deniable.privacy.amplification.sampling.subsets import MirroredLaw
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.losses.pure import PureLoss
+from deniable.privacy.notions.gaussian_dp import DIGITS
+from deniable.privacy.pld.law import UNIT, Floats, LossLaw, Pairs
+from deniable.privacy.pld.laws import randomized_response_law
+from deniable.privacy.pld.pilot import span
+from deniable.privacy.pld.points import law_of_points
+from deniable.privacy.pld.single import read
+from deniable.privacy.relation import Replace
+
+_NEGLIGIBLE = 1e-50
+_MOST_DRAWS = 10**7
+_MOST_TIMES = 100  # the mean number of draws of one unit
+_MOST_UNITS = 10**15
+_UNDERFLOW = 1e-300  # added to curves: floats may say 0 where the truth is not
+_UNSEEN = 1e-22  # of delta where curves that are composed end
+_FARTHEST = 440.0  # of losses that the engine can compose
+_BEYOND = 1 + 1e-9  # of the greatest loss, so that it is passed
+_NEAR = 1e-3  # points are close together around this loss
+_POINTS = 2**12  # of a curve that is composed
+_TABLE = 2**11  # places of each law where its likelihood ratio is looked up
+_HALVINGS = 48
+
+
+@dataclass(frozen=True, init=False)
+class DrawnLoss(SampledLoss):
+    """`base` of a mechanism that runs on `draws` units drawn one by one, with replacement, out of `population`.
+
+    A unit that is drawn j times counts as j rows, each of which `base`, stated for replace, lets change: for vectors of
+    norm at most c that are summed, `GaussianLoss` counts the standard deviation divided by 2 c. The result holds under
+    replace: `population` is public.
+
+    Guarantee: with w_j = P(Binomial(draws, 1/population) = j), x = exp(epsilon) and D_j the curve of `base` for groups
+        of j, delta is at most sum over j >= 1 of w_j D_j(ln y_j), for all y_j >= x with sum w_j y_j = x - w_0; the best
+        y is searched in floats, and the sum is certified. At least what noise on a count attains, where `base` is
+        Gaussian, Laplace or pure, and otherwise what a mechanism attains that looks for one value.
+    Error: compositions see losses of probability above 1e-22 alone: their delta is bounded from about 1e-20 up.
+    Source: Balle, Barthe, Gaboardi (2018), arXiv:1807.01647, theorem 10, for one y; proof in
+        docs/theory/privacy/sampling.md.
+    """
+
+    kind: ClassVar[str] = "drawn"
+    base: PrivacyLoss
+    draws: int
+    population: int
+    relations = frozenset({Replace})
+
+    def __init__(self, base: PrivacyLoss, draws: object, population: object) -> None:
+        count, whole = positive_integer("draws", draws), positive_integer("population", population)
+        if count > _MOST_DRAWS or not 2 <= whole <= _MOST_UNITS or count > _MOST_TIMES * whole:
+            raise InvalidParameterError(
+                f"draws must be at most {_MOST_DRAWS} and {_MOST_TIMES} for each unit, and population from 2 to "
+                f"{_MOST_UNITS}, got draws={count}, population={whole}"
+            )
+        checked_base(base, Replace, "drawing with replacement", "sampled_with_replacement")
+        object.__setattr__(self, "base", base)
+        object.__setattr__(self, "draws", count)
+        object.__setattr__(self, "population", whole)
+
+    def __repr__(self) -> str:
+        return f"{self.base!r}.sampled_with_replacement(draws={self.draws}, population={self.population})"
+
+    @property
+    def share(self) -> Fraction:
+        return min(sum((Fraction(weight.upper) for weight in self._weights[1:]), Fraction(0)), Fraction(1))
+
+    @property
+    def infinite_mass(self) -> Fraction:
+        """Lower bound on the infinite mass, since the probability of being drawn is known to floats alone."""
+        base = known_laws(self.base)
+        return _drawn(self._weights) * self.base.infinite_mass if base.lower[0] is base.lower[1] else Fraction(0)
+
+    @property
+    def _weights(self) -> list[Interval]:
+        """The probabilities of being drawn 0, 1, 2, ... times, and at the end that of anything more."""
+        return _binomial(self.draws, self.population)
+
+    def laws(self) -> Pairs:
+        return _pairs(self)
+
+    def _closed_delta(self, epsilon: Fraction) -> Interval:
+        limit = self.pure_epsilon
+        if limit is not None and epsilon >= limit:
+            return Interval(0.0, 0.0)
+        at = math.nextafter(float(min(epsilon, Fraction(600))), 0.0)
+        upper = float(_upper_curve(self, np.array([at]))[0])
+        return Interval(min(read(_attained(self), epsilon).lower, upper), upper)
+
+    @property
+    def failure(self) -> Fraction:
+        """The mean of f (e^(j e) - 1)/(e^e - 1), the failure of a group of j, given that the unit is drawn."""
+        limit, failed = self.base.failing_epsilon, self.base.failure
+        if not failed or limit is None:
+            return Fraction(0)
+        drawn = _drawn(self._weights)
+
+        def formula() -> Arb:
+            grown = _mean_growth(limit, self.draws, self.population) - 1
+            return ball(failed) * grown / ball(limit).expm1() / ball(drawn)
+
+        found = certified(formula).upper if limit else failed * self.draws
+        return min(decimal_above(Fraction(found), DIGITS), Fraction(1))
+
+    @property
+    def failing_epsilon(self) -> Fraction | None:
+        limit = self.base.failing_epsilon
+        return None if limit is None else _pure_limit(limit, self.draws, self.population)
+
+
+@lru_cache(maxsize=32)
+def _pairs(loss: DrawnLoss) -> Pairs:
+    """The part of the bound from loss 0 up to where it ends, and its mirror image."""
+    places = np.geomspace(_NEAR, _FARTHEST, 128)
+    limit = math.inf if loss.failing_epsilon is None else float(loss.failing_epsilon) * _BEYOND
+    seen = max(_UNSEEN, 4 * loss._weights[-1].upper)
+    end = min(places[min(int(np.count_nonzero(_upper_curve(loss, places) > seen)), 127)], limit)
+    losses = _NEAR * np.sinh(np.linspace(0.0, math.asinh(end / _NEAR), _POINTS))
+    law = _mirrored(losses, _upper_curve(loss, losses), limit if loss.failure == 0 else math.inf)
+    return Pairs((law, law), _attained(loss))
+
+
+def _mirrored(losses: Floats, heights: Floats, limit: float) -> LossLaw:
+    """The polygon and its mirror image; without points near 0 where roundings make it too steep for that."""
+    for nearest in (1, 2**6, 2**9, _POINTS - 1):
+        kept = np.append(0, np.arange(nearest, _POINTS))
+        try:
+            return MirroredLaw(law_of_points(losses[kept], heights[kept]))
+        except UnprovedError:
+            if nearest == _POINTS - 1 and math.isinf(limit):
+                raise
+    return randomized_response_law(limit)
+
+
+@lru_cache(maxsize=32)
+def _attained(loss: DrawnLoss) -> tuple[LossLaw, LossLaw]:
+    return attained_laws(loss.base, loss._weights)
+
+
+class _Times(NamedTuple):
+    """A unit that is drawn a certain number of times: how probable it is, and what each direction reveals of it.
+
+    levels, places: a table of the probability, under Q and as a negative logarithm, of losses above a place.
+    """
+
+    weight: float
+    laws: Sequence[LossLaw]
+    levels: Floats
+    places: Floats
+
+    def gaps(self, level: Floats, losses: Floats, odds: Floats) -> Floats:
+        """y - x for the y at which losses above ln(y) have this level, where it is above x."""
+        found = np.interp(level, self.levels, self.places)
+        return np.asarray(odds * np.expm1(np.maximum(found - losses, 0.0)))
+
+    def delta(self, losses: Floats) -> Floats:
+        return np.asarray(np.maximum.reduce([_raised(law, losses) for law in self.laws]))
+
+
+@lru_cache(maxsize=32)
+def _times(loss: DrawnLoss) -> list[_Times]:
+    found = []
+    for times, weight in enumerate(loss._weights[1:-1], 1):
+        upper = known_laws(_grouped(loss.base, times)).upper
+        laws = upper[:1] if upper[0] is upper[1] else upper
+        end = min(max(span(law, 1e-300, 1.0)[1] for law in laws), _FARTHEST) * _BEYOND
+        places = np.linspace(0.0, end, _TABLE)
+        mass = np.maximum.reduce([law.above(places).q for law in laws])
+        found.append(_Times(weight.upper, laws, np.maximum.accumulate(-np.log(np.maximum(mass, 1e-300))), places))
+    return found
+
+
+def _grouped(base: PrivacyLoss, size: int) -> PrivacyLoss:
+    """The loss of a group; where it is costly to compute, that of any mechanism with the same greatest loss."""
+    if size > 2 and base.pure_epsilon is not None and base._grouped(size) is None:
+        return PureLoss(base.pure_epsilon).group(size)
+    return base.group(size)
+
+
+def _upper_curve(loss: DrawnLoss, losses: Floats) -> Floats:
+    """The bound at losses >= 0, rounded up.
+
+    sum w_j D_j(y_j) is least where the events {loss of j > ln y_j} are equally probable under Q, or y_j = x. This
+    probability is found by halving, and between its last two values the y_j are mixed so that their sum is right.
+    """
+    times, odds = _times(loss), np.exp(losses)
+    budget = np.expm1(losses) * loss._weights[0].lower * (1 - (64 + len(times)) * UNIT)
+
+    def gaps(level: Floats) -> list[Floats]:
+        return [one.gaps(level, losses, odds) for one in times]
+
+    def total(found: list[Floats]) -> Floats:
+        return np.asarray(sum(one.weight * gap for one, gap in zip(times, found, strict=True)))
+
+    low, high = np.zeros(losses.size), np.full(losses.size, 800.0)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        small = total(gaps(middle)) <= budget
+        low, high = np.where(small, middle, low), np.where(small, high, middle)
+    near, far = gaps(low), gaps(high)
+    least, most = total(near), total(far)
+    wide = np.divide(budget - least, most - least, out=np.zeros_like(least), where=most > least)
+    shares = np.clip(wide, 0.0, 1.0)
+    heights = np.full(losses.size, loss._weights[-1].upper + _UNDERFLOW)
+    for one, a, b in zip(times, near, far, strict=True):
+        inside = losses + np.log1p(((1 - shares) * a + shares * b) / odds) * (1 - 64 * UNIT)
+        heights += one.weight * one.delta(np.maximum(np.nextafter(inside, -np.inf), 0.0))
+    return np.asarray(np.minimum(heights * (1 + (64 + len(times)) * UNIT), 1.0))
+
+
+def _raised(law: LossLaw, losses: Floats) -> Floats:
+    """An upper bound on delta at each loss: the event is off by two slacks, and its masses by their error."""
+    slacks = law.slacks(losses) + 8 * UNIT * losses
+    found = law.above(losses - slacks)
+    scaled = np.exp(losses) * found.q
+    doubt = 2 * (found.error + 16 * UNIT + 2 * slacks) * (found.p + scaled)
+    return np.asarray(np.maximum(found.p - scaled, 0.0) + doubt + law.infinite * (1 + 8 * UNIT))
+
+
+@lru_cache(maxsize=256)
+def _binomial(draws: int, population: int) -> list[Interval]:
+    def weight(times: int) -> Arb:
+        chance = ball(Fraction(1, population))
+        return ball(Fraction(math.comb(draws, times))) * chance**times * (1 - chance) ** (draws - times)
+
+    found = [certified(lambda: weight(0))]
+    for times in range(1, draws + 1):
+        found.append(certified(lambda times=times: weight(times)))  # type: ignore[misc]
+        more = _more_than(times, draws, population)
+        if more.upper < _NEGLIGIBLE:
+            return [*found, more]
+    return [*found, Interval(0.0, 0.0)]
+
+
+def _drawn(weights: Sequence[Interval]) -> Fraction:
+    """A lower bound on the probability to be drawn at all."""
+    return sum((Fraction(weight.lower) for weight in weights[1:]), Fraction(0))
+
+
+def _more_than(times: int, draws: int, population: int) -> Interval:
+    """P(Binomial(draws, 1/population) > times): a regularised incomplete beta function."""
+    if times >= draws:
+        return Interval(0.0, 0.0)
+    return certified(lambda: ball(Fraction(1, population)).beta_lower(times + 1, draws - times, 1))
+
+
+def _mean_growth(limit: Fraction, draws: int, population: int) -> Arb:
+    """sum w_j e^(j limit)."""
+    return (1 + ball(limit).expm1() / population) ** draws
+
+
+@lru_cache(maxsize=256)
+def _pure_limit(limit: Fraction, draws: int, population: int) -> Fraction | None:
+    """ln(x) for the least x with sum over j >= 1 of w_j (e^(j limit) - x)+ <= (x - 1) w_0, rounded up.
+
+    That is f(x) = sum over j >= 0 of w_j e^(j limit) - x + sum over j >= 1 of w_j (x - e^(j limit))+ <= 0. f falls and
+    is convex, so that Newton's method finds its root from below; what it finds is checked.
+    """
+    from flint import arb, ctx
+
+    *weights, rest = _binomial(draws, population)[1:]
+    chances = [*(Fraction(weight.upper) for weight in weights), Fraction(rest.upper)]
+    with ctx.workprec(256):
+
+        def excess(x: Arb) -> tuple[Arb, Arb]:
+            value, slope = _mean_growth(limit, draws, population) - x, arb(1)
+            for times, chance in enumerate(chances, 1):
+                beyond = x - ball(times * limit).exp()
+                if beyond <= 0:
+                    break
+                value, slope = value + ball(chance) * beyond.max(arb(0)), slope - ball(chance)
+            return value, slope
+
+        x = _mean_growth(limit, draws, population)
+        for _ in range(len(chances)):
+            value, slope = excess(x)
+            x = (x + value / slope).mid()
+        x *= 1 + ball(Fraction(1, 10**12))
+        if not excess(x)[0] <= 0:
+            return None
+        found = Interval.of_ball(x.log(), within=NONNEGATIVE).upper
+        return decimal_above(Fraction(found), DIGITS) if math.isfinite(found) else None

@@ -1,0 +1,394 @@
+"""Losses that become smaller because a unit takes part only with some probability."""
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, lru_cache, partial
+from typing import ClassVar
+
+import numpy as np
+
+from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.numbers.balls import Arb, ball, certified
+from deniable.numbers.interval import INFINITE, NONNEGATIVE, Interval, round_down, round_up
+from deniable.numbers.rationals import Real, decimal_above, exact_rational, shown
+from deniable.numbers.roots import Curve, inverse
+from deniable.privacy.charge import Charge
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.notions.gaussian_dp import DIGITS
+from deniable.privacy.notions.renyi import Directions, directed, integrated, tail_of, upper_divergence
+from deniable.privacy.notions.sampled_normal import sampled_normal_divergence
+from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE
+from deniable.privacy.pld.curve_law import pairs_above
+from deniable.privacy.pld.law import UNIT, Atoms, Floats, LossLaw, Pairs, ReversedLaw, Tails
+from deniable.privacy.pld.single import single_delta, single_epsilon
+from deniable.privacy.relation import AddRemove, Relation, Replace
+
+_FARTHEST = Fraction(600)  # beyond, a curve no longer falls
+_POINTS = 512  # of a curve that is all that is known
+_MOST_MOMENTS = 128  # of the binomial sum of an integer order
+
+
+class SampledLaw(LossLaw):
+    """The law of ((1 - rate) Q + rate P, Q), from that of (P, Q): the loss becomes ln(1 - rate + rate exp(L))."""
+
+    def __init__(self, base: LossLaw, rate: Fraction) -> None:
+        self.base, self.rate, self.rest = base, float(rate), float(1 - rate)
+        self.infinite = self.rate * base.infinite
+        self.floor = _log(1 - rate)
+        self.lowest = self._moved(base.lowest) if base.vanishing == 0 else self.floor
+        self.highest = self._moved(base.highest)
+        atoms = base.atoms()
+        if atoms is not None and atoms.losses.size + (base.vanishing > 0) == 2:  # what vanished is at the floor
+            self.spacing = self.highest - self.lowest
+
+    def above(self, losses: Floats) -> Tails:
+        inside = np.maximum(losses, self.floor)
+        found = self.base.above(self._origin(inside))
+        p = self.rest * found.q + self.rate * found.p
+        low = losses < self.floor
+        p, q = np.where(low, 1 - self.infinite, p), np.where(low, 1.0, found.q)
+        return Tails(p, q, found.error + 8 * UNIT)
+
+    def below(self, losses: Floats) -> Tails:
+        found = self.base.below(self._origin(np.maximum(losses, self.floor)))
+        low = losses < self.floor
+        q = np.where(low, 0.0, found.q + self.base.vanishing)
+        p = np.where(low, 0.0, self.rest * q + self.rate * found.p)
+        return Tails(p, q, found.error + 8 * UNIT)
+
+    def atoms(self) -> Atoms | None:
+        found = self.base.atoms()
+        if found is None or self.base.vanishing:
+            return None
+        losses = np.array([self._moved(float(loss)) for loss in found.losses])
+        return Atoms(losses, self.rest * found.q + self.rate * found.p, found.q, found.error + 8 * UNIT)
+
+    def slack(self, reach: float) -> float:
+        """Roundings of exp(l) - 1 count times 1 - exp(-l); those of the base's threshold are shrunk by the mixing."""
+        within = max(reach - math.log(self.rate), 40.0)
+        return UNIT * (16 + 8 * within + 8 * math.exp(min(-self.floor, reach, 700.0))) + self.base.slack(within)
+
+    def slacks(self, losses: Floats) -> Floats:
+        """The base's threshold L has an error of roundings; it counts times dl/dL, the share of the sampled part."""
+        inside = np.maximum(losses, self.floor)
+        origin = self._origin(inside)
+        within = np.maximum(origin, -1e3)
+        share = np.minimum(self.rate * np.exp(np.minimum(within - inside, 600.0)), 1.0)
+        rounding = 16 * np.abs(np.expm1(-inside)) + 8 * np.abs(within) * share
+        return np.asarray(UNIT * rounding + self.base.slacks(within) * share)
+
+    def _moved(self, loss: float) -> float:
+        if math.isinf(loss):
+            return self.floor if loss < 0 else math.inf
+        return math.log1p(self.rate * math.expm1(loss)) if loss < 500 else loss + math.log(self.rate)
+
+    def _origin(self, losses: Floats) -> Floats:
+        """The base loss that becomes the given one, -inf at the floor."""
+        grown = np.expm1(np.minimum(losses, 600.0)) / self.rate
+        near = np.where(grown > -1, np.log1p(np.maximum(grown, -1 + UNIT)), -np.inf)
+        return np.where(losses < 500, near, losses - math.log(self.rate))
+
+
+class SampledLoss(PrivacyLoss):
+    """A mechanism `base` that sees a unit by chance only. The curve is computed from the pairs of laws."""
+
+    base: PrivacyLoss
+    rate: Fraction
+
+    @property
+    def share(self) -> Fraction:
+        """A bound on the probability that a unit takes part."""
+        return self.rate
+
+    @abstractmethod
+    def laws(self) -> Pairs: ...
+
+    def _delta(self, epsilon: Fraction) -> Interval:
+        return self._found_delta(epsilon, DEFAULT_TOLERANCE, promised=False)
+
+    def _closed_delta(self, epsilon: Fraction) -> Interval | None:
+        """The curve where a formula gives it; None, for every epsilon, where it has to be computed from the laws."""
+        return None
+
+    def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
+        return self._found_delta(epsilon, tolerance, promised=True)
+
+    def _found_delta(self, epsilon: Fraction, tolerance: float, *, promised: bool) -> Interval:
+        closed = self._closed_delta(epsilon)
+        if closed is not None:
+            return closed
+        limit = self.pure_epsilon
+        if limit is not None and epsilon >= limit:
+            return Interval(0.0, 0.0)
+        return single_delta(self.laws(), epsilon, tolerance, promised=promised)
+
+    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+        if delta < self.infinite_mass:
+            return INFINITE
+        limit = self.failing_epsilon if delta >= self.share * self.failure else None
+        if self._closed_delta(Fraction(0)) is None:
+            return single_epsilon(self.laws(), delta, tolerance, limit)
+        unreachable = limit is None and self.failure > 0 and Fraction(self._delta(_FARTHEST).upper) > delta
+        return inverse(self._delta, delta, limit=limit, unreachable=unreachable)
+
+    def charge(self) -> Charge:
+        """A failure counts only when the unit takes part: delta is that of the base times the share."""
+        booked = super().charge()
+        return replace(booked, delta=self.share * booked.delta)
+
+    @property
+    def failure(self) -> Fraction:
+        return self.base.failure
+
+    @property
+    def infinite_mass(self) -> Fraction:
+        """Sampling makes an infinite loss of (without, with) finite, so only what fails in both directions counts."""
+        base = self.base.laws()
+        alike = base is not None and base.lower[0] is base.lower[1]
+        return self.share * self.base.infinite_mass if alike else Fraction(0)
+
+    @property
+    def failing_epsilon(self) -> Fraction | None:
+        limit = self.base.failing_epsilon
+        return None if limit is None else amplified_limit(limit, self.share)
+
+
+@dataclass(frozen=True, init=False)
+class PoissonSampledLoss(SampledLoss):
+    """`base` of a mechanism that runs on a Poisson sample: each unit is in it with probability `rate`, independently.
+
+    Guarantee: under add/remove, if (P, Q) dominates the pair (with, without) of the mechanism, the sampled one is
+        dominated by ((1 - rate) Q + rate P, Q), and its reverse by the reversed pair; both directions are kept. An
+        (epsilon, delta)-DP mechanism becomes (ln(1 + rate (e^epsilon - 1)), rate delta)-DP. A loss that is known by a
+        bound on its curve is dominated by a pair with the greatest convex curve below this bound in both directions;
+        nothing is then known from below.
+    Source: Zhu, Dong, Wang (2022), arXiv:2106.08567; Balle, Barthe, Gaboardi (2018), arXiv:1807.01647; proof in
+        docs/theory/privacy/sampling.md.
+    """
+
+    kind: ClassVar[str] = "poisson_sampled"
+    base: PrivacyLoss
+    rate: Fraction
+    relations = frozenset({AddRemove})
+
+    def __init__(self, base: PrivacyLoss, rate: Real) -> None:
+        _laws_or_curve(base)
+        object.__setattr__(self, "rate", checked_rate(rate, below_one=True))
+        object.__setattr__(self, "base", checked_base(base, AddRemove, "Poisson sampling", "poisson_sampled"))
+
+    def __repr__(self) -> str:
+        return f"{self.base!r}.poisson_sampled(rate={str(self.rate)!r})"
+
+    def laws(self) -> Pairs:
+        return mixed_pairs(_laws_or_curve(self.base), self.rate)
+
+    def _closed_delta(self, epsilon: Fraction) -> Interval | None:
+        """From the curve of the base where its two directions are one, or where the pairs are finite."""
+        if self._exact is not None:
+            return self._exact._delta(epsilon)
+        if self.base.is_bound:
+            return Interval(0.0, sampled_delta(self.base._delta, self.rate, epsilon).upper)
+        return sampled_delta(self.base._delta, self.rate, epsilon) if _laws_or_curve(self.base).is_symmetric else None
+
+    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+        if self._exact is not None:
+            return self._exact._epsilon_within(delta, tolerance)
+        return super()._epsilon_within(delta, tolerance)
+
+    def _divergences(self, order: Fraction) -> Directions:
+        """Where the base is symmetric the direction (with, without) is the larger one."""
+        mu_squared = self.base.normal_mu_squared
+        if mu_squared is not None:
+            removed = sampled_normal_divergence(mu_squared, self.rate, order)
+            return removed, Interval(0.0, removed.upper)
+        base, pairs = self.base.laws(), self.laws()
+        unbounded = math.isinf(pairs.upper[0].highest)
+        tail = tail_of(partial(upper_divergence, self.base), order, self.rate) if unbounded else None
+        known = upper_divergence(self.base, order)
+        if base is None or base.upper[0] is not base.upper[1]:
+            return integrated(pairs, order, tail, known)
+        if self.base.divergences_are_closed and order.denominator == 1 and 1 < order <= _MOST_MOMENTS:
+            removed = _by_moments(self.base, self.rate, int(order))
+            return removed, Interval(0.0, removed.upper)
+        larger = Pairs.symmetric(pairs.upper[0], None if pairs.lower is pairs.upper else pairs.lower[0])
+        found = integrated(larger, order, tail, known)[0]
+        return found, Interval(0.0, found.upper)
+
+    def charge(self) -> Charge:
+        return super().charge() if self._exact is None else self._exact.charge()
+
+    @property
+    def infinite_mass(self) -> Fraction:
+        return super().infinite_mass if self._exact is None else self._exact.infinite_mass
+
+    @property
+    def failure(self) -> Fraction:
+        return super().failure if self._exact is None else self._exact.failure
+
+    @property
+    def failing_epsilon(self) -> Fraction | None:
+        return super().failing_epsilon if self._exact is None else self._exact.failing_epsilon
+
+    @property
+    def failing_rho(self) -> Fraction | None:
+        return super().failing_rho if self._exact is None else self._exact.failing_rho
+
+    @property
+    def mu_squared(self) -> Fraction | None:
+        return super().mu_squared if self._exact is None else self._exact.mu_squared
+
+    @cached_property
+    def _exact(self) -> PrivacyLoss | None:
+        """The same loss in exact numbers, if the base is finite."""
+        return self.base._poisson_sampled(self.rate)
+
+    @property
+    def as_sample(self) -> tuple[PrivacyLoss, Fraction]:
+        return self.base, self.rate
+
+    def _grouped(self, units: int) -> PrivacyLoss | None:
+        return self._of_group(units, AddRemove)
+
+    def _grouped_one_way(self, units: int) -> PrivacyLoss | None:
+        return self._of_group(units, AddRemove, one_direction=True)
+
+    def _replaced(self) -> PrivacyLoss | None:
+        return self._of_group(2, Replace)
+
+    def _of_group(self, units: int, relation: Relation, *, one_direction: bool = False) -> PrivacyLoss | None:
+        from deniable.privacy.amplification.sampling.sampled_group import sampled_gaussian_group
+
+        return sampled_gaussian_group(self.base.normal_mu_squared, self.rate, units, relation, one_direction)
+
+
+def _by_moments(base: PrivacyLoss, rate: Fraction, order: int) -> Interval:
+    """E_Q (1 - q + q T)^a = 1 + sum over k >= 2 of C(a, k) q^k (1 - q)^(a-k) (exp((k - 1) D_k) - 1)."""
+    divergences = [directed(base, Fraction(k))[0] for k in range(2, order + 1)]
+
+    def formula(ends: list[float]) -> Arb:
+        q, total = ball(rate), ball(Fraction(0))
+        for k, end in enumerate(ends, start=2):
+            total += math.comb(order, k) * q**k * (1 - q) ** (order - k) * ball((k - 1) * Fraction(end)).expm1()
+        return (1 + total).log() / (order - 1)
+
+    lower = certified(lambda: formula([found.lower for found in divergences]), within=NONNEGATIVE)
+    upper = certified(lambda: formula([found.upper for found in divergences]), within=NONNEGATIVE)
+    return Interval(lower.lower, upper.upper)
+
+
+def poisson_sampled(loss: PrivacyLoss, rate: Real, relation: Relation) -> PrivacyLoss:
+    """`loss` on a Poisson sample; sampling twice is sampling once with the product of the rates."""
+    if relation is not AddRemove:
+        from deniable.privacy.amplification.sampling.poisson_replace import poisson_replaced
+
+        return poisson_replaced(loss, rate)
+    share = checked_rate(rate)
+    if share == 1:
+        return loss
+    base, rate = loss.as_sample
+    return PoissonSampledLoss(base, rate * share)
+
+
+def checked_rate(rate: Real, *, below_one: bool = False) -> Fraction:
+    """A sampling probability, exact; `below_one`: it must leave somebody out."""
+    share = exact_rational("rate", rate)
+    if not 0 < share <= 1 or (below_one and share == 1):
+        ends, cure = ("(0, 1)", ". Without sampling use the loss itself.") if below_one else ("(0, 1]", "")
+        raise InvalidParameterError(f"rate must be in {ends}, got {shown(rate)}{cure}")
+    return share
+
+
+def checked_base(base: PrivacyLoss, relation: Relation, sampling: str, method: str) -> PrivacyLoss:
+    """`base`, if it may be sampled in a way that is proved for losses under `relation`."""
+    if not (isinstance(base, PrivacyLoss) and base.is_bound and method == "poisson_sampled"):
+        known_laws(base)
+    if relation in base.relations:
+        return base
+    if relation is AddRemove:
+        raise UnprovedError(
+            f"{sampling} is proved for losses under add/remove; {base!r} is stated for replace, where the size of the "
+            f"sample may reveal who is in it. State the loss for AddRemove; {method}(..., relation=Replace) then gives "
+            "the guarantee under replace. Or use sampled_without_replacement()."
+        )
+    raise UnprovedError(
+        f"{sampling} is proved for losses under replace; {base!r} is stated for add/remove, where the number of units "
+        "is not public. State the loss for Replace, or use poisson_sampled()."
+    )
+
+
+def known_laws(base: PrivacyLoss) -> Pairs:
+    """The laws of a loss that is to be sampled; an error when it has none."""
+    if not isinstance(base, PrivacyLoss):
+        raise InvalidParameterError(f"base must be a PrivacyLoss, got {base!r}")
+    found = base.joint_laws()
+    if found is not None:
+        return found
+    raise UnprovedError(
+        f"sampling needs a pair of distributions that dominates the mechanism, and {base!r} is known by a "
+        "bound alone. Use the loss of the mechanism itself, such as GaussianLoss or LaplaceLoss; only Poisson sampling "
+        "under add/remove takes any that does not reveal everything."
+    )
+
+
+def _laws_or_curve(base: PrivacyLoss) -> Pairs:
+    """The laws of a loss; where it is known by its curve alone, those of a pair above it, and of nothing below."""
+    return _pairs_above(base) if isinstance(base, PrivacyLoss) and base.is_bound else known_laws(base)
+
+
+@lru_cache(maxsize=32)
+def _pairs_above(loss: PrivacyLoss) -> Pairs:
+    return pairs_above(loss._upper_delta, loss.failing_epsilon, _POINTS, least=loss._upper_delta(_FARTHEST))
+
+
+def mixed_pairs(base: Pairs, rate: Fraction) -> Pairs:
+    """((1 - rate) Q + rate P, Q) for the first direction, and for the second (P, (1 - rate) P + rate Q)."""
+    upper = _mixed(base.upper, rate)
+    return Pairs(upper, upper if base.lower is base.upper else _mixed(base.lower, rate))
+
+
+def _mixed(both: tuple[LossLaw, LossLaw], rate: Fraction) -> tuple[LossLaw, LossLaw]:
+    return SampledLaw(both[0], rate), ReversedLaw(SampledLaw(ReversedLaw(both[1]), rate))
+
+
+def amplified_limit(limit: Fraction, rate: Fraction) -> Fraction:
+    """ln(1 + rate (e^limit - 1)), rounded up."""
+
+    def formula() -> Arb:
+        return (1 + ball(rate) * ball(limit).expm1()).log()
+
+    return min(decimal_above(Fraction(certified(formula, within=NONNEGATIVE).upper), DIGITS), limit)
+
+
+def sampled_delta(curve: Curve, rate: Fraction, epsilon: Fraction) -> Interval:
+    """The larger of the two directions at `epsilon`, for a base whose directions have the same `curve`.
+
+    With e = exp(epsilon): rate delta(ln(1 + (e - 1)/rate)), and with s = 1 - e (1 - rate), where it is positive,
+    s delta(ln(e rate/s)).
+    """
+    ends = [removed_delta(curve, rate, epsilon)]
+    share = certified(lambda: 1 - ball(epsilon).exp() * ball(1 - rate))
+    if share.upper > 0:
+        added = _between(curve, lambda: -(1 - (1 - ball(-epsilon).exp()) / ball(rate)).log())
+        low, high = (Fraction(s) * Fraction(d) for s, d in ((share.lower, added.lower), (share.upper, added.upper)))
+        ends.append(Interval(round_down(low), round_up(high)))
+    return Interval(max(end.lower for end in ends), min(max(end.upper for end in ends), 1.0))
+
+
+def removed_delta(curve: Curve, rate: Fraction, epsilon: Fraction) -> Interval:
+    """rate delta(ln(1 + (exp(epsilon) - 1)/rate))."""
+    found = _between(curve, lambda: (1 + ball(epsilon).expm1() / ball(rate)).log())
+    return Interval(round_down(rate * Fraction(found.lower)), min(round_up(rate * Fraction(found.upper)), 1.0))
+
+
+def _between(curve: Curve, formula: Callable[[], Arb]) -> Interval:
+    """A decreasing curve at a certified argument >= 0."""
+    at = certified(formula, within=NONNEGATIVE)
+    lower = curve(Fraction(at.upper)).lower if math.isfinite(at.upper) else 0.0
+    return Interval(lower, curve(Fraction(at.lower)).upper)
+
+
+def _log(share: Fraction) -> float:
+    return math.log1p(-float(1 - share)) if share > Fraction(1, 2) else math.log(float(share))

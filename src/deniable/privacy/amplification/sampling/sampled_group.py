@@ -1,0 +1,231 @@
+"""Groups under Poisson sampling of Gaussian noise: how many of the group are in the sample is random.
+
+Proof: docs/theory/privacy/group.md.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import ClassVar
+
+from deniable.errors import InvalidParameterError
+from deniable.numbers.balls import Arb, ball, certified
+from deniable.numbers.interval import NONNEGATIVE, Interval, round_up
+from deniable.numbers.rationals import Real, exact_rational, exact_root, positive_integer, positive_rational
+from deniable.privacy.composition.compose import Composed, compose
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.losses.dominated import curve_of
+from deniable.privacy.losses.gaussian_mixture import GaussianMixtureLoss
+from deniable.privacy.notions.renyi import Directions, directed
+from deniable.privacy.pld.curve_law import heights_above, law_above, odds_grid
+from deniable.privacy.pld.law import Pairs
+from deniable.privacy.relation import AddRemove, Relation, Replace
+
+MOST_UNITS = 64
+_MOST_SPLITS = 4  # of a group, whose runs are composed one by one
+_POINTS_ABOVE = 320
+_MOST_MOMENTS = 256  # orders of the closed form
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class SampledGaussianGroupLoss(PrivacyLoss):
+    """Gaussian noise on a Poisson sample, as seen by a group of `size` units that differ together.
+
+    Guarantee: with a of the group in one data set only and b = size - a in the other, the pair of mixtures
+        sum_i Bin(a, rate)(i) N(i mu, 1) against sum_j Bin(b, rate)(j) N(-j mu, 1), mu = 1 / noise_multiplier, in
+        either order; delta is the greatest over a, and exact. Under replace (a unit in place of another one) a = b;
+        with `one_direction`, where all units are added or all removed, a = size.
+    Source: Schuchardt, Stoian, Kosmala, Guennemann (2024), arXiv:2403.04867; proof in docs/theory/privacy/group.md.
+    """
+
+    kind: ClassVar[str] = "sampled_gaussian_group"
+    noise_multiplier: Fraction
+    rate: Fraction
+    size: int
+    relation: Relation
+    one_direction: bool
+
+    def __init__(
+        self,
+        noise_multiplier: Real,
+        *,
+        rate: Real,
+        size: object,
+        relation: Relation | str = AddRemove,
+        one_direction: bool = False,
+    ) -> None:
+        object.__setattr__(self, "noise_multiplier", positive_rational("noise_multiplier", noise_multiplier))
+        object.__setattr__(self, "rate", exact_rational("rate", rate))
+        object.__setattr__(self, "size", positive_integer("size", size))
+        object.__setattr__(self, "relation", Relation(relation))
+        object.__setattr__(self, "one_direction", one_direction)
+        if one_direction not in (True, False) or (one_direction and self.relation is Replace):
+            raise InvalidParameterError("one_direction must be True or False, and under replace False")
+        if not 0 < self.rate < 1:
+            raise InvalidParameterError(f"rate must be in (0, 1), got {rate!r}. Without sampling use GaussianLoss.")
+        if self.size > MOST_UNITS:
+            raise InvalidParameterError(f"size must be at most {MOST_UNITS}, got {size!r}")
+        if self.relation is Replace and self.size % 2:
+            raise InvalidParameterError(f"under replace size counts removed and added units: it is even, got {size!r}")
+
+    @cached_property
+    def pairs(self) -> list[GaussianMixtureLoss]:
+        """One pair for each way to split the group; each covers both orders."""
+        half = self.size // 2
+        splits = [half] if self.relation is Replace else range(1 if self.one_direction else half + 1)
+        return [
+            GaussianMixtureLoss(
+                _binomial(self.size - less, self.rate, +1),
+                against=_binomial(less, self.rate, -1),
+                sigma=self.noise_multiplier,
+                relation=AddRemove,
+            )
+            for less in splits
+        ]
+
+    def _of_runs(self, runs: PrivacyLoss) -> PrivacyLoss:
+        return SplitRuns(runs, self) if 1 < len(self.pairs) <= _MOST_SPLITS else runs
+
+    def _grouped(self, units: int) -> PrivacyLoss | None:
+        return sampled_gaussian_group(1 / self.noise_multiplier**2, self.rate, self.size * units, self.relation)
+
+    def _grouped_one_way(self, units: int) -> PrivacyLoss | None:
+        if not self.one_direction:
+            return None
+        return sampled_gaussian_group(1 / self.noise_multiplier**2, self.rate, self.size * units, AddRemove, True)
+
+    def _replaced(self) -> PrivacyLoss | None:
+        return sampled_gaussian_group(1 / self.noise_multiplier**2, self.rate, self.size * 2, Replace)
+
+    def _delta(self, epsilon: Fraction) -> Interval:
+        return _greatest([pair._delta(epsilon) for pair in self.pairs])
+
+    def laws(self) -> Pairs | None:
+        """A pair above all splits of the group in which the first data set holds more of it, its reverse, and the
+        split that reveals most near epsilon = 1."""
+        return self._laws
+
+    def _divergences(self, order: Fraction) -> Directions:
+        """The greatest over all splits, in each direction; from below those of the split that `laws` takes."""
+        found = {pair: directed(pair, order) for pair in self.pairs}
+        ends = []
+        for way in (0, 1):
+            upper = max(min(both[way].upper, self._most(pair, way, order)) for pair, both in found.items())
+            least = max(found[self._strongest][way].lower, self._least(self._strongest, way, order))
+            ends.append(Interval(min(least, upper), upper))
+        return ends[0], ends[1]
+
+    def _most(self, pair: GaussianMixtureLoss, way: int, order: Fraction) -> float:
+        """A bound on a divergence of a pair, good where it is large: no unit of the second data set is drawn."""
+        units = (len(pair.mixture) - 1, len(pair.against) - 1)
+        none_drawn = certified(lambda: -ball((1 - self.rate) ** units[1 - way]).log(), within=NONNEGATIVE)
+        return round_up(Fraction(self._alone(units[way], max(math.ceil(order), 2)).upper) + Fraction(none_drawn.upper))
+
+    def _least(self, pair: GaussianMixtureLoss, way: int, order: Fraction) -> float:
+        """A lower bound where the second data set has none of the units."""
+        units = (len(pair.mixture) - 1, len(pair.against) - 1)
+        return 0.0 if units[1 - way] or order < 2 else self._alone(units[way], math.floor(order)).lower
+
+    def _alone(self, units: int, order: int) -> Interval:
+        if order > _MOST_MOMENTS:
+            return Interval(0.0, float(order * self.mu_squared / 2) * (1 + 1e-12))
+        return one_sided_divergence(units, self.rate, 1 / self.noise_multiplier**2, order)
+
+    @cached_property
+    def _strongest(self) -> GaussianMixtureLoss:
+        return max(self.pairs, key=lambda pair: pair._delta(Fraction(1)).lower)
+
+    @cached_property
+    def _laws(self) -> Pairs | None:
+        attained = self._strongest.laws()
+        if attained is None or len(self.pairs) == 1:
+            return attained
+
+        known = [found for pair in self.pairs if (found := pair.laws()) is not None]
+
+        def there(epsilon: Fraction) -> float:
+            return max(curve_of(found.upper[0], epsilon).upper for found in known)
+
+        def back(epsilon: Fraction) -> float:
+            return max(curve_of(found.upper[1], epsilon).upper for found in known)
+
+        first, second = (heights_above(way, odds_grid(way, None, _POINTS_ABOVE)) for way in (there, back))
+        return Pairs((law_above(first, second), law_above(second, first)), attained.lower)
+
+    @property
+    def mu_squared(self) -> Fraction:
+        """At most that of the whole group in every sample."""
+        return (self.size / self.noise_multiplier) ** 2
+
+
+class SplitRuns(Composed):
+    """Runs of one group on Poisson samples: `Composed`, with the greatest over all splits of the group in its place.
+
+    Guarantee: two data sets fix how the group is split between them, so the split is the same in every run.
+    """
+
+    def __init__(self, runs: PrivacyLoss, group: SampledGaussianGroupLoss) -> None:
+        super().__init__(runs.composition)
+        object.__setattr__(self, "_group", group)  # follows from the parts, which may wrap it
+
+    @cached_property
+    def _ways(self) -> list[PrivacyLoss]:
+        [(_, count)] = self.parts
+        group: SampledGaussianGroupLoss = vars(self)["_group"]
+        return [compose(pair, count) for pair in group.pairs]
+
+    def proves(self, epsilon: Fraction, delta: Fraction) -> bool:
+        return all(way.proves(epsilon, delta) for way in self._ways)
+
+    def _delta(self, epsilon: Fraction) -> Interval:
+        return _greatest([way._delta(epsilon) for way in self._ways])
+
+    def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
+        return _greatest([way._delta_within(epsilon, tolerance) for way in self._ways])
+
+    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+        return _greatest([way._epsilon_within(delta, tolerance) for way in self._ways])
+
+
+def _greatest(found: list[Interval]) -> Interval:
+    lower, upper = max(one.lower for one in found), max(one.upper for one in found)
+    return Interval(lower, upper, wide=any(one.wide and one.upper > lower for one in found))
+
+
+def sampled_gaussian_group(
+    mu_squared: Fraction | None, rate: Fraction, size: int, relation: Relation, one_direction: bool = False
+) -> SampledGaussianGroupLoss | None:
+    """The loss of a group on a Poisson sample of noise with this mu; None where mu is irrational or the group large."""
+    mu = None if mu_squared is None else exact_root(mu_squared)
+    if not mu or size > MOST_UNITS:
+        return None
+    return SampledGaussianGroupLoss(1 / mu, rate=rate, size=size, relation=relation, one_direction=one_direction)
+
+
+@lru_cache(maxsize=1024)
+def one_sided_divergence(units: int, rate: Fraction, mu_squared: Fraction, order: int) -> Interval:
+    """sum_i Bin(units, rate)(i) N(i mu, 1) against N(0, 1), for a whole order >= 2.
+
+    With (sum_i w_i exp(-i^2 mu^2/2) z^i)^order = sum_s c_s z^s it is ln(sum_s c_s exp(s^2 mu^2/2)) / (order - 1).
+    """
+    if units == 0:
+        return Interval(0.0, 0.0)
+
+    def formula() -> Arb:
+        from flint import arb, arb_poly
+
+        weights = [weight for weight, _ in _binomial(units, rate, +1)]
+        one = arb_poly([ball(w) * ball(-i * i * mu_squared / 2).exp() for i, w in enumerate(weights)])
+        total = sum((c * ball(s * s * mu_squared / 2).exp() for s, c in enumerate((one**order).coeffs())), arb(0))
+        return total.log() / (order - 1)
+
+    return certified(formula, within=NONNEGATIVE)
+
+
+def _binomial(units: int, rate: Fraction, side: int) -> list[tuple[Fraction, int]]:
+    """The weights of 0, 1, ..., `units` sampled units, with their shifts."""
+    return [
+        (math.comb(units, count) * rate**count * (1 - rate) ** (units - count), side * count)
+        for count in range(units + 1)
+    ]

@@ -1,0 +1,250 @@
+"""Local randomizers: what every user applies to the own value before sending it.
+
+How their shuffled reports are bounded: `shuffled.py` and docs/theory/privacy/shuffling.md.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import ClassVar, NamedTuple
+
+from deniable.errors import InvalidParameterError
+from deniable.numbers.balls import Arb, ball, certified
+from deniable.numbers.interval import INFINITE, NONNEGATIVE, Interval
+from deniable.numbers.rationals import decimal_above, nonnegative_rational, positive_integer, positive_rational
+from deniable.privacy.notions.gaussian_dp import DIGITS
+
+_MOST_CELLS = 10**5
+
+
+class Report(NamedTuple):
+    """Equally likely reports: the probability of one under both values of the victim, and the part that hides it.
+
+    first, second: probability of one such report when the victim holds the first or the second value.
+    hidden: how often another user sends it, at least (from above), or exactly (in a given population).
+    copies: how many such reports there are.
+    """
+
+    first: Arb
+    second: Arb
+    hidden: Arb
+    copies: int
+
+
+Reports = Callable[[], list[Report]]  # evaluated at the working precision of python-flint
+
+
+class Randomizer(ABC):
+    """What every user applies to the own value, independently; the same for all."""
+
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def blankets(self) -> list[Reports]:
+        """For every two values of the victim that matter: what all others send at least, whatever they hold."""
+
+    @abstractmethod
+    def populations(self) -> list[Reports]:
+        """Choices of the victim's two values and of one law for every other user's report."""
+
+    @property
+    @abstractmethod
+    def pure_epsilon(self) -> Fraction | None:
+        """A bound on the local epsilon, rounded up; None when it is infinite."""
+
+    @property
+    def largest_loss(self) -> Interval:
+        """Around the local epsilon."""
+        return INFINITE if self.pure_epsilon is None else Interval.around(self.pure_epsilon)
+
+    @property
+    def infinite_mass(self) -> Fraction:
+        """The greatest probability of a report that another value cannot cause."""
+        return Fraction(0)
+
+    def to_data(self) -> dict[str, object]:
+        """Plain data for JSON."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        shown = {name: str(value) if isinstance(value, Fraction) else value for name, value in values.items()}
+        return {"randomizer": self.kind, **shown}
+
+
+@dataclass(frozen=True, kw_only=True)
+class KaryResponse(Randomizer):
+    """Tell the true one of `categories` values with odds e^epsilon to 1 against each other value."""
+
+    kind: ClassVar[str] = "kary_response"
+    epsilon: Fraction
+    categories: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive_rational("epsilon", self.epsilon))
+        object.__setattr__(self, "categories", positive_integer("categories", self.categories))
+        if self.categories < 2:
+            raise InvalidParameterError(f"categories must be >= 2, got {self.categories}")
+
+    @property
+    def pure_epsilon(self) -> Fraction:
+        return self.epsilon
+
+    def blankets(self) -> list[Reports]:
+        def reports() -> list[Report]:
+            rare, often = self._odds()
+            return _present(
+                [
+                    Report(often, rare, rare, 1),
+                    Report(rare, often, rare, 1),
+                    Report(rare, rare, rare, self.categories - 2),
+                ]
+            )
+
+        return [reports]
+
+    def populations(self) -> list[Reports]:
+        """All others at the second, the first, or a third value; or spread evenly."""
+
+        def at(place: int) -> Reports:
+            def reports() -> list[Report]:
+                rare, often = self._odds()
+                hidden = [often if place == index else rare for index in range(3)]
+                found = [Report(often, rare, hidden[0], 1), Report(rare, often, hidden[1], 1)]
+                if place == 2:
+                    found += [Report(rare, rare, often, 1), Report(rare, rare, rare, self.categories - 3)]
+                else:
+                    found += [Report(rare, rare, rare, self.categories - 2)]
+                return _present(found)
+
+            return reports
+
+        def evenly() -> list[Report]:
+            rare, often = self._odds()
+            even = ball(Fraction(1, self.categories))
+            found = [Report(often, rare, even, 1), Report(rare, often, even, 1)]
+            return _present([*found, Report(rare, rare, even, self.categories - 2)])
+
+        return [evenly, at(1), at(0)] + ([at(2)] if self.categories > 2 else [])
+
+    def _odds(self) -> tuple[Arb, Arb]:
+        """The probabilities of a given other value and of the true one."""
+        grown = ball(self.epsilon).exp()
+        rare = 1 / (grown + self.categories - 1)
+        return rare, grown * rare
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnyRandomizer(Randomizer):
+    """Any epsilon-LDP randomizer, known by nothing else: bounded by clones (Feldman, McMillan, Talwar 2021)."""
+
+    kind: ClassVar[str] = "any"
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive_rational("epsilon", self.epsilon))
+
+    @property
+    def pure_epsilon(self) -> Fraction:
+        return self.epsilon
+
+    def blankets(self) -> list[Reports]:
+        def reports() -> list[Report]:
+            p = 1 / (1 + ball(-self.epsilon).exp())
+            hidden = ball(-self.epsilon).exp() / 2
+            return [Report(p, 1 - p, hidden, 1), Report(1 - p, p, hidden, 1)]
+
+        return [reports]
+
+    def populations(self) -> list[Reports]:
+        """The populations of binary and of ternary response, which are such randomizers."""
+        few, more = (KaryResponse(epsilon=self.epsilon, categories=size) for size in (2, 3))
+        return few.populations() + more.populations()
+
+
+@dataclass(frozen=True, init=False)
+class Channel(Randomizer):
+    """Any finite local randomizer: `rows[x][y]` is the exact probability of report y from a user who holds x."""
+
+    kind: ClassVar[str] = "channel"
+    rows: tuple[tuple[Fraction, ...], ...]
+
+    def __init__(self, rows: Iterable[Iterable[object]]) -> None:
+        table = tuple(tuple(nonnegative_rational("a probability", entry) for entry in row) for row in rows)
+        if len(table) < 2 or len({len(row) for row in table}) != 1:
+            raise InvalidParameterError("a channel needs at least two rows (values), all with the same reports")
+        if len(table) ** 2 * len(table[0]) > _MOST_CELLS:
+            raise InvalidParameterError(
+                f"a channel of {len(table)} values and {len(table[0])} reports is too large to try every two values. "
+                "Use KaryResponse or AnyRandomizer."
+            )
+        for index, row in enumerate(table):
+            if sum(row) != 1:
+                raise InvalidParameterError(f"row {index} must add up to 1 exactly, got {sum(row)}. Use fractions.")
+        object.__setattr__(self, "rows", table)
+
+    def to_data(self) -> dict[str, object]:
+        return {"randomizer": self.kind, "rows": [[str(entry) for entry in row] for row in self.rows]}
+
+    @property
+    def pure_epsilon(self) -> Fraction | None:
+        ratio = self._largest_ratio
+        return None if ratio is None else decimal_above(Fraction(self.largest_loss.upper), DIGITS)
+
+    @property
+    def largest_loss(self) -> Interval:
+        ratio = self._largest_ratio
+        if ratio is None:
+            return INFINITE
+        return certified(lambda: ball(ratio).log(), within=NONNEGATIVE)
+
+    @property
+    def _largest_ratio(self) -> Fraction | None:
+        columns = [(max(column), min(column)) for column in zip(*self.rows, strict=True)]
+        if any(low == 0 < high for high, low in columns):
+            return None
+        ratios: list[Fraction] = [high / low for high, low in columns if high]
+        return max(ratios)
+
+    @property
+    def infinite_mass(self) -> Fraction:
+        return max(
+            sum((a for a, b in zip(first, second, strict=True) if b == 0), Fraction(0))
+            for first in self.rows
+            for second in self.rows
+        )
+
+    def blankets(self) -> list[Reports]:
+        least = [min(column) for column in zip(*self.rows, strict=True)]
+        return self._cases([least], self._pairs())
+
+    def populations(self) -> list[Reports]:
+        even = [sum(column, Fraction(0)) / len(column) for column in zip(*self.rows, strict=True)]
+        return self._cases([even, *self.rows], self._pairs())
+
+    def _pairs(self) -> list[tuple[int, int]]:
+        size = len(self.rows)
+        return [(x, y) for x in range(size) for y in range(size) if x != y]
+
+    def _cases(self, hidden: Sequence[Sequence[Fraction]], pairs: list[tuple[int, int]]) -> list[Reports]:
+        """Every pair with every law of the others; what looks the same is kept once."""
+        tables: dict[tuple[tuple[tuple[Fraction, Fraction, Fraction], int], ...], None] = {}
+        for x, y in pairs:
+            for law in hidden:
+                counted: dict[tuple[Fraction, Fraction, Fraction], int] = {}
+                for cell in zip(self.rows[x], self.rows[y], law, strict=True):
+                    if cell[0] or cell[1]:
+                        counted[cell] = counted.get(cell, 0) + 1
+                tables[tuple(sorted(counted.items()))] = None
+        return [_reports_of(table) for table in tables]
+
+
+def _reports_of(table: tuple[tuple[tuple[Fraction, Fraction, Fraction], int], ...]) -> Reports:
+    return lambda: [Report(ball(a), ball(b), ball(w), count) for (a, b, w), count in table]
+
+
+def _present(reports: list[Report]) -> list[Report]:
+    return [report for report in reports if report.copies]
+
+
+RANDOMIZERS: dict[str, type[KaryResponse | AnyRandomizer | Channel]] = {
+    cls.kind: cls for cls in (KaryResponse, AnyRandomizer, Channel)
+}

@@ -1,0 +1,253 @@
+"""Local reports that lose their senders: n users apply one local randomizer, a shuffler forgets who sent what.
+
+Proofs of both sides: docs/theory/privacy/shuffling.md.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
+
+from deniable.errors import InvalidParameterError
+from deniable.numbers.balls import ball
+from deniable.numbers.interval import INFINITE, Interval
+from deniable.numbers.rationals import positive_integer
+from deniable.privacy.amplification.shuffling.randomizers import RANDOMIZERS, Randomizer, Reports
+from deniable.privacy.call import made_of
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, Wish
+from deniable.privacy.pld.curve_law import Between, heights_above, heights_around, law_above, law_below, odds_grid
+from deniable.privacy.pld.law import Pairs
+from deniable.privacy.pld.positive_part import PRECISION, Bound, StepBounds, positive_part_above, positive_part_below
+from deniable.privacy.relation import Replace
+
+_SHARE = 0.1  # of the tolerance, for delta on each side
+_FINE = 0.01  # of the tolerance, for the search of epsilon
+_FARTHEST = 600.0
+_NEAREST = 1e-9
+_SMALLEST = 1e-60  # below it, delta is as good as 0 and may be wider
+_ROUGH = 0.1
+_COARSE = 5e-3  # of curves that are composed
+_POINTS_ABOVE, _POINTS_BELOW = 192, 128  # of the curves that are composed
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class ShuffledLoss(PrivacyLoss):
+    """The shuffled reports of `users` users who all apply `randomizer`; one report each, no sender, no order, no time.
+
+    Args:
+        randomizer: a `KaryResponse`, a `Channel`, `AnyRandomizer`, or a `RandomizedResponseLoss`, which is one.
+        users: how many there are.
+
+    Guarantee: under replace (one user's value changes), delta is at most the privacy-blanket bound, or for
+        `AnyRandomizer` the clones bound; and at least the exact value of the worst population tried. Both ends include
+        numerical error, at most the tolerance; the rest of their distance is that of the theorems.
+    Source: Balle, Bell, Gascon, Nissim (2019), arXiv:1903.02837; Feldman, McMillan, Talwar (2021), arXiv:2012.12803;
+        proofs in docs/theory/privacy/shuffling.md.
+    """
+
+    kind: ClassVar[str] = "shuffled"
+    randomizer: Randomizer
+    users: int
+    relations = frozenset({Replace})
+
+    def __init__(self, randomizer: Randomizer | PrivacyLoss, users: object) -> None:
+        object.__setattr__(self, "randomizer", _randomizer_of(randomizer))
+        object.__setattr__(self, "users", positive_integer("users", users))
+
+    @classmethod
+    def _from_fields(cls, values: dict[str, object]) -> PrivacyLoss:
+        return cls(made_of("randomizer", values.pop("randomizer", None), RANDOMIZERS), **values)
+
+    def _delta(self, epsilon: Fraction) -> Interval:
+        return self._delta_within(epsilon, DEFAULT_TOLERANCE)
+
+    def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
+        upper = self._greatest(self.randomizer.blankets(), epsilon, tolerance)
+        lower = self._below(self._worst_population(epsilon), epsilon, tolerance)
+        wide = self._is_wide(tolerance, upper, lower)
+        return Interval(min(lower.value, upper.value), upper.value, wide=wide)
+
+    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+        if delta < self.infinite_mass:
+            return INFINITE
+        limit = self.randomizer.largest_loss
+        if delta == 0:
+            return limit
+        top = min(limit.upper, _FARTHEST)
+        cases = self.randomizer.blankets()
+
+        def above(epsilon: float) -> Bound:
+            return self._greatest(cases, Fraction(epsilon), tolerance)
+
+        fine = _FINE * tolerance
+        upper = _crossing(lambda epsilon: above(epsilon).value, delta, top, self._guess(delta, top), fine)[1]
+        near = min(upper, top)
+        worst = self._worst_population(Fraction(near) * Fraction(99, 100))
+
+        def below(epsilon: float) -> Bound:
+            return self._below(worst, Fraction(epsilon), tolerance)
+
+        lower = _crossing(lambda epsilon: below(epsilon).value, delta, near, 0.999 * near, fine)[0]
+        wide = self._is_wide(tolerance, above(near), below(lower))
+        if upper == top:
+            upper = limit.upper
+        return Interval(min(lower, upper), upper, wide=wide)
+
+    def _is_wide(self, tolerance: float, *bounds: Bound) -> bool:
+        """Whether the tolerance is missed; an error if it was asked for."""
+        missed = [bound for bound in bounds if bound.gap > tolerance and bound.value > _SMALLEST]
+        if not isinstance(tolerance, Wish):
+            for bound in missed:
+                raise InvalidParameterError(
+                    f"tolerance={tolerance:g} cannot be reached: delta, near {bound.value:.3g}, is known to a relative "
+                    f"{bound.gap:.2g} only. Ask for a larger tolerance."
+                )
+        return bool(missed)
+
+    def laws(self) -> Pairs | None:
+        """From points of both curves; None when a report may be revealed for certain."""
+        return None if self.infinite_mass else self._laws
+
+    @cached_property
+    def _laws(self) -> Pairs:
+        cases = self.randomizer.blankets()
+
+        def above(epsilon: Fraction) -> float:
+            return self._greatest(cases, epsilon, _COARSE).value
+
+        grid = odds_grid(above, self.failing_epsilon, _POINTS_ABOVE)
+        points = heights_above(above, grid)
+        worst = self._worst_population(Fraction(math.log(grid[_POINTS_ABOVE // 3])))
+
+        def between(case: Reports) -> list[Between]:
+            odds = odds_grid(lambda epsilon: self._below(case, epsilon, 0.5).value, self.failing_epsilon, _POINTS_BELOW)
+            return heights_around(
+                lambda epsilon: self._below(case, epsilon, _COARSE).value,
+                lambda epsilon: self._above(case, epsilon, _COARSE).value,
+                odds,
+            )
+
+        there, back = between(worst), between(_exchanged(worst))
+        ways = (law_below(there, back), law_below(back, there))
+        upper = law_above(points, points)
+        return Pairs((upper, upper), ways)
+
+    def _guess(self, delta: Fraction, top: float) -> float:
+        """Near the closed form of clones, which need not hold here."""
+        grown = math.exp(min(top, 30.0))
+        root = math.sqrt(grown * math.log(4 / float(delta)) / self.users)
+        return min(math.log1p((grown - 1) / (grown + 1) * 2 * root), 0.9 * top)
+
+    def _worst_population(self, epsilon: Fraction) -> Reports:
+        """The population with the largest delta, to a few digits: any one is valid."""
+        return max(self.randomizer.populations(), key=lambda case: self._below(case, epsilon, _ROUGH))
+
+    def _greatest(self, cases: list[Reports], epsilon: Fraction, tolerance: float) -> Bound:
+        """The greatest of the upper bounds; what is surely below another one is not computed finely."""
+        if len(cases) > 1:
+            rough = [self._above(case, epsilon, _ROUGH) for case in cases]
+            least = max(bound.value * (1 - bound.gap) for bound in rough) * (1 - 1e-9)
+            cases = [case for case, bound in zip(cases, rough, strict=True) if bound.value >= least]
+        return max(self._above(case, epsilon, tolerance) for case in cases)
+
+    def _above(self, case: Reports, epsilon: Fraction, tolerance: float) -> Bound:
+        if self._is_beyond(epsilon):
+            return Bound(0.0, 0.0)
+        steps, exposed = _steps(case, epsilon)
+        found = positive_part_above(steps, self.users, _SHARE * tolerance)
+        return Bound(min((exposed.upper + found.value / self.users) * _UP, 1.0), found.gap)
+
+    def _below(self, case: Reports, epsilon: Fraction, tolerance: float) -> Bound:
+        if self._is_beyond(epsilon):
+            return Bound(0.0, 0.0)
+        steps, exposed = _steps(case, epsilon)
+        found = positive_part_below(steps, self.users, _SHARE * tolerance)
+        return Bound((exposed.lower + found.value / self.users) / _UP, found.gap)
+
+    def _is_beyond(self, epsilon: Fraction) -> bool:
+        limit = self.failing_epsilon
+        return limit is not None and epsilon >= limit
+
+    @property
+    def infinite_mass(self) -> Fraction:
+        return self.randomizer.infinite_mass
+
+    @property
+    def failing_epsilon(self) -> Fraction | None:
+        return self.randomizer.pure_epsilon
+
+
+_UP = 1 + 2.0**-50
+
+
+def _randomizer_of(given: object) -> Randomizer:
+    """A randomizer as it is; randomised response as the channel that it is."""
+    if isinstance(given, Randomizer):
+        return given
+    found = given.as_randomizer() if isinstance(given, PrivacyLoss) else None
+    if found is not None:
+        return found
+    raise InvalidParameterError(
+        "randomizer must be what one user applies, a KaryResponse, Channel, AnyRandomizer or RandomizedResponseLoss, "
+        f"got {given!r}. For a local randomizer known by its epsilon alone use AnyRandomizer(epsilon=...)."
+    )
+
+
+def _exchanged(case: Reports) -> Reports:
+    """The same with the victim's two values exchanged."""
+    return lambda: [report._replace(first=report.second, second=report.first) for report in case()]
+
+
+def _steps(case: Reports, epsilon: Fraction) -> tuple[StepBounds, Interval]:
+    """The steps (first - e second) / hidden, and the mass of reports that nothing hides."""
+    from flint import arb, ctx
+
+    with ctx.workprec(PRECISION):
+        e, exposed = ball(epsilon).exp(), arb(0)
+        values, weights = [], []
+        for report in case():
+            excess = report.first - e * report.second
+            if report.hidden == 0:
+                exposed += report.copies * excess.max(arb(0))
+            else:
+                values.append(excess / report.hidden)
+                weights.append(report.hidden * report.copies)
+        return StepBounds.of_balls(values, weights), Interval.of_ball(exposed, within=Interval(0.0, 1.0))
+
+
+def _crossing(
+    curve: Callable[[float], float], delta: Fraction, top: float, guess: float, fine: float
+) -> tuple[float, float]:
+    """(low, high), relatively `fine` apart, with curve(low) > delta >= curve(high); high = top may be unchecked.
+
+    A low of 0 may be unchecked. sqrt(-log delta) is close to a line in epsilon: false position there.
+    """
+
+    def depth(epsilon: float) -> float:
+        value = curve(epsilon)
+        found = math.sqrt(max(-math.log(value), 0.0)) if value > 0 else math.inf
+        return max(found, goal) if Fraction(value) <= delta else min(found, math.nextafter(goal, 0.0))
+
+    goal = math.sqrt(-math.log(float(delta)))
+    low, high, shallow, deep = 0.0, top, 0.0, math.inf
+    trial, stride = min(guess, 0.9999 * top), 2e-3
+    for step in range(200):
+        found = depth(trial)
+        if found < goal:
+            low, shallow = trial, found
+        else:
+            high, deep = trial, found
+        if high - low <= fine * high or high < _NEAREST:
+            break
+        if low == 0.0 or math.isinf(deep):  # no bracket yet: walk, faster and faster
+            trial = (low + high) / 2 if high == top else trial * (1 + stride if low else 1 / (1 + stride))
+            trial, stride = min(trial, (low + top) / 2), min(4 * stride, 2.0)
+            continue
+        share = (goal - shallow) / (deep - shallow) if deep > shallow and step % 6 < 5 else 0.5
+        edge = min(0.3 * fine * high / (high - low), 0.4)
+        share = share + edge if step % 2 else share - edge
+        trial = low + min(max(share, edge), 1 - edge) * (high - low)
+    return low, high

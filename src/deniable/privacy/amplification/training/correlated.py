@@ -1,0 +1,329 @@
+"""Correlated noise (matrix factorisation): C x + z is released for a lower-triangular C, the rest is post-processing.
+
+What one unit can reveal depends on how often, and how close together, it takes part. Proofs:
+docs/theory/privacy/correlated.md.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.numbers.interval import Interval
+from deniable.numbers.rationals import Real, decimal_above, decimal_below, positive_integer, positive_rational, shown
+from deniable.privacy.call import made_of
+from deniable.privacy.composition.compose import compose
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.losses.gaussian import GaussianLoss
+from deniable.privacy.notions.gaussian_dp import DIGITS, gaussian_delta
+from deniable.privacy.pld.law import UNIT, Pairs
+from deniable.privacy.pld.laws import NormalLaw
+from deniable.privacy.relation import AddRemove
+
+Floats = NDArray[np.float64]
+
+_MOST_STEPS = 10**7
+_MOST_ROWS = 2000
+_FEW = 32
+
+
+class Strategy(ABC):
+    """The matrix C: column t says how the input of step t enters the noisy outputs of step t and later.
+
+    bands: rows of a column that are not 0, at most; None when there may be as many as steps.
+    """
+
+    kind: ClassVar[str]
+    steps: int
+
+    @property
+    @abstractmethod
+    def bands(self) -> int: ...
+
+    @abstractmethod
+    def squared_sensitivity(self, participations: int, separation: int) -> Interval:
+        """Around the greatest squared norm of sum C e_t u_t, over vectors u_t of length at most 1 and all sets of at
+        most `participations` steps t, every two at least `separation` apart."""
+
+    @abstractmethod
+    def to_data(self) -> dict[str, object]:
+        """Plain data for JSON."""
+
+
+@dataclass(frozen=True, init=False)
+class ToeplitzStrategy(Strategy):
+    """C[s, t] = coefficients[s - t], the very floats that are given, and 0 beyond them.
+
+    `ToeplitzStrategy.square_root(steps=..., bands=...)` is the best for prefix sums up to a constant;
+    `ToeplitzStrategy.buffered(scales, decays, steps=...)` is a buffered linear Toeplitz (BLT) matrix.
+    """
+
+    kind: ClassVar[str] = "toeplitz"
+    coefficients: tuple[float, ...]
+    steps: int
+
+    def __init__(self, coefficients: Iterable[float], *, steps: object) -> None:
+        read = tuple(_numbers("coefficients", coefficients))
+        object.__setattr__(self, "steps", _checked_steps(steps))
+        if not read or not all(math.isfinite(value) for value in read) or read[0] == 0:
+            raise InvalidParameterError("coefficients must be finite numbers, the first of them not 0")
+        object.__setattr__(self, "coefficients", read[: self.steps])
+
+    @classmethod
+    def square_root(cls, *, steps: object, bands: object = None) -> "ToeplitzStrategy":
+        """The square root of the matrix of prefix sums: c_0 = 1, c_k = c_(k-1) (1 - 1/(2k)); cut after `bands`."""
+        count = _checked_steps(steps)
+        kept = count if bands is None else min(count, positive_integer("bands", bands))
+        ratios = 1 - 1 / (2 * np.arange(1, kept))
+        return cls(np.concatenate(([1.0], np.cumprod(ratios))).tolist(), steps=count)
+
+    @classmethod
+    def buffered(cls, scales: Iterable[float], decays: Iterable[float], *, steps: object) -> "ToeplitzStrategy":
+        """c_0 = 1, c_k = sum_j scales_j decays_j^(k-1), as the floats that this computes."""
+        count = _checked_steps(steps)
+        size, decay = np.array(_numbers("scales", scales)), np.array(_numbers("decays", decays))
+        if size.shape != decay.shape or size.size == 0 or not (np.all(size > 0) and np.all((decay > 0) & (decay < 1))):
+            raise InvalidParameterError("scales must be > 0 and decays in (0, 1), as many of one as of the other")
+        return cls(np.concatenate(([1.0], size @ decay[:, None] ** np.arange(count - 1))).tolist(), steps=count)
+
+    @property
+    def bands(self) -> int:
+        return len(self.coefficients)
+
+    def squared_sensitivity(self, participations: int, separation: int) -> Interval:
+        """The steps 0, b, 2b, ... are worst where coefficients are >= 0 and never rise; otherwise |c| is enlarged until
+        they are, for the upper end."""
+        given = np.array(self.coefficients)
+        times = min(participations, (self.steps - 1) // separation + 1)
+        lower = self._leftmost(given, times, separation)
+        envelope = np.maximum.accumulate(np.abs(given)[::-1])[::-1]
+        upper = lower if np.array_equal(envelope, given) else self._leftmost(envelope, times, separation)
+        return Interval(lower.lower, upper.upper)
+
+    def _leftmost(self, coefficients: Floats, times: int, separation: int) -> Interval:
+        """Around the squared norm of the sum of the columns 0, b, 2b, ..."""
+        reach = min(self.steps, len(coefficients) + (times - 1) * separation)
+        column = np.zeros(reach, dtype=np.longdouble)
+        column[: len(coefficients)] = coefficients[:reach]
+        total, error = column.copy(), 0.0
+        if times <= _FEW:
+            for turn in range(1, times):
+                total[turn * separation :] += column[: reach - turn * separation]
+        else:
+            rows = -(-reach // separation)
+            table = np.zeros(rows * separation, dtype=np.longdouble)
+            table[:reach] = column
+            sums = table.reshape(rows, separation).cumsum(axis=0)
+            window = sums.copy()
+            window[times:] -= sums[:-times]
+            total = window.ravel()[:reach]
+            sizes = np.abs(table).reshape(rows, separation).cumsum(axis=0).ravel()[:reach]
+            error = float(2 * np.abs(total) @ sizes) * 4 * rows * float(np.finfo(np.longdouble).eps)
+        squared = float(total @ total)
+        doubt = squared * (reach + 4 * times + 16) * 2 * UNIT + error
+        return Interval(max(squared - doubt, 0.0), squared + doubt)
+
+    def to_data(self) -> dict[str, object]:
+        return {"strategy": self.kind, "coefficients": list(self.coefficients), "steps": self.steps}
+
+
+@dataclass(frozen=True, init=False)
+class ExplicitStrategy(Strategy):
+    """C given by its rows, lower triangular, the very floats that are given; at most 2000 steps."""
+
+    kind: ClassVar[str] = "explicit"
+    rows: tuple[tuple[float, ...], ...]
+
+    def __init__(self, rows: Iterable[Iterable[float]]) -> None:
+        if not isinstance(rows, Iterable):
+            raise InvalidParameterError(f"rows must be a list of rows, got {shown(rows)}")
+        read = [_numbers("a row", row) for row in rows]
+        if not 1 <= len(read) <= _MOST_ROWS or any(len(row) != len(read) for row in read):
+            raise InvalidParameterError(
+                f"rows must be a square matrix of at most {_MOST_ROWS} rows, zeros included; got {len(read)} rows of "
+                f"{shown(sorted({len(row) for row in read}))} numbers"
+            )
+        table = np.array(read)
+        if not np.all(np.isfinite(table)) or np.any(np.triu(table, 1)) or np.any(np.diag(table) == 0):
+            raise InvalidParameterError(
+                "the matrix must be finite and lower triangular without zeros on the diagonal: "
+                "a step may not depend on later ones"
+            )
+        object.__setattr__(self, "rows", tuple(tuple(row) for row in table.tolist()))
+
+    @property
+    def steps(self) -> int:  # type: ignore[override]
+        return len(self.rows)
+
+    @property
+    def bands(self) -> int:
+        places = np.nonzero(np.array(self.rows))
+        return int((places[0] - places[1]).max()) + 1
+
+    def squared_sensitivity(self, participations: int, separation: int) -> Interval:
+        """The best set of steps for a bound on each step's share is found by dynamic programming; any set that is
+        tried is a lower bound."""
+        matrix = np.array(self.rows)
+        size = len(matrix)
+        rounding = (size + 8) * 2 * UNIT
+        gram = np.abs(matrix.T @ matrix) + rounding * (np.abs(matrix).T @ np.abs(matrix))
+        times = min(participations, (size - 1) // separation + 1)
+        shares = gram.diagonal().copy()
+        for turn in range(1, times):
+            gap = turn * separation
+            if gap >= self.bands:
+                break
+            for step in range(size):
+                right = gram[step, step + gap :].max(initial=0.0)
+                left = gram[step, : max(step - gap + 1, 0)].max(initial=0.0)
+                shares[step] += left + right
+        upper, worst = _best_set(shares, times, separation)
+        tried = [worst, list(range(0, size, separation))[:times]]
+        lower = max(float((matrix[:, chosen].sum(axis=1) ** 2).sum()) for chosen in tried)
+        return Interval(lower * (1 - 4 * rounding), max(upper, lower) * (1 + 4 * rounding))
+
+    def to_data(self) -> dict[str, object]:
+        return {"strategy": self.kind, "rows": [list(row) for row in self.rows]}
+
+
+_STRATEGIES: dict[str, type[ToeplitzStrategy | ExplicitStrategy]] = {
+    cls.kind: cls for cls in (ToeplitzStrategy, ExplicitStrategy)
+}
+
+
+@dataclass(frozen=True, init=False)
+class CorrelatedLoss(PrivacyLoss):
+    """C x + z for all steps together, z independent Gaussian; anything may be computed from it.
+
+    Args:
+        strategy: the matrix C.
+        noise_multiplier: standard deviation of z over the greatest length of one unit's input in one step (under
+            replace: of its change).
+        participations: in how many steps one unit takes part, at most.
+        separation: how many steps apart two of these are, at least.
+
+    Guarantee: mu-GDP with mu = (sensitivity of C) / noise_multiplier, also when inputs are chosen after earlier
+        outputs. Both ends of the sensitivity are kept; they agree for one participation, for coefficients >= 0 that
+        never rise, and for separations of at least as many steps as C has bands.
+    Source: Denisov, McMahan, Rush, Smith, Thakurta (2022), arXiv:2202.08312; Choquette-Choo et al. (2023),
+        arXiv:2306.08153; proofs in docs/theory/privacy/correlated.md.
+    """
+
+    kind: ClassVar[str] = "correlated"
+    strategy: Strategy
+    noise_multiplier: Fraction
+    participations: int
+    separation: int
+
+    def __init__(
+        self, strategy: Strategy, *, noise_multiplier: Real, participations: object = 1, separation: object = 1
+    ) -> None:
+        object.__setattr__(self, "strategy", _checked_strategy(strategy))
+        object.__setattr__(self, "noise_multiplier", positive_rational("noise_multiplier", noise_multiplier))
+        object.__setattr__(self, "participations", positive_integer("participations", participations))
+        object.__setattr__(self, "separation", positive_integer("separation", separation))
+
+    def __repr__(self) -> str:
+        return (
+            f"CorrelatedLoss({type(self.strategy).__name__} of {self.strategy.steps} steps and {self.strategy.bands} "
+            f"bands, noise_multiplier={str(self.noise_multiplier)!r}, participations={self.participations}, "
+            f"separation={self.separation})"
+        )
+
+    @classmethod
+    def _from_fields(cls, values: dict[str, Any]) -> PrivacyLoss:
+        return cls(made_of("strategy", values.pop("strategy", None), _STRATEGIES), **values)
+
+    @cached_property
+    def sensitivity(self) -> Interval:
+        """Around the l2 sensitivity of C x to one unit, for inputs of length at most 1."""
+        squared = self.strategy.squared_sensitivity(self.participations, self.separation)
+        return Interval(math.sqrt(squared.lower) * (1 - 2 * UNIT), math.sqrt(squared.upper) * (1 + 2 * UNIT))
+
+    @property
+    def mu_squared(self) -> Fraction:
+        return decimal_above(Fraction(self.sensitivity.upper) ** 2, DIGITS) / self.noise_multiplier**2
+
+    @property
+    def attained_mu_squared(self) -> Fraction:
+        """What equal inputs in some allowed steps attain."""
+        return decimal_below(Fraction(self.sensitivity.lower) ** 2, DIGITS) / self.noise_multiplier**2
+
+    def _delta(self, epsilon: Fraction) -> Interval:
+        upper = gaussian_delta(self.mu_squared, epsilon).upper
+        return Interval(min(gaussian_delta(self.attained_mu_squared, epsilon).lower, upper), upper)
+
+    def laws(self) -> Pairs:
+        ends = (float(squared) ** 0.5 for squared in (self.mu_squared, self.attained_mu_squared))
+        return Pairs.symmetric(*(NormalLaw(mu) for mu in ends))
+
+
+def banded_poisson_sampled(strategy: Strategy, *, noise_multiplier: Real, rate: Real) -> PrivacyLoss:
+    """The loss of C x + z for a banded C when units are sampled: ceil(steps / bands) sampled Gaussian releases.
+
+    The units are split once, independently of each other, into as many classes as C has bands; step t draws from class
+    t mod bands only, and each unit of that class joins with probability `rate`, independently. With n units and an
+    expected batch of B units, rate = B bands / n.
+
+    Guarantee: under add/remove, the composition of ceil(steps / bands) Poisson-sampled Gaussians of noise multiplier
+        noise_multiplier / (greatest norm of a column of C).
+    Source: Choquette-Choo et al. (2023), arXiv:2306.08153; proof in docs/theory/privacy/correlated.md.
+    """
+    noise = positive_rational("noise_multiplier", noise_multiplier)
+    if _checked_strategy(strategy).bands >= strategy.steps > 1:
+        raise UnprovedError(
+            f"the amplification by sampling is proved for banded matrices; this one has {strategy.bands} bands in "
+            f"{strategy.steps} steps. Cut it: ToeplitzStrategy.square_root(steps=..., bands=...)."
+        )
+    norm = math.sqrt(strategy.squared_sensitivity(1, 1).upper) * (1 + 2 * UNIT)
+    step = GaussianLoss(noise / decimal_above(Fraction(norm), DIGITS))
+    sampled = step.poisson_sampled(rate=rate)
+    assert AddRemove in sampled.relations or rate == 1
+    return compose(sampled, -(-strategy.steps // strategy.bands))
+
+
+def _best_set(shares: Floats, times: int, separation: int) -> tuple[float, list[int]]:
+    """The largest sum of at most `times` shares whose places are at least `separation` apart, and these places."""
+    size = len(shares)
+    best = np.zeros((size + 1, times + 1))  # [t, j]: with places below t, j of them at most
+    for place in range(size):
+        before = max(place + 1 - separation, 0)
+        best[place + 1] = best[place]
+        best[place + 1, 1:] = np.maximum(best[place, 1:], best[before, :-1] + shares[place])
+    chosen, place, left = [], size, times
+    while place > 0 and left > 0:
+        if best[place, left] == best[place - 1, left]:
+            place -= 1
+        else:
+            chosen.append(place - 1)
+            place, left = max(place - separation, 0), left - 1
+    return float(best[size, times]), chosen[::-1]
+
+
+def _numbers(name: str, values: object) -> list[float]:
+    try:
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            raise TypeError
+        return [float(value) for value in values]
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidParameterError(f"{name} must be a list of numbers, got {shown(values)}") from None
+
+
+def _checked_strategy(strategy: object) -> Strategy:
+    if not isinstance(strategy, Strategy):
+        raise InvalidParameterError(f"strategy must be a ToeplitzStrategy or ExplicitStrategy, got {shown(strategy)}")
+    return strategy
+
+
+def _checked_steps(steps: object) -> int:
+    count = positive_integer("steps", steps)
+    if count > _MOST_STEPS:
+        raise InvalidParameterError(f"steps must be at most {_MOST_STEPS}, got {count}")
+    return count

@@ -1,0 +1,1 @@
+"""What turns losses into one: composition, groups, parts, mixtures, tuning."""

@@ -1,0 +1,450 @@
+"""Many losses together: a multiset, with the tightest bound that is proved so far."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache, partial
+from typing import ClassVar
+
+from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.numbers.balls import ball, certified
+from deniable.numbers.interval import INFINITE, Interval
+from deniable.numbers.roots import inverse
+from deniable.privacy.charge import Charge
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.losses.approximate import mixed_with_failure
+from deniable.privacy.losses.pure import pure_delta, randomized_responses_delta
+from deniable.privacy.notions.concentrated import concentrated_delta
+from deniable.privacy.notions.gaussian_dp import gaussian_delta
+from deniable.privacy.notions.moments import delta_by_moments, epsilon_by_moments
+from deniable.privacy.notions.renyi import Directions as Divergences
+from deniable.privacy.notions.renyi import directed, total
+from deniable.privacy.pld.accountant import (
+    DEFAULT_TOLERANCE,
+    SMALL_DELTA,
+    composed_delta,
+    composed_epsilon,
+    composed_limit,
+    reached,
+    unit_of_epsilon,
+    within_reach,
+)
+from deniable.privacy.pld.law import LossLaw, Pairs
+from deniable.privacy.pld.laws import NormalLaw
+from deniable.privacy.pld.rounded import rounded_delta, rounded_epsilon
+from deniable.privacy.pld.search import Part
+from deniable.privacy.relation import Relation
+
+Directions = list[list[Part]]
+
+_MOST_EXACT_POWERS = 1000
+_MOST_MU_SQUARED = 64
+_MOST_SHARES = 50
+_MANY = 10**7  # steps from which moments may be all that is needed
+_UNKNOWN = 0.2  # the relative width from which moments may tell more
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Composed(PrivacyLoss):
+    """Several losses about the same unit, chosen in advance, in any order; `parts` holds (loss, count) pairs.
+
+    Guarantee: the exact curve, to the tolerance asked for, when every part has a pair of laws (`PrivacyLoss.laws`):
+        closed forms for real Gaussians alone and for equal pure or approximate losses alone, otherwise privacy-loss
+        distributions with proved bounds on both sides. Else delta is at most each of these: (a) basic sums of the
+        booked (epsilon, delta); (b) failures set aside and added, the rest bounded by the sum of pure epsilons; (c) the
+        same, the rest bounded by the sum of rho; (d) the curve of the sum of mu^2; and at least that of one part.
+    Source: docs/theory/privacy/composition.md; Kairouz, Oh, Viswanath (2015), arXiv:1311.0776; the sums in
+        docs/theory/privacy/budget.md, where they are proved for parameters that depend on earlier answers.
+    """
+
+    kind: ClassVar[str] = "composed"
+    parts: tuple[tuple[PrivacyLoss, int], ...]
+
+    def __init__(self, parts: Iterable[tuple[PrivacyLoss, int]]) -> None:
+        counted: Counter[PrivacyLoss] = Counter()
+        for loss, number in parts:
+            if not isinstance(loss, PrivacyLoss):
+                raise InvalidParameterError(f"losses must be privacy losses, got {loss!r}")
+            count = _checked_count(number)
+            for part, inner in loss.composition:
+                counted[part] += inner * count
+        ordered = sorted(((loss, count) for loss, count in counted.items() if count), key=lambda pair: pair[0].place)
+        object.__setattr__(self, "parts", tuple(ordered))
+        if not self.relations:
+            raise UnprovedError(
+                "these losses are proved for different neighbouring relations and have no common guarantee: "
+                + "; ".join(f"{loss!r}" for loss, _ in ordered)
+                + ". Build all of them for one relation."
+            )
+
+    def __repr__(self) -> str:
+        if not self.parts:
+            return "Composed([])"
+        return " + ".join(f"{loss!r}" if count == 1 else f"{loss!r} * {count}" for loss, count in self.parts)
+
+    def proves(self, epsilon: Fraction, delta: Fraction) -> bool:
+        """Sums are tried first: they are quick, and enough for what was calibrated with them."""
+        booked = self.charge()
+        if booked.epsilon is not None and booked.epsilon <= epsilon and booked.delta <= delta:
+            return True  # as fractions: the float above delta would prove less
+        if Fraction(self._summed(epsilon).upper) <= delta:
+            return True
+        for tolerance in (0.1, DEFAULT_TOLERANCE):
+            found = self._found_delta(epsilon, tolerance)[0]
+            if not found.lower <= delta < found.upper:
+                break
+        return found.upper <= delta
+
+    def _delta(self, epsilon: Fraction) -> Interval:
+        return self._found_delta(epsilon, DEFAULT_TOLERANCE)[0]
+
+    def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
+        answer, computed = self._found_delta(epsilon, tolerance)
+        directions = self._directions()
+        if self._is_beyond_floats:
+            return reached(answer, tolerance, answer.upper, "delta")
+        if directions is None or epsilon < _edge(directions[0]):
+            # nearer to the greatest loss than that, delta is all rounding
+            marked = [reached(found, tolerance, answer.upper, "delta") for found in computed]
+            return replace(answer, wide=any(found.wide for found in marked))
+        return answer
+
+    def _found_delta(self, epsilon: Fraction, tolerance: float) -> tuple[Interval, list[Interval]]:
+        """What is known of delta, and the numerical answers that it rests on, which may be wider than asked."""
+        exact = self._exact()
+        if exact is not None:
+            return exact(epsilon), []
+        summed = self._summed(epsilon)
+        directions = self._directions()
+        if self._is_long and summed.upper > summed.lower:
+            far = summed.narrowed(delta_by_moments(self, self.parts, epsilon))
+            if far.width <= tolerance * far.upper or far.upper <= SMALL_DELTA:
+                return far, []
+            summed = far
+        if directions is not None and summed.upper > summed.lower:
+            upper, lower = directions
+            computed = [composed_delta(upper, epsilon, tolerance, most=summed.upper)]
+            if lower is not upper:
+                computed.append(composed_delta(lower, epsilon, tolerance))
+        elif self._is_beyond_floats and summed.upper > summed.lower:
+            computed = [rounded_delta(side, epsilon, tolerance) for side in _distinct(_laws_of(self))]
+        else:
+            return summed, []
+        greatest = min(computed[0].upper, summed.upper)
+        found = Interval(min(max(computed[-1].lower, summed.lower), greatest), greatest)
+        if found.upper > SMALL_DELTA and any(one.width > _UNKNOWN * one.upper for one in computed):
+            found = found.narrowed(delta_by_moments(self, self.parts, epsilon))
+            computed = [computed[0].narrowed(found)]
+        return found, computed
+
+    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+        exact = self._exact()
+        if exact is not None:
+            if self._infinite_beyond(delta) > 0:
+                return INFINITE
+            return inverse(exact, delta, limit=self.failing_epsilon if delta >= self.failure else None)
+        directions = self._directions()
+        known = self.failing_epsilon if delta >= self.failure else None
+        if directions is None:
+            if self.infinite_mass > delta:
+                return INFINITE
+            summed = inverse(self._summed, delta, limit=known, unreachable=delta < self.failure)
+            if delta == 0 or not self._is_beyond_floats:
+                return summed
+            far = epsilon_by_moments(self, self.parts, delta)
+            if far.width <= tolerance * unit_of_epsilon(far):
+                return far
+            computed = [rounded_epsilon(side, delta, tolerance) for side in _distinct(_laws_of(self))]
+            greatest = min(computed[0].upper, summed.upper)
+            found = Interval(min(max(computed[-1].lower, summed.lower), greatest), greatest)
+            if found.width > _UNKNOWN * unit_of_epsilon(found):
+                found = found.narrowed(far)
+            return reached(found, tolerance, unit_of_epsilon(found), "epsilon")
+        upper, lower = directions
+        limit = composed_limit(upper).upper
+        if known is not None:
+            limit = min(limit, Interval.around(known).upper)
+        if delta == 0:
+            return Interval(min(composed_limit(lower).lower, limit), limit)
+        beyond = self._infinite_beyond(delta)
+        if beyond > 0 or (beyond == 0 and composed_limit(lower, finite=True).lower == math.inf):
+            return INFINITE
+        if self._is_long:
+            far = epsilon_by_moments(self, self.parts, delta)
+            if far.width <= tolerance * unit_of_epsilon(far):
+                return far
+            limit = min(limit, far.upper)
+        computed = [composed_epsilon(upper, delta, tolerance, most=limit)]
+        if lower is not upper:
+            computed.append(composed_epsilon(lower, delta, tolerance))
+        found = Interval(min(computed[-1].lower, computed[0].upper), computed[0].upper)
+        if any(one.width > _UNKNOWN * unit_of_epsilon(one) for one in computed):
+            found = found.narrowed(epsilon_by_moments(self, self.parts, delta))
+            computed = [computed[0].narrowed(found)]
+        wide = any(reached(one, tolerance, unit_of_epsilon(one), "epsilon").wide for one in computed)
+        return replace(found, wide=wide)
+
+    def _infinite_beyond(self, delta: Fraction) -> int:
+        """1, 0 or -1 as the probability of an infinite loss is certainly above, exactly, or perhaps below `delta`."""
+        failing = [(loss.infinite_mass, count) for loss, count in self.parts if loss.infinite_mass]
+        if not self._is_symmetric:
+            return 1 if self.infinite_mass > delta else -1
+        if sum(count for _, count in failing) <= _MOST_EXACT_POWERS:
+            return (self.infinite_mass > delta) - (self.infinite_mass < delta)
+        certain = certified(
+            lambda: 1 - math.prod(((1 - ball(mass)) ** count for mass, count in failing), start=ball(Fraction(1)))
+        )
+        return 1 if Fraction(certain.lower) > delta else -1
+
+    @property
+    def _is_beyond_floats(self) -> bool:
+        """Whether all laws are known and some loss is too large to be exponentiated."""
+        return self._directions() is None and _laws_of(self) is not None
+
+    @property
+    def _is_long(self) -> bool:
+        """Whether there are enough steps, all of known laws, for moments to suffice."""
+        return sum(count for _, count in self.parts) > _MANY and _laws_of(self) is not None
+
+    @property
+    def _is_symmetric(self) -> bool:
+        """Whether both directions are known to have the same laws."""
+        directions = self._directions()
+        return directions is not None and len(directions[1]) == 1
+
+    def _exact(self) -> Callable[[Fraction], Interval] | None:
+        """The closed form of real Gaussians alone, or of equal pure or approximate losses alone."""
+        if self.normal_mu_squared is not None:
+            return partial(gaussian_delta, self.normal_mu_squared)
+        loss, count = self.parts[0]
+        if len(self.parts) == 1 and loss.response is not None:
+            return partial(randomized_responses_delta, *loss.response, count)
+        return None
+
+    def _directions(self) -> tuple[Directions, Directions] | None:
+        """The parts as laws: those that dominate, and those that are attained (the same object if nothing differs).
+
+        None when a part has no laws, reveals all, or its losses are too large for floats.
+        """
+        return _directions_of(self)
+
+    def _summed(self, epsilon: Fraction) -> Interval:
+        """What sums in each currency prove, for parts that may be known by a bound alone."""
+        lower = max(_least_of(loss, count, epsilon) for loss, count in self.parts)
+        bounds = [1.0]
+        booked = self.charge()
+        if booked.epsilon is not None and booked.epsilon <= epsilon:
+            bounds.append(Interval.around(min(booked.delta, Fraction(1))).upper)
+        if self.failing_epsilon is not None:
+            bounds.append(mixed_with_failure(pure_delta(self.failing_epsilon, epsilon), self.failure).upper)
+        if self.failing_rho is not None:
+            rest = Interval(0.0, concentrated_delta(self.failing_rho, epsilon))
+            bounds.append(mixed_with_failure(rest, self.failure).upper)
+        if self.mu_squared is not None:
+            bounds.append(gaussian_delta(self.mu_squared, epsilon).upper)
+        if (self.failure == 0 or min(bounds) == 1.0) and self._directions() is None and not self._is_beyond_floats:
+            from deniable.privacy.notions.conversion import delta_by_renyi
+
+            bounds.append(delta_by_renyi(self, epsilon))
+        return Interval(min(lower, *bounds), min(bounds))
+
+    @property
+    def relations(self) -> frozenset[Relation]:
+        return frozenset(Relation).intersection(*(loss.relations for loss, _ in self.parts))
+
+    @property
+    def failure(self) -> Fraction:
+        return min(sum((loss.failure * count for loss, count in self.parts), Fraction(0)), Fraction(1))
+
+    @property
+    def infinite_mass(self) -> Fraction:
+        failing = [(loss.infinite_mass, count) for loss, count in self.parts if loss.infinite_mass]
+        if not failing:
+            return Fraction(0)
+        if sum(count for _, count in failing) > _MOST_EXACT_POWERS or not self._is_symmetric:
+            return max(mass for mass, _ in failing)  # parts may fail in different directions
+        return 1 - math.prod(((1 - mass) ** count for mass, count in failing), start=Fraction(1))
+
+    @property
+    def failing_epsilon(self) -> Fraction | None:
+        return _sum_of([(loss.failing_epsilon, count) for loss, count in self.parts])
+
+    @property
+    def failing_rho(self) -> Fraction | None:
+        return _sum_of([(loss.failing_rho, count) for loss, count in self.parts])
+
+    @property
+    def failing_mu_squared(self) -> Fraction | None:
+        return _sum_of([(loss.failing_mu_squared, count) for loss, count in self.parts])
+
+    @property
+    def mu_squared(self) -> Fraction | None:
+        return _sum_of([(loss.mu_squared, count) for loss, count in self.parts])
+
+    def laws_of_runs(self, count: int) -> list[tuple[Pairs | None, int]]:
+        return [pair for part, n in self.parts for pair in part.laws_of_runs(n * count)]
+
+    def joint_laws(self) -> Pairs | None:
+        from deniable.privacy.pld.composed_law import composed_pairs
+
+        mu_squared = self.normal_mu_squared
+        return Pairs.symmetric(NormalLaw(math.sqrt(mu_squared))) if mu_squared else composed_pairs(self)
+
+    def exact_laws(self) -> Pairs | None:
+        """Pairs of real Gaussians alone, or of few runs with few values."""
+        from deniable.privacy.composition.parallel import laws_of_few
+
+        if self.normal_mu_squared is not None:
+            return Pairs.symmetric(NormalLaw(math.sqrt(self.normal_mu_squared)))
+        return laws_of_few([(part.laws(), count) for part, count in self.parts])
+
+    @property
+    def is_bound(self) -> bool:
+        return any(part.is_bound for part, _ in self.parts)
+
+    @property
+    def composition(self) -> tuple[tuple[PrivacyLoss, int], ...]:
+        return self.parts
+
+    def dominates(self, other: PrivacyLoss) -> bool:
+        return super().dominates(other) or any(part == other or part.dominates(other) for part, _ in self.parts)
+
+    def _grouped(self, units: int) -> PrivacyLoss:
+        return compose([compose(part.group(units), count) for part, count in self.parts])
+
+    def _grouped_one_way(self, units: int) -> PrivacyLoss:
+        return compose([compose(part.group(units, one_direction=True), count) for part, count in self.parts])
+
+    def _replaced(self) -> PrivacyLoss:
+        return compose([compose(part.under_replace(), count) for part, count in self.parts])
+
+    @property
+    def normal_mu_squared(self) -> Fraction | None:
+        return _sum_of([(loss.normal_mu_squared, count) for loss, count in self.parts])
+
+    def _divergences(self, order: Fraction) -> Divergences:
+        found = [(directed(part, order), count) for part, count in self.parts]
+        with_unit, without = (total([(both[way], count) for both, count in found]) for way in (0, 1))
+        return with_unit, without
+
+    _divergences_below_one = _divergences  # they add at every order
+
+    def charge(self) -> Charge:
+        return sum((loss.charge() * count for loss, count in self.parts), Charge.nothing())
+
+    def to_data(self) -> dict[str, object]:
+        parts = [{"part": loss.to_data(), "count": count} for loss, count in self.parts]
+        return {"loss": self.kind, "parts": parts}
+
+    @classmethod
+    def _from_fields(cls, values: dict[str, object]) -> PrivacyLoss:
+        parts = values.pop("parts")
+        if (
+            values
+            or not isinstance(parts, list)
+            or not all(isinstance(p, dict) and set(p) == {"part", "count"} for p in parts)
+        ):
+            raise InvalidParameterError("a composed loss needs the field 'parts': a list of {part, count}")
+        return compose([compose(PrivacyLoss.from_data(p["part"]), _checked_count(p["count"])) for p in parts])
+
+
+def compose(losses: PrivacyLoss | Iterable[PrivacyLoss], count: int = 1) -> PrivacyLoss:
+    """The loss of everything in `losses`, `count` times over; a single part is returned as itself.
+
+    `compose(loss, 3) == compose([loss, loss, loss])`. Nothing at all is `compose([])`, which reveals nothing.
+
+    >>> from deniable.privacy import PureLoss
+    >>> print(compose([PureLoss("1/2"), PureLoss("1/4")]).epsilon(0).upper)
+    0.75
+    """
+    count = _checked_count(count)
+    if not isinstance(losses, PrivacyLoss | Iterable):
+        raise InvalidParameterError(f"losses must be a privacy loss or a list of them, got {losses!r}")
+    together = Composed((loss, count) for loss in ([losses] if isinstance(losses, PrivacyLoss) else losses))
+    if len(together.parts) != 1:
+        return together
+    [(part, runs)] = together.parts
+    return part if runs == 1 else part._of_runs(together)
+
+
+def _checked_count(count: object) -> int:
+    if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+        raise InvalidParameterError(f"count must be a whole number >= 0, got {count!r}")
+    return count
+
+
+@lru_cache(maxsize=8)
+def _directions_of(loss: Composed) -> tuple[Directions, Directions] | None:
+    """Laws in both directions; of real Gaussians, shares whose losses floats can exponentiate."""
+    found = _laws_of(loss, share=_MOST_MU_SQUARED)
+    if found is None:
+        return None
+    laws = [part for side in found for parts in side for part in parts]
+    return None if any(_reveals_all(part.law) or not within_reach(part) for part in laws) else found
+
+
+@lru_cache(maxsize=8)
+def _laws_of(loss: Composed, *, share: int | None = None) -> tuple[Directions, Directions] | None:
+    """The laws of all parts, whatever their size; None if one is not known.
+
+    Args:
+        share: the real Gaussians together are split into equal ones of at most this mu^2; None: they are one.
+    """
+    noise = [(part.normal_mu_squared, n) for part, n in loss.parts]
+    merged = sum((mu_squared * n for mu_squared, n in noise if mu_squared is not None), Fraction(0))
+    others = [(part, n) for part, n in loss.parts if part.normal_mu_squared is None]
+    pairs = [pair for part, n in others for pair in part.laws_of_runs(n)]
+    if merged:
+        shares = 1 if share is None else math.ceil(merged / share)
+        if shares > _MOST_SHARES:
+            return None
+        pairs += [(Pairs.symmetric(NormalLaw(math.sqrt(merged / shares))), 1)] * shares
+    known = [(found, count) for found, count in pairs if found is not None]
+    if len(known) < len(pairs):
+        return None
+    upper = _both_ways([(found.upper, count) for found, count in known])
+    if all(found.lower is found.upper for found, _ in known):
+        return upper, upper
+    return upper, _both_ways([(found.lower, count) for found, count in known])
+
+
+def _distinct(sides: tuple[Directions, Directions] | None) -> list[Directions]:
+    """The laws that dominate, and those that are attained where they differ."""
+    return [] if sides is None else [sides[0]] if sides[1] is sides[0] else list(sides)
+
+
+def _reveals_all(law: LossLaw) -> bool:
+    """Whether no loss is finite, so that nothing can be summed."""
+    atoms = law.atoms() if law.infinite >= 1 else None
+    return atoms is not None and not atoms.losses.size
+
+
+def _least_of(loss: PrivacyLoss, count: int, epsilon: Fraction) -> float:
+    """A lower bound on delta of one part, 0 where it cannot be computed."""
+    try:
+        return loss._least_of_runs(count, epsilon)
+    except InvalidParameterError:
+        return 0.0
+
+
+def _edge(directions: Directions) -> float:
+    """Epsilons from here on cannot be told from the greatest finite loss."""
+    return composed_limit(directions, finite=True).upper * (1 - 1e-12)
+
+
+def _both_ways(laws: list[tuple[tuple[LossLaw, LossLaw], int]]) -> Directions:
+    """One list of parts for each direction, or one for both."""
+    ways = [[Part(both[way], count) for both, count in laws] for way in (0, 1)]
+    return ways[:1] if all(both[0] is both[1] for both, _ in laws) else ways
+
+
+def _sum_of(values: list[tuple[Fraction | None, int]]) -> Fraction | None:
+    """The weighted sum, or None when one summand is unknown."""
+    total = Fraction(0)
+    for value, count in values:
+        if value is None:
+            return None
+        total += value * count
+    return total

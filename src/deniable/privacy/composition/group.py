@@ -1,0 +1,307 @@
+"""Group privacy: what is revealed about several units together. Proofs: docs/theory/privacy/group.md."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache, partial
+from typing import ClassVar
+
+import numpy as np
+
+from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.numbers.balls import Arb, ball, certified
+from deniable.numbers.interval import PROBABILITIES, Interval
+from deniable.numbers.rationals import decimal_above, positive_integer
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.notions.gaussian_dp import DIGITS, gaussian_delta
+from deniable.privacy.notions.renyi import Directions, both_ways, directed, known_divergences, upper_divergence
+from deniable.privacy.notions.renyi_combined import group_divergence
+from deniable.privacy.pld.curve_law import pairs_above
+from deniable.privacy.pld.law import Floats, LossLaw, Pairs
+from deniable.privacy.pld.laws import DiscreteLaplaceLaw
+from deniable.privacy.relation import AddRemove, Relation, Replace
+
+MOST_MEMBERS = 10_000
+_POINTS = 2048  # of a curve that guides the search for a split
+_POINTS_ABOVE = 192  # of a curve that is composed
+_FEW_POINTS = 96  # when each has to be computed at length
+_FARTHEST = 300.0
+_BISECTIONS = 60
+
+
+@dataclass(frozen=True, init=False)
+class GroupLoss(PrivacyLoss):
+    """`base` of a mechanism, as seen by `size` units together.
+
+    Guarantee: with D(y) the curve of the base at y, and D(-y) = 1 - e^-y + e^-y D(y), delta(x) is at most
+        D(y_1) + e^y_1 D(y_2) + ... + e^(y_1 + ... + y_(size-1)) D(y_size) for every y with sum x; the least of these
+        sums is the trade-off curve iterated `size` times. A good y is searched in floats, and the sum is certified.
+        For pure and approximate losses the least sum is found exactly, and it is attained.
+    Source: Dong, Roth, Su (2019), arXiv:1905.02383; Vadhan (2017), lemma 2.2; proofs in docs/theory/privacy/group.md.
+    """
+
+    kind: ClassVar[str] = "group"
+    base: PrivacyLoss
+    size: int
+    relation: Relation | None
+
+    def __init__(self, base: PrivacyLoss, size: object, relation: Relation | str | None = None) -> None:
+        if not isinstance(base, PrivacyLoss):
+            raise InvalidParameterError(f"base must be a PrivacyLoss, got {base!r}")
+        object.__setattr__(self, "base", base)
+        object.__setattr__(self, "size", checked_size(size))
+        object.__setattr__(self, "relation", None if relation is None else Relation(relation))
+        if self.relation is not None and (self.relation is not Replace or AddRemove not in base.relations):
+            raise UnprovedError(
+                "a group may be stated for another relation only as replace from add/remove: one unit is removed and "
+                f"another one is added. {base!r} is stated for {', '.join(map(str, base.relations))}."
+            )
+        if self.relation is not None and self.size % 2:
+            raise InvalidParameterError(f"under replace size counts removed and added units: it is even, got {size!r}")
+
+    def __repr__(self) -> str:
+        if self.relation is not None:
+            return f"{self.base!r}.under_replace()"
+        return f"{self.base!r}.group({self.size})"
+
+    def _delta(self, epsilon: Fraction) -> Interval:
+        if self.pure_epsilon is not None and epsilon >= self.pure_epsilon:
+            return Interval(0.0, 0.0)
+        if self.base.response is not None:
+            return approximate_group_delta(*self.base.response, self.size, epsilon)
+        lower = self.base._delta(epsilon).lower  # a single unit is a group too
+        upper = min(self._split_delta(split) for split in self._splits(epsilon))
+        if self.mu_squared is not None:
+            upper = min(upper, gaussian_delta(self.mu_squared, epsilon).upper)
+        return Interval(min(lower, upper), upper)
+
+    def laws(self) -> Pairs | None:
+        """From points of the curve; for a pure loss, those of the geometric mechanism moved by `size` steps."""
+        return self._laws
+
+    @cached_property
+    def _laws(self) -> Pairs | None:
+        limit, failed = self.base.response or (0, 0)
+        if limit and not failed:
+            return Pairs.symmetric(DiscreteLaplaceLaw(float(1 / limit), self.size))
+        single = self.base.laws()
+        attained = None if single is None else single.lower
+        return pairs_above(self._upper_delta, self.failing_epsilon, _POINTS_ABOVE, attained)
+
+    def _grouped(self, units: int) -> PrivacyLoss:
+        return GroupLoss(self.base, self.size * units, self.relation)
+
+    def _replaced(self) -> PrivacyLoss:
+        return GroupLoss(self.base, 2 * self.size, Replace)
+
+    def _divergences(self, order: Fraction) -> Directions:
+        """Divergences by the chain of single units, or from the laws where the loss is bounded."""
+        found = super()._divergences(order) if self.failing_epsilon is not None else known_divergences(self, order)
+        chain = group_divergence(partial(upper_divergence, self.base), self.size, order)
+        least = min(one.lower for one in directed(self.base, order))
+        upper = min(chain, *(one.upper for one in found))
+        return both_ways(Interval(min(max(least, *(one.lower for one in found)), upper), upper))
+
+    def _split_delta(self, split: list[Fraction]) -> float:
+        """The sum for one split: an upper bound."""
+        found = [_unit(self.base._delta(abs(part)).upper) for part in split]
+
+        def formula() -> Arb:
+            total, before = ball(Fraction(0)), Fraction(0)
+            for part, share in zip(split, found, strict=True):
+                grown = ball(part).exp()
+                here = ball(share) if part >= 0 else 1 - grown + grown * ball(share)
+                total += ball(before).exp() * here
+                before += part
+            return total
+
+        return certified(formula).upper
+
+    def _splits(self, epsilon: Fraction) -> list[list[Fraction]]:
+        """The equal split, and the one that is best for the curve in floats."""
+        splits = [[epsilon / self.size] * self.size]
+        best = self._guide.split(float(epsilon), self.size)
+        if best is not None:
+            parts = [Fraction(part) for part in best]
+            place = int(np.argmax(np.abs(best)))
+            parts[place] += epsilon - sum(parts)
+            splits.append(parts)
+        return splits
+
+    @cached_property
+    def _guide(self) -> "_Guide":
+        return _Guide(self.base)
+
+    @property
+    def relations(self) -> frozenset[Relation]:
+        return self.base.relations if self.relation is None else frozenset({self.relation})
+
+    @property
+    def failure(self) -> Fraction:
+        """An (e, d)-DP mechanism is (k e, d (e^ke - 1)/(e^e - 1))-DP for groups of k."""
+        if self.base.failure == 0 or self.base.failing_epsilon is None:
+            return Fraction(0)
+        return group_failure(self.base.failing_epsilon, self.base.failure, self.size)
+
+    @property
+    def infinite_mass(self) -> Fraction:
+        return self.base.infinite_mass
+
+    @property
+    def failing_epsilon(self) -> Fraction | None:
+        limit = self.base.failing_epsilon
+        return None if limit is None else limit * self.size
+
+    @property
+    def failing_rho(self) -> Fraction | None:
+        """size^2 rho, and where the loss is bounded half its square."""
+        known = [] if self.failing_epsilon is None else [self.failing_epsilon**2 / 2]
+        if self.base.rho is not None:
+            known.append(self.base.rho * self.size**2)
+        return min(known, default=None)
+
+    @property
+    def mu_squared(self) -> Fraction | None:
+        if self.base.failure or self.base.mu_squared is None:
+            return None
+        return self.base.mu_squared * self.size**2
+
+
+def group_failure(epsilon: Fraction, failed: Fraction, size: int) -> Fraction:
+    """failed (e^(size epsilon) - 1)/(e^epsilon - 1), rounded up, at most 1."""
+
+    def formula() -> Arb:
+        if epsilon == 0:
+            return size * ball(failed)
+        return ball(failed) * ball(size * epsilon).expm1() / ball(epsilon).expm1()
+
+    return min(decimal_above(_unit(certified(formula).upper), DIGITS), Fraction(1))
+
+
+@lru_cache(maxsize=4096)
+def approximate_group_delta(limit: Fraction, failed: Fraction, size: int, epsilon: Fraction) -> Interval:
+    """The greatest delta at `epsilon` of any (limit, failed)-DP mechanism, for groups of `size`.
+
+    With g(a) = min(1, failed + E a, 1 - (1 - failed - a)/E) it is the maximum of g(...g(a)) - e^epsilon a over the
+    corners of the polygon g(...g(.)): 0, and what g, applied fewer than `size` times, takes to a corner of g.
+    """
+
+    def formula() -> Arb:
+        from flint import arb
+
+        grown, d, e = ball(limit).exp(), ball(failed), ball(epsilon).exp()
+
+        def ahead(place: Arb) -> Arb:
+            return (d + grown * place).min(1 - (1 - d - place) / grown).min(arb(1))
+
+        def back(place: Arb) -> Arb:
+            return ((place - d) / grown).max(1 - d - grown * (1 - place))
+
+        best = arb(0)
+        for corner in (arb(0), (1 - d) / (grown + 1), 1 - d):
+            reached = [corner]
+            for _ in range(size):
+                reached.append(ahead(reached[-1]))
+            start = corner
+            for steps in range(size, 0, -1):
+                best = best.max(reached[steps] - e * start.max(arb(0)))
+                start = back(start)
+                if start <= 0:  # a ball that holds 0 and more is kept
+                    break
+        return best
+
+    return certified(formula)
+
+
+class _Guide:
+    """The curve of a loss in floats, as lines c + e^y a above its trade-off curve: which split to try."""
+
+    def __init__(self, base: PrivacyLoss) -> None:
+        pairs = base.laws()
+        if pairs is None:
+            heights, top = _sampled_heights(base)
+        else:
+            heights, top = _heights(pairs.upper), min(_FARTHEST, max(0.1, *(law.highest for law in pairs.upper)))
+            while top > 1e-6 and float(heights(np.array([top / 2]))[0]) <= 1e-40:
+                top /= 2
+        self._heights, places = heights, np.linspace(0.0, top, _POINTS)
+        values = heights(places)
+        mirrored = -np.expm1(-places[:0:-1]) + np.exp(-places[:0:-1]) * values[:0:-1]
+        self.places = np.concatenate((-places[:0:-1], places))
+        self.starts = np.concatenate((mirrored, values))
+        self.slopes = np.exp(self.places)
+
+    def split(self, epsilon: float, size: int) -> Floats | None:
+        """A split near the best one: outermost step first."""
+        low, high = -690.0, 0.0
+        chain = self._chain(0.0, size)
+        if chain.sum() < epsilon:
+            return None
+        for _ in range(_BISECTIONS):
+            middle = (low + high) / 2
+            trial = self._chain(math.exp(middle), size)
+            if trial.sum() >= epsilon:
+                low, chain = middle, trial
+            else:
+                high = middle
+        rest = epsilon - float(chain.sum())
+        candidates = [chain + rest / size]
+        for place in sorted({0, size - 1, *np.unique(chain, return_index=True)[1].tolist()})[:16]:
+            moved = chain.copy()
+            moved[place] += rest
+            candidates.append(moved)
+        return min(candidates, key=self._sum)
+
+    def _chain(self, start: float, size: int) -> Floats:
+        """The best line for each step, when the innermost begins at `start`."""
+        parts, value = np.empty(size), start
+        for step in range(size - 1, -1, -1):
+            lines = self.starts + self.slopes * value
+            place = int(np.argmin(lines))
+            parts[step], value = self.places[place], min(float(lines[place]), 1.0)
+        return parts
+
+    def _sum(self, split: Floats) -> float:
+        sizes = np.abs(split)
+        values = self._heights(sizes)
+        values = np.where(split >= 0, values, -np.expm1(-sizes) + np.exp(-sizes) * values)
+        return float((np.exp(np.concatenate(([0.0], np.cumsum(split)[:-1]))) * values).sum())
+
+
+def _heights(laws: Sequence[LossLaw]) -> Callable[[Floats], Floats]:
+    """The greatest delta of these laws, in floats."""
+
+    def heights(places: Floats) -> Floats:
+        found = np.zeros(places.shape)
+        for law in laws:
+            tails = law.above(places)
+            found = np.maximum(found, law.infinite + tails.p - np.exp(places) * tails.q)
+        return np.clip(found, 0.0, 1.0)
+
+    return heights
+
+
+def _sampled_heights(base: PrivacyLoss) -> tuple[Callable[[Floats], Floats], float]:
+    """delta in floats, interpolated between certified values; and where it ends."""
+    top = 1.0
+    while top < _FARTHEST and base._delta(Fraction(top)).upper > 1e-30:
+        top *= 2
+    while top > 1e-6 and base._delta(Fraction(top / 2)).upper <= 1e-30:
+        top /= 2
+    places = np.linspace(0.0, top, _FEW_POINTS)
+    values = np.array([base._delta(Fraction(place)).upper for place in places])
+    logs = np.log(np.maximum(values, 1e-300))
+    return lambda at: np.asarray(np.exp(np.interp(at, places, logs))), top
+
+
+def _unit(value: float) -> Fraction:
+    return Fraction(min(max(value, PROBABILITIES.lower), PROBABILITIES.upper))
+
+
+def checked_size(size: object) -> int:
+    """The number of units of a group, or an error."""
+    units = positive_integer("size", size)
+    if units > MOST_MEMBERS:
+        raise InvalidParameterError(f"size must be at most {MOST_MEMBERS}, got {units}")
+    return units

@@ -1,0 +1,297 @@
+"""One of several mechanisms, drawn by a coin that is public and has nothing to do with the data."""
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from typing import ClassVar
+
+import numpy as np
+
+from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.numbers.interval import Interval
+from deniable.numbers.rationals import positive_rational
+from deniable.privacy.charge import Charge
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.notions.renyi import Directions, directed
+from deniable.privacy.notions.renyi_combined import mixture_divergence
+from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, composed_delta, composed_epsilon
+from deniable.privacy.pld.law import UNIT, Atoms, Floats, LossLaw, Pairs, Tails
+from deniable.privacy.pld.search import Part
+from deniable.privacy.relation import Relation
+
+Weighted = tuple[Fraction, PrivacyLoss]
+
+_FINEST = 2**12  # the most steps of a lattice from the least loss to the greatest
+
+
+class OneOf(PrivacyLoss):
+    """One of several losses: in every currency it costs at most the greatest of them."""
+
+    @property
+    @abstractmethod
+    def alternatives(self) -> tuple[PrivacyLoss, ...]: ...
+
+    @abstractmethod
+    def _merged(self, failures: list[Fraction]) -> Fraction:
+        """The probability that one of the alternatives fails, from theirs."""
+
+    @property
+    def failing_epsilon(self) -> Fraction | None:
+        return greatest(loss.failing_epsilon for loss in self.alternatives)
+
+    @property
+    def failing_rho(self) -> Fraction | None:
+        return greatest(loss.failing_rho for loss in self.alternatives)
+
+    @property
+    def mu_squared(self) -> Fraction | None:
+        return greatest(loss.mu_squared for loss in self.alternatives)
+
+    @property
+    def failure(self) -> Fraction:
+        return self._merged([loss.failure for loss in self.alternatives])
+
+    def charge(self) -> Charge:
+        booked = [loss.charge() for loss in self.alternatives]
+        return Charge(
+            epsilon=greatest(charge.epsilon for charge in booked),
+            delta=self._merged([charge.delta for charge in booked]),
+            rho=greatest(charge.rho for charge in booked),
+            mu_squared=greatest(charge.mu_squared for charge in booked),
+            failing_epsilon=greatest(charge.failing_epsilon for charge in booked),
+            failing_rho=greatest(charge.failing_rho for charge in booked),
+            failing_mu_squared=greatest(charge.failing_mu_squared for charge in booked),
+            failure=self._merged([charge.failure for charge in booked]),
+        )
+
+
+@dataclass(frozen=True, init=False)
+class PublicMixture(OneOf):
+    """One of several mechanisms, drawn with public weights; which one ran may be known to everybody.
+
+    Guarantee: delta is the weighted sum of the deltas at the same epsilon, for each two neighbours in each direction.
+        The weights are numbers that were fixed without looking at the data: a choice that depends on the data is a
+        mechanism of its own and has to be paid for.
+    Source: docs/theory/privacy/parallel.md.
+    """
+
+    kind: ClassVar[str] = "public_mixture"
+    parts: tuple[Weighted, ...]
+
+    def __init__(self, parts: Iterable[tuple[object, PrivacyLoss]]) -> None:
+        merged: dict[PrivacyLoss, Fraction] = {}
+        for weight, loss in parts:
+            if callable(weight):
+                raise UnprovedError(
+                    "the weights of a mixture must be public numbers: no theorem covers weights that depend on the "
+                    "data. Choose with a mechanism, such as the exponential one, and add its loss."
+                )
+            if not isinstance(loss, PrivacyLoss):
+                raise InvalidParameterError(f"a mixture holds pairs (weight, loss), got {loss!r}")
+            share = positive_rational("weight", weight)
+            for inner, part in loss.parts if isinstance(loss, PublicMixture) else ((Fraction(1), loss),):
+                merged[part] = merged.get(part, Fraction(0)) + share * inner
+        total = sum(merged.values(), Fraction(0))
+        if total != 1:
+            raise InvalidParameterError(f"the weights must sum to 1, got {total}. Write them as fractions: '1/3'.")
+        ordered = sorted(((weight, loss) for loss, weight in merged.items()), key=lambda part: part[1].place)
+        object.__setattr__(self, "parts", tuple(ordered))
+        if not self.relations:
+            raise UnprovedError(
+                "these losses are proved for different neighbouring relations and have no common guarantee. "
+                "Build all of them for one relation."
+            )
+
+    def __repr__(self) -> str:
+        return f"PublicMixture([{', '.join(f'({str(weight)!r}, {loss!r})' for weight, loss in self.parts)}])"
+
+    def laws(self) -> Pairs | None:
+        known = [(weight, loss.laws()) for weight, loss in self.parts]
+        found = [(weight, pairs) for weight, pairs in known if pairs is not None]
+        if len(found) < len(known):
+            return None
+        upper = _both([(weight, pairs.upper) for weight, pairs in found])
+        if all(pairs.lower is pairs.upper for _, pairs in found):
+            return Pairs(upper, upper)
+        return Pairs(upper, _both([(weight, pairs.lower) for weight, pairs in found]))
+
+    def _delta(self, epsilon: Fraction) -> Interval:
+        return self._delta_within(epsilon, DEFAULT_TOLERANCE)
+
+    def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
+        """The weighted sum of curves where no part differs in its directions; else from the laws, or one-sided."""
+        laws = self.laws()
+        if laws is not None and not laws.is_symmetric:
+            return _from_above_to_below(
+                composed_delta(_once(laws.upper), epsilon, tolerance),
+                composed_delta(_once(laws.lower), epsilon, tolerance),
+            )
+        found = [(weight, loss._delta_within(epsilon, tolerance)) for weight, loss in self.parts]
+        upper = sum((weight * Fraction(delta.upper) for weight, delta in found), Fraction(0))
+        lower = [weight * Fraction(delta.lower) for weight, delta in found]
+        least = sum(lower, Fraction(0)) if laws is not None else max(lower)
+        wide = any(delta.wide for _, delta in found)
+        return Interval(Interval.around(least).lower, min(Interval.around(upper).upper, 1.0), wide=wide)
+
+    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+        laws = self.laws()
+        if laws is not None and not laws.is_symmetric and self.infinite_mass <= delta != 0:
+            return _from_above_to_below(
+                composed_epsilon(_once(laws.upper), delta, tolerance),
+                composed_epsilon(_once(laws.lower), delta, tolerance),
+            )
+        return super()._epsilon_within(delta, tolerance)
+
+    def _divergences(self, order: Fraction) -> Directions:
+        """Parts without laws may attain their divergences for different neighbours; then the others diverge by 0."""
+        found = [(weight, directed(part, order)) for weight, part in self.parts]
+        attained = self.laws() is not None
+
+        def way(side: int) -> Interval:
+            lowers = [(weight, both[side].lower) for weight, both in found]
+            tried = [lowers] if attained else [[(w, d), (1 - w, 0.0)] for w, d in lowers]
+            upper = mixture_divergence([(weight, both[side].upper) for weight, both in found], order).upper
+            return Interval(min(max(mixture_divergence(case, order).lower for case in tried), upper), upper)
+
+        return way(0), way(1)
+
+    @property
+    def relations(self) -> frozenset[Relation]:
+        return frozenset(Relation).intersection(*(loss.relations for _, loss in self.parts))
+
+    @property
+    def infinite_mass(self) -> Fraction:
+        return max(weight * loss.infinite_mass for weight, loss in self.parts)
+
+    @property
+    def alternatives(self) -> tuple[PrivacyLoss, ...]:
+        return tuple(loss for _, loss in self.parts)
+
+    def _merged(self, failures: list[Fraction]) -> Fraction:
+        return sum((weight * failed for (weight, _), failed in zip(self.parts, failures, strict=True)), Fraction(0))
+
+    def to_data(self) -> dict[str, object]:
+        parts = [{"weight": str(weight), "part": loss.to_data()} for weight, loss in self.parts]
+        return {"loss": self.kind, "parts": parts}
+
+    @classmethod
+    def _from_fields(cls, values: dict[str, object]) -> PrivacyLoss:
+        parts = values.pop("parts", None)
+        known = isinstance(parts, list) and all(isinstance(p, dict) and set(p) == {"weight", "part"} for p in parts)
+        if values or not known:
+            raise InvalidParameterError("a public mixture needs the field 'parts': a list of {weight, part}")
+        assert isinstance(parts, list)
+        return cls([(part["weight"], PrivacyLoss.from_data(part["part"])) for part in parts])
+
+
+class MixedLaw(LossLaw):
+    """The law of the pair (sum of weight P, sum of weight Q) on separate outcomes: its tails are the weighted sums."""
+
+    def __init__(self, parts: list[tuple[Fraction, LossLaw]]) -> None:
+        self._parts = [(float(weight), law) for weight, law in parts]
+        laws = [law for _, law in parts]
+        self.infinite = float(sum((weight * Fraction(law.infinite) for weight, law in parts), Fraction(0)))
+        self.vanishing = float(sum((weight * Fraction(law.vanishing) for weight, law in parts), Fraction(0)))
+        self.lowest, self.highest = min(law.lowest for law in laws), max(law.highest for law in laws)
+        self.spacing = _common_spacing(laws)
+
+    def above(self, losses: Floats) -> Tails:
+        return self._mixed([law.above(losses) for _, law in self._parts])
+
+    def below(self, losses: Floats) -> Tails:
+        return self._mixed([law.below(losses) for _, law in self._parts])
+
+    def atoms(self) -> Atoms | None:
+        found = [law.atoms() for _, law in self._parts]
+        known = [atoms for atoms in found if atoms is not None]
+        if len(known) < len(found):
+            return None
+        losses = np.concatenate([atoms.losses for atoms in known])
+        p, q = (
+            np.concatenate([weight * side for (weight, _), side in zip(self._parts, sides, strict=True)])
+            for sides in ([atoms.p for atoms in known], [atoms.q for atoms in known])
+        )
+        return merged(losses, p, q, max(atoms.error for atoms in known) + 4 * UNIT, self.spacing)
+
+    def slack(self, reach: float) -> float:
+        """Every outcome keeps the threshold of its own part; a common lattice holds the losses to a few roundings."""
+        moved = 0.0 if self.spacing is None else 32 * UNIT * max(abs(self.lowest), abs(self.highest))
+        return max(law.slack(reach) for _, law in self._parts) + moved
+
+    def _mixed(self, tails: list[Tails]) -> Tails:
+        weights = [weight for weight, _ in self._parts]
+        p, q = np.zeros_like(tails[0].p), np.zeros_like(tails[0].q)
+        for weight, tail in zip(weights, tails, strict=True):
+            p, q = p + weight * tail.p, q + weight * tail.q
+        error = np.maximum.reduce([tail.error for tail in tails]) + (len(tails) + 4) * UNIT
+        return Tails(p, q, error)
+
+
+def _common_spacing(laws: list[LossLaw]) -> float | None:
+    """The spacing of a lattice that holds all finite losses of all laws, if there is one that is not too fine.
+
+    Spacings and distances are read as the simple fractions that they are within a few roundings of.
+    """
+    top, steps = max(law.anchor for law in laws), []
+    for law in laws:
+        if law.highest > law.lowest:  # a single loss lies on every lattice
+            if law.spacing is None:
+                return None
+            steps.append(law.spacing)
+        if law.anchor < top:
+            steps.append(top - law.anchor)
+    unit = max(steps, default=1.0)
+    shares = [Fraction(step / unit).limit_denominator(_FINEST) for step in steps]
+    if any(abs(float(share) - step / unit) > 8 * UNIT for share, step in zip(shares, steps, strict=True)):
+        return None
+    common = reduce(_common_divisor, shares, Fraction(0)) or Fraction(1)
+    spread = max(law.highest for law in laws) - min(law.lowest for law in laws)
+    return float(common) * unit if spread <= _FINEST * float(common) * unit else None
+
+
+def _common_divisor(a: Fraction, b: Fraction) -> Fraction:
+    return Fraction(math.gcd(a.numerator * b.denominator, b.numerator * a.denominator), a.denominator * b.denominator)
+
+
+def merged(losses: Floats, p: Floats, q: Floats, error: float, spacing: float | None) -> Atoms:
+    """Atoms in increasing order, each loss once; on a lattice those at one place are one."""
+    least = losses.min()
+    places = losses if spacing is None else np.rint((losses - least) / spacing)
+    _, first, place, counts = np.unique(places, return_index=True, return_inverse=True, return_counts=True)
+    merged_p, merged_q = (np.asarray(np.bincount(place, weights=side), dtype=np.float64) for side in (p, q))
+    return Atoms(losses[first], merged_p, merged_q, error + int(counts.max()) * UNIT)
+
+
+def mixture(parts: Iterable[tuple[object, PrivacyLoss]]) -> PrivacyLoss:
+    """The loss of a mechanism that is drawn with public weights; a single one is returned as itself.
+
+    >>> from deniable.privacy import PureLoss
+    >>> print(mixture([("0.9", PureLoss("0.1")), ("0.1", PureLoss(1))]).epsilon(0).upper)
+    1.0
+    """
+    found = PublicMixture(parts)
+    return found.parts[0][1] if len(found.parts) == 1 else found
+
+
+def greatest(values: Iterable[Fraction | None]) -> Fraction | None:
+    """The maximum, or None when one of them is unknown."""
+    known = list(values)
+    return None if any(value is None for value in known) else max(value for value in known if value is not None)
+
+
+def _both(parts: list[tuple[Fraction, tuple[LossLaw, LossLaw]]]) -> tuple[LossLaw, LossLaw]:
+    one = MixedLaw([(weight, both[0]) for weight, both in parts])
+    if all(both[0] is both[1] for _, both in parts):
+        return one, one
+    return one, MixedLaw([(weight, both[1]) for weight, both in parts])
+
+
+def _once(both: tuple[LossLaw, LossLaw]) -> list[list[Part]]:
+    return [[Part(law, 1)] for law in both]
+
+
+def _from_above_to_below(upper: Interval, lower: Interval) -> Interval:
+    return Interval(min(lower.lower, upper.upper), upper.upper)

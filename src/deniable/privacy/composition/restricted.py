@@ -1,0 +1,68 @@
+"""A loss that holds for one neighbouring relation, because the sensitivity in it was measured under that one."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.privacy.composition.wrapped import WrappedLoss
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.relation import Relation
+
+
+@dataclass(frozen=True, init=False)
+class RestrictedLoss(WrappedLoss):
+    """`loss`, stated for one relation alone: `RestrictedLoss(loss, relation)`.
+
+    A curve such as that of the exponential mechanism holds for either relation, with the sensitivity under that
+    relation. A mechanism that computed it from a sensitivity under add/remove has proved nothing under replace.
+
+    Guarantee: that of `loss`.
+    """
+
+    kind: ClassVar[str] = "restricted"
+    relation: Relation
+
+    def __init__(self, loss: PrivacyLoss, relation: Relation) -> None:
+        super().__init__(loss)
+        Relation.checked(relation)
+        if relation not in loss.relations:
+            raise UnprovedError(f"{loss!r} is not proved for {relation}")
+        object.__setattr__(self, "relation", relation)
+
+    def __repr__(self) -> str:
+        return f"RestrictedLoss({self.loss!r}, relation=Relation.{self.relation.name})"
+
+    @property
+    def composition(self) -> tuple[tuple[PrivacyLoss, int], ...]:
+        found = self.loss.composition
+        if found == ((self.loss, 1),):
+            return ((self, 1),)
+        return tuple((RestrictedLoss(part, self.relation), count) for part, count in found)
+
+    @property
+    def unrestricted(self) -> PrivacyLoss:
+        return self.loss
+
+    def _grouped(self, units: int) -> PrivacyLoss | None:
+        found = self.loss._grouped(units)
+        return None if found is None else RestrictedLoss(found, self.relation)
+
+    def _grouped_one_way(self, units: int) -> PrivacyLoss | None:
+        found = self.loss._grouped_one_way(units)
+        return None if found is None else RestrictedLoss(found, self.relation)
+
+    def to_data(self) -> dict[str, object]:
+        return {"loss": self.kind, "base": self.loss.to_data(), "relation": str(self.relation)}
+
+    @classmethod
+    def _from_fields(cls, values: dict[str, object]) -> PrivacyLoss:
+        relation, loss = values.pop("relation", None), values.pop("base", None)
+        if relation not in {str(each) for each in Relation} or not isinstance(loss, PrivacyLoss):
+            raise InvalidParameterError(
+                f"base must be a loss and relation 'add/remove' or 'replace', got {loss!r} and {relation!r}"
+            )
+        return cls(loss, relation=Relation(relation), **values)
+
+    @property
+    def relations(self) -> frozenset[Relation]:
+        return frozenset({self.relation})

@@ -1,0 +1,66 @@
+"""A loss together with the (epsilon, delta) that its user asked for."""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from deniable.errors import InvalidParameterError
+from deniable.numbers.rationals import Real, nonnegative_rational, probability
+from deniable.privacy.composition.wrapped import WrappedLoss
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.notions.gaussian_dp import mu_squared_of_pure
+
+if TYPE_CHECKING:
+    from deniable.privacy.charge import Charge
+
+
+@dataclass(frozen=True, init=False)
+class StatedLoss(WrappedLoss):
+    """`loss`, booked at the stated (epsilon, delta) in budgets of that kind; refused unless its own curve proves it.
+
+    The curve, rho and everything else remain those of `loss`. A mechanism asked for at epsilon = 0.1 and calibrated to
+    it is then charged 1/10, and not a float beside it.
+
+    Guarantee: the certified curve of `loss` is at most delta at epsilon; checked here, and again when read from JSON.
+    """
+
+    kind: ClassVar[str] = "stated"
+    stated_epsilon: Fraction
+    stated_delta: Fraction
+
+    def __init__(self, loss: PrivacyLoss, epsilon: Real, delta: Real) -> None:
+        super().__init__(loss)
+        object.__setattr__(self, "stated_epsilon", nonnegative_rational("epsilon", epsilon))
+        object.__setattr__(self, "stated_delta", probability("delta", delta))
+        if not loss.proves(self.stated_epsilon, self.stated_delta):
+            proved = loss.delta(self.stated_epsilon).upper
+            raise InvalidParameterError(
+                f"delta at epsilon={epsilon} is proved to be at most {proved:.6g}, above the stated delta={delta}. "
+                "State a larger delta or epsilon, or add more noise (deniable.privacy.calibration.calibrate)."
+            )
+
+    def __repr__(self) -> str:
+        return f"StatedLoss({self.loss!r}, epsilon={str(self.stated_epsilon)!r}, delta={str(self.stated_delta)!r})"
+
+    @classmethod
+    def _from_fields(cls, values: dict[str, Any]) -> PrivacyLoss:
+        loss = PrivacyLoss.from_data(values.pop("loss_stated", None))
+        return cls(loss, epsilon=values.pop("epsilon", None), delta=values.pop("delta", None), **values)
+
+    def to_data(self) -> dict[str, object]:
+        return {
+            "loss": self.kind,
+            "loss_stated": self.loss.to_data(),
+            "epsilon": str(self.stated_epsilon),
+            "delta": str(self.stated_delta),
+        }
+
+    def charge(self) -> "Charge":
+        booked = replace(self.loss.charge(), epsilon=self.stated_epsilon, delta=self.stated_delta)
+        if booked.failing_rho is not None:
+            return booked
+        epsilon, delta = self.stated_epsilon, self.stated_delta  # docs/theory/privacy/budget.md, lemma 2
+        mu_squared = mu_squared_of_pure(epsilon)
+        return replace(
+            booked, failing_epsilon=epsilon, failing_rho=epsilon**2 / 2, failing_mu_squared=mu_squared, failure=delta
+        )

@@ -1,0 +1,99 @@
+"""delta and epsilon of compositions that are too long for a transform: from Rényi divergences, on both sides.
+
+From above every order gives a bound, and the best one is searched. From below the loss is near its mean: Chebyshev's
+inequality for one side, with the second moment bounded by a divergence. For very many steps both ends meet.
+Proofs: docs/theory/privacy/composition.md.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from deniable.numbers.interval import Interval
+from deniable.privacy.notions.renyi import directed, upper_divergence
+
+if TYPE_CHECKING:
+    from deniable.privacy.loss import PrivacyLoss
+
+Counted = Sequence[tuple["PrivacyLoss", int]]  # independent parts, each so many times
+
+_POWERS = range(-48, 17, 4)  # orders 1 + 2^power that are tried first, and then between the best and its neighbours
+_SHARES = tuple(Fraction(1, 2**power) for power in range(5))  # s of the bound on a second moment
+_DEVIATIONS = np.geomspace(1e-3, 1e4, 141)
+_DROPS = np.geomspace(1e-9, 40.0, 120)
+_SAFE = 1e-9  # more than the roundings of the few sums below, relatively
+
+
+def epsilon_by_moments(loss: "PrivacyLoss", parts: Counted, delta: Fraction) -> Interval:
+    """Bounds on the least epsilon for 0 < delta < 1 of the composition `loss` of `parts`."""
+    from deniable.privacy.notions.conversion import renyi_epsilon
+
+    upper = _least(lambda order, divergence: renyi_epsilon(order, divergence, delta), loss)
+    lower = 0.0
+    for mean, variance in _means(parts):
+        chances = _DEVIATIONS**2 / (1 + _DEVIATIONS**2) * (1 - _SAFE)
+        enough = chances > float(delta) * (1 + _SAFE)
+        if enough.any():
+            drops = -np.log1p(-float(delta) / chances[enough]) * (1 + _SAFE)
+            away = _DEVIATIONS[enough] * math.sqrt(variance) + drops
+            lower = max(lower, float((mean - away - _SAFE * (mean + away)).max()))
+    return Interval(min(lower, upper), upper)
+
+
+def delta_by_moments(loss: "PrivacyLoss", parts: Counted, epsilon: Fraction) -> Interval:
+    """Bounds on delta at `epsilon` of the composition `loss` of `parts`."""
+    from deniable.privacy.notions.conversion import renyi_delta
+
+    upper = min(_least(lambda order, divergence: renyi_delta(order, divergence, epsilon), loss), 1.0)
+    lower, at = 0.0, float(epsilon)
+    for mean, variance in _means(parts):
+        room = mean - at - _SAFE * (mean + at)
+        gaps = np.maximum(room - _DROPS, 0.0)
+        chances = gaps**2 / np.maximum(variance + gaps**2, 1e-300)
+        lower = max(lower, float((-np.expm1(-_DROPS) * chances).max()) * (1 - _SAFE))
+    return Interval(min(lower, upper), upper)
+
+
+def _means(parts: Counted) -> list[tuple[float, float]]:
+    """For each direction at most the mean of the loss, and at least its variance, which may be infinite.
+
+    s^2 x^2 <= exp(s x) + exp(-s x) - 2 and E exp(-s L) <= 1 for s <= 1, so E L^2 <= (exp(s D_(1+s)) - 1)/s^2.
+    """
+    found = []
+    for way in (0, 1):
+        if any(math.isinf(directed(part, Fraction(1))[way].lower) for part, _ in parts):
+            continue
+        mean = sum((Fraction(directed(part, Fraction(1))[way].lower) * count for part, count in parts), Fraction(0))
+        variance = math.fsum(_second_moment(part, way) * count for part, count in parts)
+        if math.isfinite(variance):
+            found.append((float(mean), variance * (1 + _SAFE)))
+    return found
+
+
+def _second_moment(part: "PrivacyLoss", way: int) -> float:
+    ends = ((float(s), directed(part, 1 + s)[way].upper) for s in _SHARES)
+    return min(
+        (math.expm1(s * end) / s**2 * (1 + _SAFE) for s, end in ends if s * end < 600),
+        default=math.inf,
+    )
+
+
+def _least(value: Callable[[Fraction, Fraction], float], loss: "PrivacyLoss") -> float:
+    """The least bound over orders: over some powers of two first, then nearer to the best."""
+    tried: dict[Fraction, float] = {}
+
+    def at(order: Fraction) -> float:
+        if order not in tried:
+            divergence = upper_divergence(loss, order)
+            tried[order] = value(order, Fraction(divergence)) if math.isfinite(divergence) else math.inf
+        return tried[order]
+
+    found = min(_POWERS, key=lambda power: at(1 + Fraction(2) ** power))
+    best = min((1 + Fraction(2) ** power for power in range(max(found - 3, -48), min(found + 4, 17))), key=at)
+    for steps in (4, 16, 64):
+        near = [1 + (best - 1) * Fraction(round(2 ** (i / steps) * 2**12), 2**12) for i in range(-4, 5)]
+        best = min([best, *(Fraction(round(order)) if order > 8 else order for order in near)], key=at)
+    return at(best)

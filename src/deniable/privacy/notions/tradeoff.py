@@ -1,0 +1,299 @@
+"""What an attacker can achieve: the trade-off between false alarms and misses, and what follows from it.
+
+An attacker decides from the release whether one unit was in the data. Everything here bounds the best such attacker,
+with all other rows known to them.
+"""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.numbers.balls import Arb, ball, certified
+from deniable.numbers.interval import INFINITE, NONNEGATIVE, Interval, round_down, round_up
+from deniable.numbers.rationals import Real, exact_rational, nonnegative_rational, probability
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.notions.tradeoff_curve import Rates, TradeOffCurve
+from deniable.privacy.pld.accountant import CURVE_TOLERANCE, checked_tolerance
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+
+
+_UNIT = 2.0**-53
+_ROUNDS, _SECTIONS, _FARTHEST = 9, 17, 600  # of searches on the curve
+_LEAST_RATE, _MU_RATE, _MU_POINTS, _MU_ROUNDS = 1e-12, 1e-4, 20, 2  # of the rates at which a mu is searched
+
+
+class TradeOff:
+    """Certified bounds on what the best attack on a loss achieves: error rates, and numbers that follow from them.
+
+    Guarantee: the error rates are those of the largest symmetric f for which the loss is f-DP (`TradeOffCurve`).
+    Error: the share of hits is known to a relative width of about `tolerance`, where delta is.
+    Source: Dong, Roth, Su (2019), arXiv:1905.02383; proofs in docs/theory/privacy/notions.md.
+    """
+
+    def __init__(self, loss: PrivacyLoss, *, tolerance: float = CURVE_TOLERANCE) -> None:
+        self.loss, self.tolerance = loss, checked_tolerance(tolerance)
+        self._curve = TradeOffCurve(loss, self.tolerance)
+
+    def __repr__(self) -> str:
+        return f"TradeOff({self.loss!r}, tolerance={self.tolerance:g})"
+
+    # --- error rates ---------------------------------------------------------------------------------------------
+
+    def false_negative_rates(self, false_positive_rates: ArrayLike) -> Rates:
+        """Bounds on the least share of misses for each share of false alarms in [0, 1]."""
+        return self._curve.misses(_checked_rates(false_positive_rates))
+
+    def true_positive_rates(self, false_positive_rates: ArrayLike) -> Rates:
+        """Bounds on the largest share of hits for each share of false alarms in [0, 1]; sharp also where it is tiny."""
+        return self._curve.hits(_checked_rates(false_positive_rates))
+
+    def false_negative_rate(self, false_positive_rate: float) -> Interval:
+        """The least share of misses of a test with this share of false alarms."""
+        return _only(self.false_negative_rates([false_positive_rate]))
+
+    def true_positive_rate(self, false_positive_rate: float) -> Interval:
+        """The largest share of hits of a test with this share of false alarms."""
+        return _only(self.true_positive_rates([false_positive_rate]))
+
+    def false_positive_rate(self, false_negative_rate: float) -> Interval:
+        """The least share of false alarms of a test with this share of misses: the inverse of the curve.
+
+        Guarantee: f is symmetric, so it is its own inverse.
+        """
+        return self.false_negative_rate(false_negative_rate)
+
+    def conjugate(self, slope: Real) -> Interval:
+        """The convex conjugate f*(y) = max over a of (y a - f(a)), at a slope y < 0.
+
+        Guarantee: f*(-e^epsilon) = delta(epsilon) - 1 for epsilon >= 0, and f*(y) = -y f*(1/y) by symmetry.
+        Source: Dong, Roth, Su (2019), arXiv:1905.02383, Proposition 2.12.
+        """
+        steep = -exact_rational("slope", slope)
+        if steep <= 0:
+            raise InvalidParameterError(f"slope must be < 0, got {slope!r}")
+        rate = max(steep, 1 / steep)
+        found = delta_between(self.loss, lambda: ball(rate).log())
+        ends = [min(steep, Fraction(1)) * (Fraction(end) - 1) for end in (found.lower, found.upper)]
+        return Interval(round_down(ends[0]), round_up(ends[1]))
+
+    def dominates(self, other: "TradeOff", *, least_rate: Real = "1e-6") -> bool:
+        """Whether the best attack on this loss errs at most as often as that on `other`, at every rate.
+
+        Then `other` is the more private: it has the smaller delta at every epsilon up to the one that `least_rate`
+        reaches. Curves that touch cannot be told apart by certified numbers.
+
+        Args:
+            least_rate: error rates below it are not compared.
+
+        Guarantee: a convex curve is below a convex polygon when it is below its corners.
+        Raises: InvalidParameterError where the curves are nearer to each other than they are known.
+        """
+        least = probability("least_rate", least_rate)
+        places: Floats = np.geomspace(max(float(least), _LEAST_RATE), 0.5, _MU_POINTS)
+        mine, theirs = self.false_negative_rates(places), other.false_negative_rates(places)
+        if np.any(mine.lower > theirs.upper):
+            return False
+        corners = other._curve.corners_below(places, least)
+        reached = self.false_negative_rates([float(a) for a, _ in corners]).upper
+        if all(Fraction(float(above)) <= b for above, (_, b) in zip(reached, corners, strict=True)):
+            return True
+        raise InvalidParameterError(
+            f"neither curve is proved to be below the other at tolerance={self.tolerance:g}: they touch or cross "
+            "within what is known. Ask for a smaller tolerance."
+        )
+
+    # --- single numbers ------------------------------------------------------------------------------------------
+
+    def advantage(self) -> Interval:
+        """The largest difference between hits and false alarms: the total variation distance, delta(0)."""
+        return self.loss.delta(0)
+
+    def minimax_error(self) -> Interval:
+        """The least value of the larger error rate of a test: the two-point bound on what nobody can do better.
+
+        Of two data sets that differ by k units, `loss.group(k).tradeoff().minimax_error()` bounds every estimator that
+        must tell them apart.
+
+        Guarantee: the rate c with f(c) = c, the greatest of (1 - delta(e)) / (1 + exp(e)) over e >= 0.
+        Source: Le Cam (1973); Acharya, Sun, Zhang (2021), arXiv:2004.07839, for private tests.
+
+        >>> from deniable.privacy import PureLoss
+        >>> print(f"{PureLoss(epsilon=1).tradeoff().minimax_error():.4f}")     # 1 / (1 + e)
+        [0.2689, 0.2690]
+        """
+        low, high = 0.0, 0.5
+        for _ in range(_ROUNDS):
+            places: Floats = np.linspace(low, high, _SECTIONS)
+            found = self.false_negative_rates(places)
+            above, below = places[found.lower >= places], places[found.upper <= places]
+            fresh = float(above.max(initial=low)), float(below.min(initial=high))
+            if fresh == (low, high):
+                break
+            low, high = fresh
+        return Interval(low, high)
+
+    def loss_above(self, epsilon: Real) -> Interval:
+        """The largest P(L > epsilon) over all that may be done with a release: the delta of probabilistic privacy.
+
+        It stands beside delta(epsilon), which it is never below: outcomes whose loss exceeds epsilon have together at
+        most this probability, also where they are merged with others.
+
+        Guarantee: with h the share of hits, the h(a) for which h(a) = a e^epsilon; equal to the least of
+            delta(e) / (1 - exp(e - epsilon)) over e < epsilon.
+        Source: Meiser (2018); Kasiviswanathan, Smith (2014), arXiv:0803.3946; proof in
+            docs/theory/privacy/notions.md.
+        """
+        number = nonnegative_rational("epsilon", epsilon)
+        if self.loss.pure_epsilon is not None and number >= self.loss.pure_epsilon:
+            return Interval(0.0, 0.0)
+        if number > _FARTHEST:
+            return Interval(round_down(self.loss.infinite_mass), self.loss.delta(_FARTHEST - 1).upper * 2)
+        odds = Interval.of_ball(ball(number).exp())
+        low, high = 1e-280, 1.0  # logarithms of the share of false alarms would be nearer to its scale
+        best = float(self.loss.infinite_mass)
+        top = 1.0
+        for _ in range(_ROUNDS):
+            places = np.exp(np.linspace(math.log(low), math.log(high), _SECTIONS))
+            found = self.true_positive_rates(np.minimum(places, 1.0))
+            meets = found.lower > places * odds.upper * (1 + 4 * _UNIT)
+            fails = found.upper <= places * odds.lower * (1 - 4 * _UNIT)
+            best = max(best, float(found.lower[meets].max(initial=0.0)))
+            top = min(top, float(found.upper[fails].min(initial=1.0)))
+            fresh = float(places[meets].max(initial=low)), float(places[fails].min(initial=high))
+            if fresh == (low, high):
+                break
+            low, high = fresh
+        return Interval(min(best, top), top)
+
+    def bayes_risk(self, prior: Real) -> Interval:
+        """The least probability of a wrong decision when the unit was in the data with probability `prior`.
+
+        Guarantee: p (1 - delta(ln((1 - p)/p))) with p the smaller of prior and 1 - prior.
+        """
+        share = _checked_prior(prior)
+        share = min(share, 1 - share)
+        found = delta_between(self.loss, lambda: (ball(1 - share) / ball(share)).log())
+        ends = [share * (1 - Fraction(end)) for end in (found.upper, found.lower)]
+        return Interval(max(round_down(ends[0]), 0.0), min(round_up(ends[1]), 0.5))
+
+    def precision(self, prior: Real, *, false_positive_rate: float) -> Interval:
+        """The largest share of right ones among the alarms of a test, when units are in the data with rate `prior`.
+
+        It is also the belief, after an alarm, of an attacker who believed `prior` before.
+        """
+        share = _checked_prior(prior)
+        hits = self.true_positive_rate(false_positive_rate)
+        alarms = (1 - share) * Fraction(false_positive_rate)
+        ends = [share * Fraction(hit) for hit in (hits.lower, hits.upper)]
+        low, high = (hit / (hit + alarms) if hit + alarms else Fraction(1) for hit in ends)
+        return Interval(round_down(low), round_up(high))
+
+    def posterior(self, prior: Real, *, failure: Real = 0) -> Interval:
+        """The least belief that the attacker's belief exceeds with probability at most `failure`, whatever is true.
+
+        Guarantee: with l the quantile of the privacy loss, prior e^l / (prior e^l + 1 - prior); for failure 0 the loss
+            is at most epsilon(0). P(L > l) lies between delta(l) and delta(e) / (1 - exp(e - l)) for every e < l.
+        """
+        share, allowed = _checked_prior(prior), probability("failure", failure)
+        limit = _loss_quantile(self.loss, allowed)
+        return Interval(_believed(share, limit.lower).lower, _believed(share, limit.upper).upper)
+
+    def mu(self, *, least_rate: Real = 0) -> Interval:
+        """The least mu for which the loss is mu-GDP wherever both error rates are at least `least_rate`.
+
+        Infinite for least_rate 0 when the loss may be infinite, or unbounded and not that of real Gaussian noise; take
+        the smallest rate that matters, and say it beside the result.
+
+        Guarantee: a convex curve is below a convex polygon when it is below its corners, so mu is the greatest of
+            -Phi^-1(a) - Phi^-1(b) over the corners (a, b) of the bound on misses.
+        Source: Dong, Roth, Su (2019), arXiv:1905.02383; Gomez et al. (2025), arXiv:2503.10945.
+        """
+        least = probability("least_rate", least_rate)
+        if least == 0 and self.loss.infinite_mass > 0:
+            return INFINITE
+        exact = self._curve.mu_squared
+        if exact is not None:
+            return certified(lambda: ball(exact).sqrt(), within=NONNEGATIVE)
+        hopeless = least == 0 and self.loss.pure_epsilon is None
+        reached = max(float(least), _MU_RATE if hopeless else _LEAST_RATE)
+        places: Floats = np.geomspace(reached, 0.5, _MU_POINTS)
+        for _ in range(1 if hopeless else _MU_ROUNDS):
+            edges = self._curve.corners_below(places, least)
+            places = np.clip([float(a) for a, _ in edges] or [0.5], reached, 0.5)
+        upper = max((_mu_of(a, b).upper for a, b in edges), default=0.0)
+        attained = zip(places, self.false_negative_rates(places).upper, strict=True)
+        lower = max(_mu_of(Fraction(float(a)), Fraction(float(b))).lower for a, b in attained)
+        return Interval(min(lower, upper), upper)
+
+    def plot(self, *, points: int = 97, ax: "Axes | None" = None) -> "Axes":
+        """Draw misses against false alarms, both bounds; needs the extra `plot`."""
+        from deniable.privacy.reports.plot import draw_tradeoff
+
+        return draw_tradeoff(self, points=points, ax=ax)
+
+
+def delta_between(loss: PrivacyLoss, formula: Callable[[], Arb]) -> Interval:
+    """delta of a loss at a certified epsilon >= 0."""
+    at = certified(formula, within=NONNEGATIVE)
+    return Interval(
+        loss.delta(Fraction(at.upper)).lower if math.isfinite(at.upper) else 0.0,
+        loss.delta(Fraction(at.lower)).upper,
+    )
+
+
+def _loss_quantile(loss: PrivacyLoss, failure: Fraction) -> Interval:
+    """Around the least l with P(L > l) <= failure."""
+    found = loss.epsilon(failure)
+    if failure == 0:
+        return found
+    ends = [loss.epsilon(failure / share).upper - math.log1p(-1 / share) + 1e-12 for share in (2, 10, 100)]
+    return Interval(found.lower, max(min(loss.epsilon(0).upper, *ends) * (1 + 4 * _UNIT), found.lower))
+
+
+def _mu_of(alarms: Fraction, misses_: Fraction) -> Interval:
+    """-Phi^-1(alarms) - Phi^-1(misses), at least 0: the mu whose curve passes through the point."""
+    if alarms + misses_ >= 1:
+        return Interval(0.0, 0.0)
+    if alarms <= 0 or misses_ <= 0:
+        return INFINITE
+
+    def formula() -> Arb:
+        from flint import arb
+
+        return arb(2).sqrt() * ((1 - 2 * ball(alarms)).erfinv() + (1 - 2 * ball(misses_)).erfinv())
+
+    return certified(formula, within=NONNEGATIVE)
+
+
+def _believed(prior: Fraction, loss: float) -> Interval:
+    """prior e^loss / (prior e^loss + 1 - prior)."""
+    if math.isinf(loss):
+        return Interval(1.0, 1.0)
+    return certified(lambda: 1 / (1 + ball((1 - prior) / prior) * ball(Fraction(-loss)).exp()))
+
+
+def _only(rates: Rates) -> Interval:
+    return Interval(float(rates.lower[0]), float(rates.upper[0]))
+
+
+def _checked_rates(values: ArrayLike) -> Floats:
+    rates = np.asarray(values, dtype=np.float64)
+    if rates.size == 0 or not np.all((rates >= 0) & (rates <= 1)):
+        raise InvalidParameterError("false positive rates must be numbers in [0, 1], and at least one")
+    return rates
+
+
+def _checked_prior(prior: Real) -> Fraction:
+    share = exact_rational("prior", prior)
+    if not 0 < share < 1:
+        raise InvalidParameterError(f"prior must be in (0, 1), got {prior!r}")
+    return share
