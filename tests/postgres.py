@@ -112,7 +112,9 @@ def as_reader(url: str) -> str:
 
 
 def programs() -> Path | None:
-    """The folder of PostgreSQL's programs: on the path, or where Debian puts them."""
+    """The folder of PostgreSQL's programs: POSTGRES_BIN, or on the path, or where Debian puts them."""
+    if chosen := os.environ.get("POSTGRES_BIN"):
+        return Path(chosen).resolve()
     if found := shutil.which("initdb"):
         return Path(found).resolve().parent
     return max((path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")), default=None)
