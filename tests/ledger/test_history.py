@@ -29,8 +29,21 @@ def test_entries_that_were_read_are_not_read_again(path: Path, monkeypatch: pyte
         *zip(numbers, [True, False, False], strict=True)
     ]
     assert read == numbers
+    assert ledger.history() is ledger.history()  # nothing is copied where nothing is new
     for suffix in ("", "-wal", "-shm"):
         Path(f"{path}{suffix}").unlink(missing_ok=True)
     fresh = open_ledger(path)
     texts = [f"SELECT {fresh.reserve(entry(number))}" for number in range(1, 6)]  # as many records as the other had
     assert [each.text for each in ledger.entries()] == texts
+
+
+def test_long_histories_are_read_in_parts_of_equal_text(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Losses of equal text are one object, and those of other text are not."""
+    monkeypatch.setattr("deniable.ledger.chain.RECORDS_AT_ONCE", 2)
+    ledger = open_ledger(path)
+    for number in range(5):
+        ledger.reserve(entry(number, "0.01" if number != 3 else "0.02", analyst=f"analyst {number % 2}"))
+    history = open_ledger(path).history()
+    assert [each.text for each in history.records] == [f"SELECT {number}" for number in range(5)]
+    assert len({id(each.loss) for each in history.records}) == 2
+    assert history.analysts == {"analyst 0", "analyst 1"}

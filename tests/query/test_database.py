@@ -487,6 +487,7 @@ def test_a_database_shows_what_is_public_about_it() -> None:
     asked = [(row["question"], row["cost"], row["answer kept"]) for row in db.history()]
     assert asked[0] == (COUNT, "epsilon=0.25", "yes")
     assert asked[1][0].startswith("median('age', ")
+    assert (db.history()[0]["cost"], db.history()[-1]["question"]) == ("epsilon=0.25", asked[1][0])
     for shown in (db, db.columns, db.history(), db.budget, explained):
         assert "<table" in shown._repr_html_()
     assert "at most 1 row of one person" in db._repr_html_()

@@ -1,6 +1,6 @@
 """Small tables of text."""
 
-from deniable.release.listing import Listing, pairs_as_html
+from deniable.release.listing import LazyRows, Listing, pairs_as_html
 
 
 def test_it_is_aligned_text_html_and_data() -> None:
@@ -26,3 +26,19 @@ def test_nothing_in_it_steers_a_screen() -> None:
         assert r"\x1b[31m\u202eb" in shown
     assert len(str(listing).splitlines()) == 3
     assert "<i>" not in listing._repr_html_()
+
+
+def test_it_is_a_sequence_whose_lazy_rows_are_made_when_they_are_read() -> None:
+    made: list[int] = []
+
+    def row(item: int) -> tuple[str, ...]:
+        made.append(item)
+        return (str(item),)
+
+    lazy = Listing(("n",), LazyRows(range(10**9), row))
+    assert lazy[0] == {"n": "0"}
+    assert lazy[-1] == lazy[-2:][1] == {"n": "999999999"}
+    assert str(lazy[3:5]) == "n\n-\n3\n4"
+    assert lazy[:2] == Listing(("n",), (("0",), ("1",)))
+    assert lazy[:2] != lazy[1:3]
+    assert len(made) < 20

@@ -20,6 +20,7 @@ from deniable.privacy.budget import Budget, Rule
 from deniable.privacy.charge import Charge
 from deniable.privacy.loss import PrivacyLoss
 
+RECORDS_AT_ONCE = 5_000  # of a long walk, to keep its memory small
 START = "0" * 64  # what the opening names as the hash before it
 
 _COLUMNS = "number, kind, question, entry, body, hash"
@@ -158,8 +159,7 @@ def answered_after(connection: Connection, number: int) -> set[int]:
 def entries(connection: Connection, *, after: int = 0) -> Iterator[tuple[Link, bool]]:
     """Every entry after a record, in order, with whether it has an answer."""
     done = answered_after(connection, after)
-    for row in _rows(connection, "WHERE kind = 'entry' AND number > ? ORDER BY number", after):
-        link = _link(row)
+    for link in _walk(connection, "kind = 'entry' AND", after=after):
         yield link, link.number in done
 
 
@@ -215,10 +215,10 @@ def verify(connection: Connection, *, budget: Budget, expected_head: str | None)
         )
 
 
-def _walk(connection: Connection) -> Iterator[Link]:
-    """All records in order, a few thousand at a time."""
-    after = -(2**63)
-    while rows := _rows(connection, "WHERE number > ? ORDER BY number LIMIT 5000", after):
+def _walk(connection: Connection, kind: str = "", *, after: int = -(2**63)) -> Iterator[Link]:
+    """All records after a number in order, `RECORDS_AT_ONCE` at a time."""
+    some = f"WHERE {kind} number > ? ORDER BY number LIMIT {RECORDS_AT_ONCE}"
+    while rows := _rows(connection, some, after):
         yield from map(_link, rows)
         after = rows[-1][0]
 

@@ -1,12 +1,11 @@
 """What is written into a ledger, and what is read back."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import shown
@@ -74,8 +73,8 @@ class Record:
             time=datetime.fromisoformat(body["time"]),
             question=body["question"],
             text=body["text"],
-            loss=_loss(json.dumps(body["loss"], sort_keys=True)),
-            charge=_charge(json.dumps(body["charge"], sort_keys=True)),
+            loss=_loss(_Written.of(body["loss"])),
+            charge=_charge(_Written.of(body["charge"])),
             mechanisms=body["mechanisms"],
             analyst=body["analyst"],
             safe=body["safe"],
@@ -84,14 +83,31 @@ class Record:
         )
 
 
+class _Written(NamedTuple):
+    """JSON data that can be looked up: equal, and hashed, by its text alone."""
+
+    text: str
+    data: Any
+
+    @classmethod
+    def of(cls, data: object) -> "_Written":
+        return cls(repr(data), data)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Written) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+
 @lru_cache(maxsize=1024)  # most questions cost what others cost
-def _loss(said: str) -> PrivacyLoss:
-    return PrivacyLoss.from_data(json.loads(said))
+def _loss(said: _Written) -> PrivacyLoss:
+    return PrivacyLoss.from_data(said.data)
 
 
 @lru_cache(maxsize=1024)
-def _charge(said: str) -> Charge:
-    return Charge.from_data(json.loads(said))
+def _charge(said: _Written) -> Charge:
+    return Charge.from_data(said.data)
 
 
 def check_analyst(name: object) -> None:

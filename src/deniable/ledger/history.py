@@ -1,32 +1,42 @@
 """The entries of a ledger in order, of which each is read once: records never change."""
 
-from dataclasses import replace
+from bisect import bisect_left
+from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from deniable.ledger import chain
 from deniable.ledger.entry import Record
 from deniable.ledger.storage import Connection
 
 
+@dataclass(frozen=True)
 class History:
-    """Every reservation that was read, and the hash of the last one, by which another file in its place is noticed."""
+    """Every reservation that was read, oldest first.
 
-    def __init__(self) -> None:
-        self._records: list[Record] = []
-        self._end = ""
+    Args:
+        analysts: who made them.
+        end: hash of the last one, by which another file in its place is noticed.
+    """
 
-    def read(self, connection: Connection) -> list[Record]:
-        """Every reservation, oldest first."""
-        records, end = self._records, self._end
-        kept = chain.at(connection, records[-1].number) if records else None
-        if kept is None or kept.hash != end:  # nothing was read, or it is another file now
-            records, end = [], ""
-        after = records[-1].number if records else 0
-        done = chain.answered_after(connection, after)  # also entries that had no answer when they were read
-        records = [
-            replace(each, answered=True) if each.number in done and not each.answered else each for each in records
-        ]
-        for link, answered in chain.entries(connection, after=after):
-            records.append(Record.read(link.number, link.body, answered=answered))
+    records: tuple[Record, ...] = ()
+    analysts: frozenset[str] = frozenset()
+    end: str = ""
+
+    def continued(self, connection: Connection) -> "History":
+        """Read what was added since, in time that grows with that alone."""
+        kept = chain.at(connection, self.records[-1].number) if self.records else None
+        if self.records and (kept is None or kept.hash != self.end):  # another file now
+            return History().continued(connection)
+        after = self.records[-1].number if self.records else 0
+        answered = {entry for entry in chain.answered_after(connection, after) if entry <= after}
+        new, end = list[Record](), self.end
+        for link, done in chain.entries(connection, after=after):
+            new.append(Record.read(link.number, link.body, answered=done))
             end = link.hash
-        self._records, self._end = records, end
-        return [*records]
+        if not new and not answered:
+            return self
+        records = [*self.records, *new]
+        for entry in answered:
+            place = bisect_left(records, entry, key=attrgetter("number"))
+            records[place] = replace(records[place], answered=True)
+        return History(tuple(records), self.analysts.union(record.analyst for record in new), end)

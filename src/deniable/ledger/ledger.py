@@ -366,10 +366,15 @@ class Ledger:
         with self._storage.transaction(write=False) as connection:
             return self._account(connection).left
 
-    def entries(self) -> list[Record]:
-        """Every reservation, oldest first. Those that were read before are not read again: records never change."""
+    def history(self) -> History:
+        """Every reservation and who made it. Those that were read before are not read again: records never change."""
         with self._storage.transaction(write=False) as connection:
-            return self._history.read(connection)
+            self._history = self._history.continued(connection)
+        return self._history
+
+    def entries(self) -> list[Record]:
+        """Every reservation, oldest first."""
+        return [*self.history().records]
 
     @property
     def head(self) -> str:

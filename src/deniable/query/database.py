@@ -4,7 +4,6 @@ import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import copy
 from functools import partial
-from itertools import zip_longest
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -31,7 +30,7 @@ from deniable.query.source import noted, open_policy, open_source, open_sources,
 from deniable.query.workload import Workloads
 from deniable.release import Release
 from deniable.release.display import price as price_text
-from deniable.release.listing import BudgetStatus, Listing, pairs_as_html
+from deniable.release.listing import BudgetStatus, LazyRows, Listing, pairs_as_html
 
 
 @in_words
@@ -181,14 +180,14 @@ def _open_ledger(
     return opened if analyst is None else opened.asked_by(analyst)
 
 
-def _listed(record: Record, prices: dict[int, str]) -> tuple[str, ...]:
-    """A row of the history, without the analyst. Adds to `prices`, in words by the identity of losses."""
-    price = prices.get(id(record.loss)) or prices.setdefault(id(record.loss), price_text(record.loss))
+def _listed(record: Record, *, several: bool) -> tuple[str, ...]:
+    """A row of the history; with the analyst if there are several."""
     return (
         str(record.number),
         f"{record.time:%Y-%m-%d %H:%M}",
+        *((record.analyst,) if several else ()),
         " ".join(record.text.split()),  # in one line, without the blanks that stand for OPTIONS
-        price,
+        price_text(record.loss),
         ("yes" if record.answered else "no") if record.safe else "test noise",
     )
 
@@ -200,7 +199,6 @@ class Database(Workloads):
         self._engine = engine
         self._bits = bits
         self._plans = {}
-        self._listed: list[tuple[Record, tuple[str, ...]]] = []  # the history as it was shown last
         self.tables = tables
         self._table = next(table for table in tables.values() if not table.public)
         self.ledger = ledger
@@ -236,16 +234,13 @@ class Database(Workloads):
 
     def history(self) -> Listing:
         """What was asked and paid, oldest first. What was asked again is free, and not listed again."""
-        records, prices = self.ledger.entries(), dict[int, str]()
-        self._listed = [
-            known if known is not None and known[0] is record else (record, _listed(record, prices))
-            for record, known in zip_longest(records, self._listed[: len(records)])
-        ]
-        several = {record.analyst for record in records} - {"owner"}  # one person alone needs no column
-        rows = [(*row[:2], record.analyst, *row[2:]) if several else row for record, row in self._listed]
-        asked_by = ["asked by"] if several else []
-        heads = ("number", "time (UTC)", *asked_by, "question", "cost", "answer kept")
-        return Listing(heads, tuple(rows), empty="nothing was asked yet")
+        history = self.ledger.history()
+        heads = ["number", "time (UTC)", "question", "cost", "answer kept"]
+        several = bool(history.analysts - {"owner"})  # one person alone needs no column
+        if several:
+            heads.insert(2, "asked by")
+        rows = LazyRows(history.records, partial(_listed, several=several))
+        return Listing(tuple(heads), rows, empty="nothing was asked yet")
 
     def doctor(self) -> None:
         """Print exact counts of what is odd about the rows. For the owner alone: the numbers are not private.

@@ -1,28 +1,71 @@
 """A small table of text about a database: what is declared, what was asked. Public, and without an error bar."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar, overload
 
 from deniable.privacy import Budget
 from deniable.privacy.budget import Remaining
 from deniable.privacy.charge import Charge
 from deniable.release.display import as_markup, printable
 
+Row = tuple[str, ...]
+Item = TypeVar("Item")
 
-@dataclass(frozen=True)
-class Listing:
-    """Rows of text under heads; shown as an aligned table, and as one in notebooks.
+
+@dataclass(frozen=True, eq=False)
+class LazyRows(Sequence[Row], Generic[Item]):
+    """Rows of text that are made of items when they are read, each time."""
+
+    items: Sequence[Item]
+    make: Callable[[Item], Row]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @overload
+    def __getitem__(self, place: int) -> Row: ...
+    @overload
+    def __getitem__(self, place: slice) -> "LazyRows[Item]": ...
+    def __getitem__(self, place: int | slice) -> "Row | LazyRows[Item]":
+        return replace(self, items=self.items[place]) if isinstance(place, slice) else self.make(self.items[place])
+
+
+@dataclass(frozen=True, eq=False)
+class Listing(Sequence[dict[str, str]]):
+    """Rows of text under heads, each a dictionary; shown as an aligned table, and as one in notebooks.
+
+    Equal to another with the same heads and rows. A slice is a listing too.
 
     Args:
         empty: what is shown where there is no row.
     """
 
     heads: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    rows: Sequence[Row]
     empty: str = "nothing"
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @overload
+    def __getitem__(self, place: int) -> dict[str, str]: ...
+    @overload
+    def __getitem__(self, place: slice) -> "Listing": ...
+    def __getitem__(self, place: int | slice) -> "dict[str, str] | Listing":
+        if isinstance(place, slice):
+            return replace(self, rows=self.rows[place])
+        return dict(zip(self.heads, self.rows[place], strict=True))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Listing) and self._cells == other._cells
+
+    def __hash__(self) -> int:
+        return hash(self._cells)
+
+    @property
+    def _cells(self) -> tuple[Row, ...]:
+        return (self.heads, *self.rows)
 
     def __iter__(self) -> Iterator[dict[str, str]]:
         """The rows, each as a dictionary."""
