@@ -259,12 +259,7 @@ class Ledger:
         charge = self._checked(entry)
         with self._storage.transaction(write=True) as connection:
             if check is not None:
-                check(
-                    [
-                        Record.read(link.number, link.body, answered=answered)
-                        for link, answered in chain.entries(connection)
-                    ]
-                )
+                check([*self._history.continued(connection).records])
             return self._append(connection, entry, charge)
 
     def check_affordable(self, loss: PrivacyLoss) -> None:
