@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "rows": set(),
     "mechanisms": {"privacy", "noise", "rows"},
     "release": {"privacy"},
-    "statistics": {"privacy", "noise", "rows", "mechanisms", "release"},
+    "statistics": {"privacy", "noise", "rows", "mechanisms", "release", "ledger"},
     "ledger": {"privacy"},
     "query": {"privacy", "noise", "rows", "mechanisms", "release", "statistics", "ledger"},
     "limits": {"privacy"},

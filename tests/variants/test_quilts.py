@@ -20,6 +20,7 @@ from tests.variants.test_pufferfish import noisy
 EVEN = MarkovChain(initial=["1/2", "1/2"], transition=[["0.6", "0.4"], ["0.4", "0.6"]])
 TILTED = MarkovChain(initial=["0.1", "0.9"], transition=[["0.7", "0.3"], ["0.2", "0.8"]])
 LAZY = MarkovChain(initial=[1, 0, 0], transition=[["0.2", "0.8", 0], [0, "0.3", "0.7"], ["0.9", 0, "0.1"]])
+COIN = MarkovChain(initial=["1/2", "1/2"], transition=[["1/2", "1/2"]] * 2)
 HISTOGRAMS = Path(__file__).parents[3] / "shared" / "data" / "histograms.npz"
 SURE = MarkovChain(initial=[1, 0, 0], transition=[["0.5", "0.5", 0], [0, "0.5", "0.5"], ["0.5", 0, "0.5"]])
 
@@ -55,6 +56,19 @@ def test_the_noise_keeps_the_claim_in_the_enumerated_scenario(chain: MarkovChain
     assert scenario.epsilon(noisy(sum, 0.5 / epsilon, upper=length)).lower > epsilon  # the twin
 
 
+@pytest.mark.parametrize(("chain", "least"), [(COIN, 1.9), (EVEN, 0.8), (TILTED, 0.9)])
+def test_releases_of_one_mechanism_cost_at_most_the_sum(chain: MarkovChain, least: float) -> None:
+    """The joint law of two releases; times that do not depend on each other attain the sum."""
+    quilt = MarkovQuilt(length=5, epsilon=1, chains=[chain])
+    scenario = Pufferfish(pairs=record_pairs((0, 1), 5), models=[chain.model(5)])
+
+    def twice(data: Any) -> dict[int, Fraction]:
+        law = noisy(sum, float(quilt.scale), upper=5)(data)
+        return {10 * a + b: law[a] * law[b] for a, b in product(law, repeat=2)}
+
+    assert least < scenario.epsilon(twice).upper <= 2
+
+
 @pytest.mark.parametrize("chain", [LAZY, SURE, TILTED])
 def test_counts_of_all_states_keep_the_claim_together(chain: MarkovChain) -> None:
     """All series of 5 times, and the law of the noisy counts of all states, clamped; scale 1/2 is too little."""
@@ -82,8 +96,7 @@ def test_counts_of_all_states_keep_the_claim_together(chain: MarkovChain) -> Non
 
 def test_independent_times_get_noise_that_attains_the_claim() -> None:
     """Of independent times the counts are those of differential privacy: half the scale has twice the loss."""
-    coin = MarkovChain(initial=["1/2", "1/2"], transition=[["1/2", "1/2"]] * 2)
-    quilt = MarkovQuilt(length=4, epsilon=1, chains=[coin])
+    quilt = MarkovQuilt(length=4, epsilon=1, chains=[COIN])
     run = lambda series, bits: quilt.release(series, bits=bits)  # noqa: E731
     drawn = drawn_loss(run, [0, 1, 0, 1], [1, 1, 0, 1], relation=Replace)
     assert 1 - 1e-8 < drawn.epsilon(0).upper <= quilt.epsilon

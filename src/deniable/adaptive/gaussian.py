@@ -13,7 +13,7 @@ from deniable.adaptive.holdout import (
     Promise,
     best_epsilon,
     cells_of,
-    pay,
+    charge,
     rounded,
     rounding,
 )
@@ -49,7 +49,7 @@ class GaussianAnswers(Holdout):
         each = best_epsilon(self.budget, self._loss_of)
         self._noise, self.loss = _noise(each), self._loss_of(each)
         self.error = min(1.0, self._described(), self._private())
-        pay(self._ledger, self.loss, text=f"{self.questions} Gaussian answers about a sample", bits=self._bits)
+        charge(self._ledger, self.loss, text=f"{self.questions} Gaussian answers about a sample", bits=self._bits)
 
     @staticmethod
     def split_error(*, rows: int, questions: int, failure: Real = "0.05") -> float:

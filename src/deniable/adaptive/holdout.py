@@ -1,6 +1,5 @@
 """A sample that answers a promised number of questions: what all holdouts have in common."""
 
-import hashlib
 import math
 import os
 from collections.abc import Callable
@@ -14,6 +13,7 @@ import numpy as np
 from deniable.adaptive.generalisation import failure_of
 from deniable.errors import BudgetExceededError, InvalidParameterError, UnprovedError
 from deniable.ledger import Ledger
+from deniable.ledger.payment import Payment
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, decimal_below, exact_rational, positive_integer
 from deniable.privacy import Budget, Filter, PrivacyLoss, Replace, of_clipped_sum
@@ -141,17 +141,13 @@ class Holdout:
         raise UnprovedError("a holdout cannot be copied or pickled: two copies would answer twice what was paid.")
 
 
-def pay(account: Account, loss: PrivacyLoss, *, text: str, bits: Bits) -> None:
-    """Pay for everything that will be answered, before any row is read; without an account the caller keeps one."""
-    if not isinstance(bits, Bits):
-        raise InvalidParameterError(f"bits must be a source of random bits, got {type(bits).__name__}. Leave it out.")
+def charge(account: Account, loss: PrivacyLoss, *, text: str, bits: Bits) -> None:
+    """Charge a filter or a ledger for everything that will be answered, before any row is read."""
+    ledger = None if isinstance(account, Filter) else account
+    payment = Payment(ledger, text=text, name=f"{text} {loss!r}", bits=bits)
     if isinstance(account, Filter):
         account.charge(loss)
-    elif isinstance(account, Ledger):
-        key = hashlib.sha256(f"{text} {loss!r}".encode()).hexdigest()
-        account.pay(loss, question=key, text=text, safe=bits.safe)
-    elif account is not None:
-        raise InvalidParameterError(f"ledger must be a Ledger or a Filter, got {type(account).__name__}")
+    payment.charge(loss)
 
 
 def share_of(name: str, value: object) -> Fraction:

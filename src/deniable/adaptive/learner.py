@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.adaptive.generalisation import described_gap, failure_of
-from deniable.adaptive.holdout import Account, pay
+from deniable.adaptive.holdout import Account, charge
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import ExponentialMechanism
 from deniable.noise.bits import SECURE, Bits
@@ -147,7 +147,7 @@ def _choose(
     excess = min(1.0, mechanism.gap_bound(hypotheses, failure=share / 2) / count)
     spread = described_gap(hypotheses, rows=count, failure=share / 2)
     text = f"one of {hypotheses} hypotheses, learned from {count} rows"
-    pay(ledger, mechanism.privacy_loss(_ONE_ROW), text=text, bits=bits)
+    charge(ledger, mechanism.privacy_loss(_ONE_ROW), text=text, bits=bits)
     return Learned(
         hypothesis=name(int(mechanism.release(-errors(), bits=bits).value)),
         excess=excess,

@@ -16,7 +16,7 @@ from deniable.adaptive.holdout import (
     Promise,
     best_epsilon,
     cells_of,
-    pay,
+    charge,
     rounded,
     rounding,
     share_of,
@@ -49,7 +49,9 @@ class Correcting(Holdout):
         self.kept_error = float(margin) + compared + told
         self.corrected_error = self._valuing.half_width(level) / (rows * STEPS) + told
         self._margin = round(margin * rows * STEPS)
-        pay(self._ledger, self.loss, text=f"{text}: {self.questions} questions, {corrections} answers", bits=self._bits)
+        charge(
+            self._ledger, self.loss, text=f"{text}: {self.questions} questions, {corrections} answers", bits=self._bits
+        )
         self._left = self.corrections
         self._session = self._compare()
 

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.games.billboard import paid
 from deniable.games.finite import Lie, ends, interval
 from deniable.games.money import amounts, as_written, price_list, steps, unit_of
 from deniable.games.utility import gain_bound
 from deniable.ledger import Ledger
+from deniable.ledger.payment import Payment
 from deniable.mechanisms.additive import Laplace
 from deniable.mechanisms.selection import ExponentialMechanism
 from deniable.mechanisms.selection.revenues import revenues
@@ -99,7 +99,7 @@ class DigitalGoods(metaclass=InWords):
             bits: leave it out, except in tests.
         """
         text = f"sell at one of {len(self.prices)} prices with epsilon={decimal_text(self.epsilon)}"
-        left = paid(ledger, self.privacy_loss, text=text, question=f"{self!r}", bits=bits)
+        left = Payment(ledger, text=text, name=repr(self), bits=bits).charge(self.privacy_loss)
         secret = steps(bids, unit=self._unit, top=self._steps[-1])
         place = self.mechanism.release(revenues(secret, self._steps), bits=bits).value
         price = self.prices[place]

@@ -1,6 +1,5 @@
 """The billboard lemma as a type: a public signal that is private, and outputs made from it and one's own row alone."""
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -9,12 +8,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.ledger import Ledger
 from deniable.mechanisms.base import Released
-from deniable.noise.bits import Bits
 from deniable.numbers.rationals import shown, whole_number
 from deniable.privacy import PrivacyLoss
-from deniable.privacy.budget import Remaining
 from deniable.privacy.call import InWords, in_words
 from deniable.release import Release
 from deniable.rows import attempted
@@ -86,15 +82,6 @@ def billboard(release: Release | Released[Any], *, loss: PrivacyLoss | None = No
     if not isinstance(release, Released) or not isinstance(loss, PrivacyLoss):
         raise InvalidParameterError("a billboard needs a Release, or what a mechanism released with loss=")
     return Billboard(signal=frozen(release.value), loss=loss, safe=release.safe)
-
-
-def paid(ledger: Ledger | None, loss: PrivacyLoss, *, text: str, question: str, bits: Bits) -> Remaining | None:
-    """What is left after the payment for a question, which comes before any row is read; None without a ledger."""
-    if ledger is None:
-        return None
-    if not isinstance(ledger, Ledger):
-        raise InvalidParameterError(f"ledger must be a Ledger, as Ledger.open gives it, got {shown(ledger)}")
-    return ledger.pay(loss, question=hashlib.sha256(question.encode()).hexdigest(), text=text, safe=bits.safe)
 
 
 def frozen(value: object) -> object:

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.games.billboard import Billboard, billboard, paid
+from deniable.games.billboard import Billboard, billboard
 from deniable.games.counters import Counters, Counts
 from deniable.ledger import Ledger
+from deniable.ledger.payment import Payment
 from deniable.mechanisms.additive import Gaussian
 from deniable.mechanisms.base import Released
 from deniable.mechanisms.integers import array_of
@@ -106,13 +107,8 @@ class CongestionGame(metaclass=InWords):
         made = Counters(players=self.players, cells=cells, passes=passes, batches=batches, rho=budget, moves=True)
         least = whole_number("slack", slack, lower=0)
         self._check(own)
-        paid(
-            ledger,
-            made.privacy_loss,
-            text="settle a congestion game",
-            question=f"{self._table.tolist()} {made!r}",
-            bits=bits,
-        )
+        name = f"{self._table.tolist()} {made!r}"
+        Payment(ledger, text="settle a congestion game", name=name, bits=bits).charge(made.privacy_loss)
         costs = self._costs(own)
         actions, moved = np.full(self.players, -1), np.zeros(passes * batches, dtype=np.int64)
         turns = iter(range(passes * batches))
@@ -155,8 +151,8 @@ class CongestionGame(metaclass=InWords):
         noise = Gaussian.calibrated(moved, rho=budget / turns)
         loss = noise.privacy_loss(moved) * turns
         self._check(own)
-        text = f"learn a congestion game in {turns} rounds"
-        paid(ledger, loss, text=text, question=f"{self._table.tolist()} {loss!r} {turns}", bits=bits)
+        text, name = f"learn a congestion game in {turns} rounds", f"{self._table.tolist()} {loss!r} {turns}"
+        Payment(ledger, text=text, name=name, bits=bits).charge(loss)
         costs, size = self._costs(own), len(self._table)
         span = int(np.ptp(self._table)) + self.top or 1  # costs may be below 0
         rate = math.sqrt(8 * size * math.log(size) / turns)

@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.games.billboard import Billboard, billboard, frozen, paid
+from deniable.games.billboard import Billboard, billboard, frozen
 from deniable.games.finite import ends, interval
 from deniable.games.money import amounts, price_list, unit_of
 from deniable.games.utility import gain_bound
 from deniable.ledger import Ledger
+from deniable.ledger.payment import Payment
 from deniable.mechanisms.base import Released
 from deniable.mechanisms.selection import ExponentialMechanism
 from deniable.noise import bernoulli, uniform
@@ -155,8 +156,8 @@ class Imposing(metaclass=InWords):
             ledger: who pays before a report is read; it must protect one report.
             bits: leave it out, except in tests.
         """
-        text, question = "choose an alternative truthfully", f"{self.alternatives!r} {self._objectives} {self.epsilon}"
-        paid(ledger, self.privacy_loss, text=text, question=question, bits=bits)
+        name = f"{self.alternatives!r} {self._objectives} {self.epsilon}"
+        Payment(ledger, text="choose an alternative truthfully", name=name, bits=bits).charge(self.privacy_loss)
         place = int(uniform.below(len(self.alternatives), bits=bits))
         chosen = self.mechanism.release(self._totals(reports), bits=bits).value
         found = self.alternatives[place if bernoulli.sample(p=self.share, bits=bits) else chosen]

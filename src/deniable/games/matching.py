@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.games.billboard import Billboard, billboard, paid
+from deniable.games.billboard import Billboard, billboard
 from deniable.games.counters import Counters, Counts
 from deniable.games.money import steps
 from deniable.ledger import Ledger
+from deniable.ledger.payment import Payment
 from deniable.mechanisms.base import Released
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import positive_integer, positive_rational, probability
@@ -112,7 +113,7 @@ class PrivateMatching(metaclass=InWords):
             bits: leave it out, except in tests.
         """
         self._check(values, self.players)
-        paid(ledger, self.privacy_loss, text=f"match {self.goods} goods", question=f"{self!r}", bits=bits)
+        Payment(ledger, text=f"match {self.goods} goods", name=repr(self), bits=bits).charge(self.privacy_loss)
         table = self._table(values)
         state, highest = _State(table), np.zeros(self.goods, dtype=np.int64)
 

@@ -12,13 +12,13 @@ from scipy.stats import beta
 from deniable.errors import InvalidParameterError
 from deniable.learning.estimators.estimator import Classifier, same_length
 from deniable.learning.estimators.reading import Labels
+from deniable.ledger.payment import Payer, Payment
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real
 from deniable.privacy import AddRemove, PureLoss, Relation, of_count
 from deniable.release import Bounds, Estimate, Key, Measure, Noisy, Release
 from deniable.rows import Container, silence, without_rows
-from deniable.statistics.statistic import Payer, paid
 
 _NOTE = "Epsilon is the same for all groups: it bounds the loss of every row. What one row lost would be private."
 
@@ -62,7 +62,7 @@ def accuracy_by_group(
     noise = None if price is None else price.noise(reach)
     cost = PureLoss(0) if noise is None else noise.privacy_loss(reach)
     text = f"accuracy of {', '.join(models)} by group"
-    left = None if noise is None else paid(ledger, cost, text=text, bits=bits)
+    left = None if noise is None else Payment(ledger, text=text, bits=bits).charge(cost)
     with silence():
         places, size = known.places(groups), len(known.classes)
         masks = [np.ones(len(places), dtype=np.bool_)]

@@ -19,6 +19,7 @@ from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.learning.clips import CLIPS, AdaptiveClip, Clip, Part
 from deniable.learning.correlated import CORRELATIONS, Correlation, Uses
 from deniable.learning.samplers import SAMPLERS, Places, Poisson, Sampler
+from deniable.ledger.payment import Payer, Payment
 from deniable.mechanisms import ClippedSum, Gaussian
 from deniable.mechanisms.price import Price
 from deniable.mechanisms.vectors.clipping import chunks
@@ -36,7 +37,6 @@ from deniable.privacy import AddRemove, PrivacyLoss, PrivacyUnit, Relation, Repl
 from deniable.privacy.call import made_of
 from deniable.privacy.notions.gaussian_dp import largest_mu_squared
 from deniable.rows import Container, Floats, labels, silence, table
-from deniable.statistics.statistic import Payer, check_payer, first_paid
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,7 +166,7 @@ class TrainingPlan(Part):
         >>> for batch in run:
         ...     weights -= 0.1 * run.mean_gradient(weights - rows[batch])
         """
-        check_payer(ledger, bits)
+        payment = Payment(ledger, text=self.to_json(), bits=bits, units=units is not None)
         run = TrainingRun(self, rows, expected_rows, units, bits)
         if checkpoint is not None:
             run._restore(checkpoint)
@@ -175,8 +175,7 @@ class TrainingPlan(Part):
                 raise InvalidParameterError(
                     "this run was paid when it began. Leave out ledger: nothing more is charged."
                 )
-            losses = self.booked(delta), self.known_loss()
-            first_paid(ledger, losses, text=self.to_json(), bits=bits, units=units is not None)
+            payment.charge(self.booked(delta), self.known_loss())
             run.paid = True
         return run
 

@@ -15,10 +15,9 @@ from deniable.local.codes import of_bytes, to_bytes
 from deniable.local.means import rows_of
 from deniable.local.protocol import Floats, Integers, PureProtocol, odds_below
 from deniable.noise import bernoulli, uniform
-from deniable.noise.bits import SECURE, Bits
+from deniable.noise.bits import Bits
 from deniable.numbers.rationals import whole_number
 from deniable.release import Bounds, Estimate, Key, Release
-from deniable.rows import silence
 
 _UNIT = 2**30  # of a tally
 _MOST_DIRECTIONS, _MOST_NUMBERS, _BLOCK = 2**10, 2**24, 2**20
@@ -97,9 +96,7 @@ class PrivUnit(PureProtocol):
     def width(self) -> int:
         return self.repeats * _PART
 
-    @silence()
-    def encode(self, values: Any, *, bits: Bits = SECURE) -> NDArray[np.uint8]:
-        """One report for each row of numbers, as bytes of shape (people, width); each call is paid anew."""
+    def _encode(self, values: Any, bits: Bits) -> NDArray[np.uint8]:
         units, lengths = self._units(values)
         asked = (len(units), self.repeats)
         toward = uniform.below(_UNIT, size=asked, bits=bits) < (1 + lengths[:, np.newaxis]) / 2 * _UNIT

@@ -14,10 +14,10 @@ from deniable.errors import InvalidParameterError
 from deniable.local.codes import of_bytes, to_bytes
 from deniable.local.protocol import Floats, Integers, PureProtocol, odds_below
 from deniable.noise import bernoulli, uniform
-from deniable.noise.bits import SECURE, Bits
+from deniable.noise.bits import Bits
 from deniable.numbers.rationals import exact_rational, whole_number
 from deniable.release import Bounds, Estimate, Key, Release
-from deniable.rows import numbers, silence, table
+from deniable.rows import numbers, table
 
 _MOST_STEPS, _MOST_CELLS = 2**14, 2**24
 _MANY = 1000  # reports whose mean is taken to be normal
@@ -138,9 +138,7 @@ class MeanProtocol(PureProtocol):
     def _code_width(self) -> int:
         return -(-(self.outputs - 1).bit_length() // 8)
 
-    @silence()
-    def encode(self, values: Any, *, bits: Bits = SECURE) -> NDArray[np.uint8]:
-        """One report for each number, or row of numbers, as bytes of shape (people, width); each call is paid anew."""
+    def _encode(self, values: Any, bits: Bits) -> NDArray[np.uint8]:
         rows = numbers(values)[:, np.newaxis] if self.columns == 1 else rows_of(values, self.columns)
         start = uniform.below(self.columns, size=len(rows), bits=bits)
         own = self.places(np.take_along_axis(rows, self._chosen(start), axis=1)).ravel()

@@ -14,10 +14,10 @@ from deniable.local.frequencies import LocalHashing
 from deniable.local.protocol import Integers, PureProtocol
 from deniable.mechanisms.response.tally import shares_of_population
 from deniable.noise import bernoulli, uniform
-from deniable.noise.bits import SECURE, Bits
+from deniable.noise.bits import Bits
 from deniable.numbers.rationals import Real, probability, shown, whole_number, yes_or_no
 from deniable.release import Bounds, Estimate, Key, Release
-from deniable.rows import Container, codes, silence
+from deniable.rows import Container, codes
 
 Reports = NDArray[np.uint8]
 Words = NDArray[np.uint64]
@@ -83,9 +83,7 @@ class HeavyHitters(PureProtocol):
         """The law of one cell."""
         return LocalHashing(values=2**31, epsilon=self.epsilon / 2 if self.whole else self.epsilon)
 
-    @silence()
-    def encode(self, values: Container, *, bits: Bits = SECURE) -> Reports:
-        """One report for each text, as bytes of shape (people, width); each call is paid anew."""
+    def _encode(self, values: Container, bits: Bits) -> Reports:
         places, keys = codes(values)
         own = np.array([*(self.code(each) for each in keys), 0], dtype=np.int64)[places]
         drawn = uniform.below(self.size, size=places.shape, bits=bits)

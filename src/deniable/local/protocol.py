@@ -14,16 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
+from deniable.ledger import Ledger
+from deniable.ledger.payment import Payment
 from deniable.local.values import kind_of, name_of, places_among, to_data
 from deniable.mechanisms.response.tally import shares_within
-from deniable.noise.bits import SECURE, Bits
+from deniable.noise.bits import SECURE, Bits, DeterministicBits
 from deniable.numbers.balls import exp_below
 from deniable.numbers.rationals import positive_rational, shown, whole_number
-from deniable.privacy import PrivacyLoss, PureLoss, Replace
+from deniable.privacy import PrivacyLoss, PrivacyUnit, PureLoss, Replace
 from deniable.privacy.call import InWords, read_fields
 from deniable.privacy.composition.restricted import RestrictedLoss
 from deniable.release import Bounds, Estimate, Key, Release
-from deniable.rows import Container, distinct, read, silence
+from deniable.rows import Container, distinct, read, silence, without_rows
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -39,6 +41,7 @@ class Protocol(metaclass=InWords):
     """Reports of clients as bytes of one width, and what a server estimates from a tally of them."""
 
     kind: ClassVar[str]
+    unit: ClassVar[PrivacyUnit] = PrivacyUnit(noun="value of each donation of one client")
 
     @property
     @abstractmethod
@@ -50,9 +53,26 @@ class Protocol(metaclass=InWords):
     def width(self) -> int:
         """Bytes of a report on the wire."""
 
+    def encode(self, values: Container, *, ledger: Ledger | None = None, bits: Bits = SECURE) -> NDArray[np.uint8]:
+        """Randomise values: one report for each, as bytes of shape (people, width).
+
+        Args:
+            values: secret; a list or a column, or a table where a value is a row of numbers.
+            ledger: of one client, for `Protocol.unit` under replace: charged `privacy_loss` for each value, again in
+                each call, before one is read. None charges nothing: a `Client` counts for itself.
+            bits: leave it out, except in tests.
+        """
+        kind = type(self).__name__
+        payment = Payment(ledger, text=f"reports of {kind}", name=self.to_json(), bits=bits, protects=self.unit)
+        with silence():
+            if ledger is not None:
+                self._encode(without_rows(values), DeterministicBits(0))  # type: ignore[arg-type]
+            payment.charge_each(self.privacy_loss, values)
+            return self._encode(values, bits)
+
     @abstractmethod
-    def encode(self, values: Container, *, bits: Bits = SECURE) -> NDArray[np.uint8]:
-        """One report for each person's value, as bytes of shape (people, width)."""
+    def _encode(self, values: Container, bits: Bits) -> NDArray[np.uint8]:
+        """One report for each value, as bytes of shape (people, width)."""
 
     @abstractmethod
     def estimate(self, reports: NDArray[np.uint8] | Integers, *, people: int | None = None) -> Release:
@@ -208,14 +228,7 @@ class FrequencyProtocol(PureProtocol):
 
     # --- on the client -------------------------------------------------------------------------------------------
 
-    @silence()
-    def encode(self, values: Container, *, bits: Bits = SECURE) -> NDArray[np.uint8]:
-        """One report for each value, as bytes of shape (people, width); each call is paid anew.
-
-        Args:
-            values: secret; a list or a column.
-            bits: leave it out, except in tests.
-        """
+    def _encode(self, values: Container, bits: Bits) -> NDArray[np.uint8]:
         return self._draw(self._places(values), bits)
 
     def _places(self, values: Container) -> Integers:

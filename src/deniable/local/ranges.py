@@ -13,10 +13,10 @@ from deniable.errors import InvalidParameterError
 from deniable.local.frequencies import LocalHashing, UnaryEncoding
 from deniable.local.protocol import Floats, FrequencyProtocol, Integers, PureProtocol
 from deniable.noise import uniform
-from deniable.noise.bits import SECURE, Bits
+from deniable.noise.bits import Bits
 from deniable.numbers.rationals import Real, probability, whole_number
 from deniable.release import Bounds, Estimate, Key, Release
-from deniable.rows import Container, replaced, silence
+from deniable.rows import Container, replaced
 
 _MOST_NODES = 2**20
 _MOST_BITS = 2**13  # of a report by unary encoding
@@ -77,9 +77,7 @@ class RangeProtocol(PureProtocol):
     def width(self) -> int:
         return 1 + max(level.width for level in self.levels)
 
-    @silence()
-    def encode(self, values: Container, *, bits: Bits = SECURE) -> NDArray[np.uint8]:
-        """One report for each whole number, as bytes of shape (people, width); each call is paid anew."""
+    def _encode(self, values: Container, bits: Bits) -> NDArray[np.uint8]:
         places = replaced("values", values, by=0, lower=0, upper=self.values - 1)
         drawn = uniform.below(len(self.levels), size=places.shape, bits=bits)
         reports = np.zeros((len(places), self.width), dtype=np.uint8)

@@ -15,13 +15,13 @@ from deniable.errors import InvalidParameterError
 from deniable.local.codes import of_bytes, to_bytes
 from deniable.local.protocol import Floats, Integers, Protocol
 from deniable.noise import geometric
-from deniable.noise.bits import SECURE, Bits
+from deniable.noise.bits import Bits
 from deniable.numbers.rationals import exact_rational, positive_rational, probability, whole_number
 from deniable.privacy import ApproximateLoss, PrivacyLoss, Replace
 from deniable.privacy.call import read_fields
 from deniable.privacy.composition.restricted import RestrictedLoss
 from deniable.release import Bounds, Estimate, Release
-from deniable.rows import numbers, silence
+from deniable.rows import numbers
 
 _WRAPS = 64  # the noise leaves its room in the modulus with probability at most 2^-63
 _MOST_BITS, _MOST_MESSAGES, _SMALL = 56, 200, 1024
@@ -119,9 +119,7 @@ class ShuffledSum(Protocol):
     def _message_width(self) -> int:
         return -(-self.bits // 8)
 
-    @silence()
-    def encode(self, values: Any, *, bits: Bits = SECURE) -> NDArray[np.uint8]:
-        """The messages for each number, as bytes of shape (people, width), for a shuffler alone."""
+    def _encode(self, values: Any, bits: Bits) -> NDArray[np.uint8]:
         share = (numbers(values) - float(self.lower)) / float(self.upper - self.lower)
         places = np.rint(np.clip(np.where(np.isnan(share), 0.0, share), 0, 1) * self.steps).astype(np.int64)
         more, less = geometric.shares(scale=self.scale, parts=self.least, size=(2, places.size), bits=bits)

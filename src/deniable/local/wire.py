@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
+from deniable.ledger import Ledger
 from deniable.local.deployed import DEPLOYED
 from deniable.local.directions import PrivUnit
 from deniable.local.frequencies import PROTOCOLS
@@ -79,12 +80,15 @@ def _announced(protocol: Protocol, message: bytes) -> int:
     return int(count)
 
 
-def send(protocol: Protocol, values: Container, *, to: BinaryIO, bits: Bits = SECURE) -> None:
+def send(
+    protocol: Protocol, values: Container, *, to: BinaryIO, ledger: Ledger | None = None, bits: Bits = SECURE
+) -> None:
     """Encode one value a person, and write the reports to a stream as messages, for `Collector.read`.
 
     Args:
         values: secret; a list or a column.
         to: a binary stream: a pipe, a socket's `makefile("wb")`, a file.
+        ledger: as for `encode`.
         bits: leave it out, except in tests.
 
     >>> import io
@@ -95,7 +99,7 @@ def send(protocol: Protocol, values: Container, *, to: BinaryIO, bits: Bits = SE
     >>> collector.read(io.BytesIO(wire.getvalue()))
     3
     """
-    reports = protocol.encode(values, bits=bits)
+    reports = protocol.encode(values, ledger=ledger, bits=bits)
     step = max(_SENT // protocol.width, 1)
     for start in range(0, len(reports), step):
         to.write(pack(protocol, reports[start : start + step]))

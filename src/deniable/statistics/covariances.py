@@ -9,6 +9,7 @@ from typing import ClassVar, Unpack
 import numpy as np
 
 from deniable.errors import InvalidParameterError
+from deniable.ledger.payment import Payer
 from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits, DeterministicBits
@@ -19,7 +20,7 @@ from deniable.statistics.bounds import SHARE, Bounding, for_each_column, resolve
 from deniable.statistics.call import in_words
 from deniable.statistics.products import LARGEST_TABLE, JointTable, Products, Separate
 from deniable.statistics.shares import UNIT, rows_that_count, shares
-from deniable.statistics.statistic import Answer, BoundsLike, Options, Payer, Statistic, release
+from deniable.statistics.statistic import Answer, BoundsLike, Options, Statistic, release
 
 _FEWEST, _MOST = 1000, 4000  # draws for an interval
 _NUMBERS = 2**23  # held at once for them

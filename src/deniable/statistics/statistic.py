@@ -1,19 +1,17 @@
 """What every private statistic is: public parameters, a loss, an expected error, and then a release."""
 
-import hashlib
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, wraps
-from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeAlias, TypedDict
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypedDict
 
-from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.errors import InvalidParameterError
+from deniable.ledger.payment import Payer, Payment
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits, DeterministicBits
-from deniable.numbers.rationals import Real, exact_rational, positive_integer, shown, whole_number
+from deniable.numbers.rationals import Real, exact_rational, positive_integer, whole_number
 from deniable.privacy import AddRemove, PrivacyLoss, Relation
-from deniable.privacy.budget import Remaining
 from deniable.privacy.call import InWords, read_fields
 from deniable.release import Estimate, Key, Measure, Noisy, Release
 from deniable.rows import Container, silence, without_rows
@@ -21,49 +19,6 @@ from deniable.rows import Container, silence, without_rows
 Takes = Literal[
     "one", "pair", "samples"
 ]  # a column or table; two that describe the same rows; two of rows of their own
-
-
-class Payer(Protocol):
-    """Who pays before a private row is read: a ledger."""
-
-    def pay(self, loss: PrivacyLoss, *, question: str, text: str, safe: bool, units: bool) -> Remaining:
-        """Book the loss durably and say what is left, or raise and spend nothing.
-
-        units: whether the loss is that of all rows of one unit, or of one row.
-        """
-        ...
-
-
-def check_payer(ledger: object, bits: object) -> None:
-    """Raise: InvalidParameterError unless these are a ledger, or None, and a source of random bits."""
-    if ledger is not None and not callable(getattr(ledger, "pay", None)):
-        raise InvalidParameterError(f"ledger must be a Ledger, as Ledger.open gives it, got {shown(ledger)}")
-    if not isinstance(bits, Bits):
-        raise InvalidParameterError(f"bits must be a source of random bits, got {shown(bits)}. Leave it out.")
-
-
-def paid(ledger: Payer | None, loss: PrivacyLoss, *, text: str, bits: Bits, units: bool = False) -> Remaining | None:
-    """What is left after the payment, if there is a ledger."""
-    check_payer(ledger, bits)
-    question = hashlib.sha256(text.encode()).hexdigest()
-    return None if ledger is None else ledger.pay(loss, question=question, text=text, safe=bits.safe, units=units)
-
-
-def first_paid(
-    ledger: Payer | None, losses: Sequence[PrivacyLoss], *, text: str, bits: Bits, units: bool = False
-) -> Remaining | None:
-    """Pay the first of several losses, each of which holds, for which the ledger has a price.
-
-    Raises: UnprovedError, that of the first, if there is none; nothing was charged.
-    """
-    first, *others = losses
-    try:
-        return paid(ledger, first, text=text, bits=bits, units=units)
-    except UnprovedError:
-        for each in others:
-            with suppress(UnprovedError):
-                return paid(ledger, each, text=text, bits=bits, units=units)
-        raise
 
 
 BoundsLike: TypeAlias = tuple[Real, Real] | list[float] | Literal["auto"]
@@ -171,19 +126,18 @@ class Statistic(metaclass=InWords):
         """
         if self.rows > 1 and units is None:
             raise InvalidParameterError(f"rows={self.rows} needs units=..., which says whose row it is")
-        check_payer(ledger, bits)
+        payment = Payment(ledger, text=str(self), bits=bits, units=units is not None)
         self._check_lengths(values, units)
-        text = str(self)
         if ledger is not None:
             self._rehearse(values, units)
-        left = paid(ledger, self.privacy_loss, text=text, bits=bits, units=units is not None)
+        left = payment.charge(self.privacy_loss)
         with silence():
             answer = self._answer(values, units, bits)
         release = Release(
             parts=answer.parts,
             noisy=answer.noisy,
             cost=self.privacy_loss,
-            text=text,
+            text=payment.text,
             safe=bits.safe,
             notes=answer.notes,
         )

@@ -1,6 +1,5 @@
 """Journeys: the reports of one moving person, within a budget that a ledger keeps."""
 
-import hashlib
 import json
 from collections.abc import Callable
 from fractions import Fraction
@@ -10,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import BudgetExceededError, InvalidParameterError
-from deniable.ledger import Entry, Ledger
+from deniable.ledger import Ledger
+from deniable.ledger.payment import Payment, check_ledger
 from deniable.mechanisms.base import Released
 from deniable.noise import rounded
 from deniable.noise.bits import SECURE, Bits
@@ -75,8 +75,7 @@ class Journey:
     @staticmethod
     def unit_of(mechanism: PlanarLaplace | Kernel) -> PrivacyUnit:
         """What a ledger of journeys hides: that every place was moved by one unit of distance or less."""
-        metric = mechanism.loss.metric
-        return PrivacyUnit(noun=f"journey with places moved by up to 1 {metric.unit or 'unit'} ({metric.norm})")
+        return mechanism.loss.privacy_unit
 
     @property
     def spent(self) -> MetricLoss:
@@ -120,17 +119,16 @@ class Journey:
     def _stored(self, at: str | None, bits: Bits) -> str | None:
         """The report of this point as JSON, if it has one: of a test that it passed, or its own."""
         kinds = () if at is None else ("test", "report")
-        found = (self._ledger.recall(_key(self._text(kind, at)), safe=bits.safe) for kind in kinds)
+        found = (self._ledger.recall(self._payment(kind, at, bits).question, safe=bits.safe) for kind in kinds)
         return next((answer for answer in found if answer not in (None, "null")), None)
 
     def _paid(self, kind: str, loss: MetricLoss, at: str | None, bits: Bits, compute: Callable[[], str]) -> str:
-        text = self._text(kind, at)
-        entry = Entry(question=_key(text), text=text, loss=loss.within(radius="1/2"), safe=bits.safe)
+        entry = self._payment(kind, at, bits).entry(loss.booked)
         return self._ledger.answer(entry, compute, fresh=at is None)[0]
 
-    def _text(self, kind: str, at: str | None) -> str:
+    def _payment(self, kind: str, at: str | None, bits: Bits) -> Payment:
         of = f" for epsilon={self._test.epsilon}, near={self._near}" if kind == "test" and self._test else ""
-        return f"{kind} of a journey{of} at {at!r}, {self.mechanism}"
+        return Payment(self._ledger, text=f"{kind} of a journey{of} at {at!r}, {self.mechanism}", bits=bits)
 
     def _is_near(self, place: object, last: NDArray[Any], bits: Bits) -> bool:
         """The noisy test, on exact rationals and a fine grid."""
@@ -141,17 +139,10 @@ class Journey:
         return bool(noisy <= _FINE)
 
 
-def _key(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 def _checked(ledger: object, unit: PrivacyUnit) -> Ledger:
-    if not isinstance(ledger, Ledger):
-        raise InvalidParameterError(f"ledger must be a Ledger, as Ledger.open gives it, got {shown(ledger)}")
-    pure = ledger.budget.epsilon is not None and not ledger.budget.delta
-    if not pure or ledger.relation != Replace or ledger.unit != unit:
+    known = check_ledger(ledger, unit)
+    if known.budget.epsilon is None or known.budget.delta:
         raise InvalidParameterError(
-            f"this ledger protects {ledger.unit} under {ledger.relation} by {ledger.budget}; a journey needs one with "
-            "budget=Budget(epsilon=...), relation=Replace and unit=Journey.unit_of(mechanism). Open another ledger."
+            f"this ledger has the {known.budget}; a journey needs one with Budget(epsilon=...). Open another ledger."
         )
-    return ledger
+    return known

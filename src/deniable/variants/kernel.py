@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
+from deniable.ledger import Ledger
+from deniable.ledger.payment import Payment
 from deniable.mechanisms.base import Released
 from deniable.noise import uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, exact_rational, positive_rational, shown
-from deniable.rows import floats
+from deniable.rows import Container, floats, without_rows
 from deniable.variants.metric import (
     Metric,
     MetricLoss,
@@ -148,8 +150,20 @@ class Kernel:
         found = measured_epsilon(self.weights.tolist(), self.points, self.metric)
         return MetricLoss(epsilon=found.upper, metric=self.metric)
 
-    def release(self, places: object, *, bits: Bits = SECURE) -> Released[NDArray[np.int64]]:
-        """For each place, the index of a point (what is no index counts as 0), the index of a reported output."""
+    def release(
+        self, places: Container, *, ledger: Ledger | None = None, bits: Bits = SECURE
+    ) -> Released[NDArray[np.int64]]:
+        """Report an output, by its index, for each place.
+
+        Args:
+            places: secret; indices of points, in any container. Anything else counts as 0.
+            ledger: for `loss.privacy_unit`, charged for every place before one is read; None charges nothing.
+            bits: leave it out, except in tests.
+        """
+        payment = Payment(ledger, text=f"places by {self}", bits=bits, protects=self.loss.privacy_unit)
+        if ledger is not None:
+            self._indices(without_rows(places))
+        payment.charge_each(self.loss.booked, places)
         secret = self._indices(places)
         drawn = uniform.below(self.total, size=secret.size, bits=bits)
         found = np.empty(secret.size, dtype=np.int64)

@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
+from deniable.ledger import Ledger
+from deniable.ledger.payment import Payment
 from deniable.mechanisms.base import Released
 from deniable.noise import planar
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, exact_rational, positive_rational, probability, strict_rational
-from deniable.rows import floats
+from deniable.rows import Container, floats, without_rows
 from deniable.variants.kernel import normalised
 from deniable.variants.metric import Metric, MetricLoss, Point, finite, point
 
@@ -81,13 +83,20 @@ class PlanarLaplace:
         inside = float(gammaincinv(2.0, float(probability("confidence", confidence)))) * float(self.scale)
         return inside + float(self._facts[2]) / math.sqrt(2)
 
-    def release(self, places: object, *, bits: Bits = SECURE) -> Released[Floats]:
-        """One report a place, float64 of shape (places, 2); places are a table of x and y from any container."""
+    def release(self, places: Container, *, ledger: Ledger | None = None, bits: Bits = SECURE) -> Released[Floats]:
+        """Report each place, as float64 of shape (places, 2).
+
+        Args:
+            places: secret; a table of x and y from any container.
+            ledger: for `loss.privacy_unit`, charged for every place before one is read; None charges nothing.
+            bits: leave it out, except in tests.
+        """
         low, high, step = self._facts
-        table, _ = floats.table(places, "places", columns=2)
-        if table.shape[1] != 2:
-            raise InvalidParameterError(f"places must have two columns, x and y, got {table.shape[1]}")
-        indices = planar.sample(places=self._inside(table), scale=self.scale, step=step, bits=bits)
+        payment = Payment(ledger, text=f"places by {self}", bits=bits, protects=self.loss.privacy_unit)
+        if ledger is not None:
+            _table(without_rows(places))
+        payment.charge_each(self.loss.booked, places)
+        indices = planar.sample(places=self._inside(_table(places)), scale=self.scale, step=step, bits=bits)
         ends = [math.ceil(side / step) for side in low], [math.floor(side / step) for side in high]
         return Released(np.clip(indices, *ends).astype(np.float64) * float(step), bits.safe)
 
@@ -113,3 +122,10 @@ class PlanarLaplace:
         """Finite places of the region."""
         ends = np.array(self._facts[:2], dtype=np.float64)
         return np.clip(np.where(np.isnan(table), ends.mean(axis=0), table), ends[0], ends[1])
+
+
+def _table(places: object) -> Floats:
+    table, _ = floats.table(places, "places", columns=2)
+    if table.shape[1] != 2:
+        raise InvalidParameterError(f"places must have two columns, x and y, got {table.shape[1]}")
+    return table

@@ -1,5 +1,6 @@
 """Markov quilts: noise for counts of a time series whose neighbours in time depend on each other."""
 
+import hashlib
 import math
 from collections.abc import Sequence
 from contextlib import suppress
@@ -12,13 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
+from deniable.ledger import Ledger
+from deniable.ledger.payment import Payment
 from deniable.mechanisms.additive import Laplace
 from deniable.mechanisms.base import Released
 from deniable.mechanisms.integers import Integers
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, exact_rational, positive_integer, positive_rational
-from deniable.privacy import Replace, of_count
-from deniable.rows import floats
+from deniable.privacy import PrivacyUnit, PureLoss, Replace, of_count
+from deniable.rows import Container, floats, without_rows
 from deniable.variants.pufferfish import Data
 
 Floats = NDArray[np.float64]
@@ -155,13 +158,37 @@ class MarkovQuilt:
         """The noise of every count of `release`: `scale` for a query that one time moves by 1, and one moves two."""
         return Laplace.calibrated(of_count(rows=1, groups=1, relation=Replace), epsilon=1 / self.scale)
 
-    def release(self, series: object, *, bits: Bits = SECURE) -> Released[Integers]:
-        """How often each state occurs, with `noise`; a value that is not a state, 0, 1, ..., counts as 0."""
+    @property
+    def privacy_unit(self) -> PrivacyUnit:
+        """The unit of a ledger of releases: the state at one time, for this mechanism with its class of chains.
+
+        The losses of several releases of one mechanism add up. Nothing is proved about those of different mechanisms.
+        """
+        mechanism = hashlib.sha256(repr(self).encode()).hexdigest()[:16]
+        return PrivacyUnit(noun=f"state at one time of a series of {self.length}, under MarkovQuilt {mechanism}")
+
+    def release(self, series: Container, *, ledger: Ledger | None = None, bits: Bits = SECURE) -> Released[Integers]:
+        """Count how often each state occurs, with `noise`.
+
+        Args:
+            series: secret; states 0, 1, ... in any container. Anything else counts as 0.
+            ledger: for `privacy_unit`, charged before a state is read; None charges nothing.
+            bits: leave it out, except in tests.
+        """
+        text = f"counts of {self.states} states in a series of {self.length}"
+        payment = Payment(ledger, text=text, name=repr(self), bits=bits, protects=self.privacy_unit)
+        if ledger is not None:
+            self._check_length(len(series))  # type: ignore[arg-type]
+            floats.numbers(without_rows(series), "series")
+        payment.charge(PureLoss(self.epsilon))
         seen = floats.numbers(series, "series")
-        if len(seen) != self.length:
-            raise InvalidParameterError(f"the series must have the declared length, {self.length}, got {len(seen)}")
+        self._check_length(len(seen))
         places = np.where((seen >= 0) & (seen < self.states), seen, 0).astype(np.int64)
         return self.noise.release(np.bincount(places, minlength=self.states), bits=bits)
+
+    def _check_length(self, length: int) -> None:
+        if length != self.length:
+            raise InvalidParameterError(f"the series must have the declared length, {self.length}, got {length}")
 
     def _worst(self, influence: Floats, times: NDArray[np.int64]) -> float:
         """The largest sigma of these times: for each the least card / (epsilon - influence) of its quilts."""

@@ -173,12 +173,16 @@ def test_of_clients_at_once_one_pays_for_a_donation_and_days_do_not_overflow(tmp
 
 @pytest.mark.parametrize(
     ("protocol", "changed", "said"),
-    [(KEPT, {}, "state"), (FRESH, {"unit": PrivacyUnit()}, "Client.unit"), (FRESH, {"relation": AddRemove}, "Replace")],
+    [
+        (KEPT, {}, "state"),
+        (FRESH, {"unit": PrivacyUnit()}, "donation of one client"),
+        (FRESH, {"relation": AddRemove}, "Replace"),
+    ],
 )
 def test_ledgers_that_cannot_keep_donations_are_refused(tmp_path: Path, protocol: Any, changed: Any, said: str) -> None:
     with pytest.raises(InvalidParameterError, match=said):
         Client(protocol, ledger=ledger_at(tmp_path / "l", **changed))
-    with pytest.raises(InvalidParameterError, match="class Ledger"):
+    with pytest.raises(InvalidParameterError, match="must be a Ledger"):
         Client(FRESH, ledger=tmp_path)  # type: ignore[arg-type]
     for client, name in ((Client(FRESH), "x"), (Client(FRESH, ledger=ledger_at(tmp_path / "m")), None)):
         with pytest.raises(InvalidParameterError, match="name must be text"):

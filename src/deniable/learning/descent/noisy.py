@@ -12,6 +12,7 @@ from deniable.learning.estimators.estimator import same_length
 from deniable.learning.losses import Loss
 from deniable.learning.plan import TrainingPlan
 from deniable.learning.sets import FeasibleSet
+from deniable.ledger.payment import Payer
 from deniable.mechanisms.base import Released
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, positive_integer, positive_rational
@@ -19,7 +20,6 @@ from deniable.privacy.amplification.training.iteration import LastIterateLoss
 from deniable.privacy.call import InWords, check_kind, read_fields
 from deniable.privacy.relation import AddRemove
 from deniable.rows import Container, Floats, each_row, numbers, silence, table, without_rows
-from deniable.statistics.statistic import Payer
 
 
 @dataclass(frozen=True, kw_only=True)

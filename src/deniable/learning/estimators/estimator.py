@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.learning.estimators.reading import check_column_names, column_names
+from deniable.ledger.payment import Payer, Payment
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, probability
 from deniable.privacy import AddRemove, PrivacyLoss, Relation
 from deniable.privacy.caution import caution
 from deniable.rows import Container, Floats, numbers, places_of, silence
-from deniable.statistics.statistic import Payer, check_payer, first_paid
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,14 +89,14 @@ class Estimator(ABC):
 
         Raises: InvalidParameterError for parameters that do not fit, before anything is paid or read.
         """
-        check_payer(ledger, bits)
+        payment = Payment(ledger, text=repr(self), bits=bits)
         work, names = self._planned(X, y), column_names(X)
         for words in unpaid_steps(sys._getframe(1)):
             warnings.warn(words, UserWarning, stacklevel=2)
         doubt = caution(delta=probability("delta", work.delta), population=getattr(self, "expected_rows", None))
         if doubt:
             warnings.warn(doubt, UserWarning, stacklevel=2)
-        self.budget_left_ = first_paid(ledger, (work.loss, *work.others), text=repr(self), bits=bits)
+        self.budget_left_ = payment.charge(work.loss, *work.others)
         with silence():
             fitted = work.train(bits)
         for name, value in fitted.items():

@@ -20,6 +20,7 @@ from deniable.learning.federated.secure import SecureServer, SecureSum
 from deniable.learning.federated.transport import Messages
 from deniable.learning.plan import TrainingPlan, TrainingRun, stated
 from deniable.learning.samplers import Poisson
+from deniable.ledger.payment import Payer, Payment
 from deniable.noise import gaussian, skellam
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, positive_rational, root_above, shown, whole_number
@@ -28,7 +29,6 @@ from deniable.privacy.composition.restricted import RestrictedLoss
 from deniable.privacy.losses.skellam import skellam_loss
 from deniable.privacy.sensitivity.vectors import of_ball_sum
 from deniable.rows import Floats, silence
-from deniable.statistics.statistic import Payer, first_paid
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,11 +199,12 @@ class Federated(Part):
         kind = TrainingRun if self.trust == "central" else _NoiseElsewhere
         every = TrainingPlan(noise_multiplier=Fraction(1), steps=self.rounds, dimensions=plan.dimensions)
         run = kind(every if self.trust == "examples" else plan, clients, expected_clients, None, bits)
-        text, whole = json.dumps(self.to_data(), sort_keys=True), self.trust != "examples"
+        text = json.dumps(self.to_data(), sort_keys=True)
+        payment = Payment(ledger, text=text, bits=bits, units=self.trust != "examples")
         if ledger is not None:
             losses = [stated(self.privacy_loss(), positive_rational("delta", delta))]
             losses += [plan.known_loss()] if self.trust in ("central", "examples") else []
-            first_paid(ledger, losses, text=text, bits=bits, units=whole)
+            payment.charge(*losses)
         lost = []
         for batch in run:
             message = bytes([TRAIN]) + np.append(run.norm, parameters).astype("<f8").tobytes()

@@ -8,6 +8,7 @@ from scipy.special import log_ndtr, logsumexp
 
 from deniable.errors import InvalidParameterError
 from deniable.learning.pate.vote import Vote, Votes
+from deniable.ledger.payment import Payer, Payment
 from deniable.mechanisms import Gaussian, Laplace, NoisyMax
 from deniable.mechanisms.tested.distance import of_steps
 from deniable.noise.bits import SECURE, Bits
@@ -16,7 +17,6 @@ from deniable.privacy import Relation
 from deniable.privacy.notions.conversion import ORDERS, checked_order, renyi_epsilon
 from deniable.release import Estimate, Release
 from deniable.rows import Floats
-from deniable.statistics.statistic import Payer, paid
 
 _STEPS = 2**16  # of the lattice, to the largest divergence of one query
 Choice = NoisyMax | Gaussian
@@ -77,7 +77,7 @@ class VoteAccount:
         moved = sum(2 * slope * len(gaps) for (_, slope), (*_, gaps) in zip(tables, self._asked, strict=True))
         noise = Laplace.calibrated(of_steps(moved, self._relation), epsilon=epsilon)
         cost, text = noise.privacy_loss(of_steps(moved, self._relation)), f"epsilon of votes by order {a:g} and {noise}"
-        left = paid(ledger, cost, text=text, bits=bits)
+        left = Payment(ledger, text=text, bits=bits).charge(cost)
         total = sum(int(table[gaps[:, 0]].sum()) for (table, _), (*_, gaps) in zip(tables, self._asked, strict=True))
         noisy = int(noise.release([total], bits=bits).value[0]) + noise.half_width(1 - 2 * missed)
         told = renyi_epsilon(best, Fraction(unit) * max(noisy, 0) + Fraction(self._of_checks(a)), share)

@@ -13,6 +13,7 @@ from deniable.learning.estimators.estimator import same_length
 from deniable.learning.estimators.reading import Labels
 from deniable.learning.pate.account import VoteAccount
 from deniable.learning.pate.vote import Vote, Votes
+from deniable.ledger.payment import Payer, Payment
 from deniable.noise import uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import shown, whole_number
@@ -20,7 +21,6 @@ from deniable.privacy import AddRemove, PrivacyLoss, Relation
 from deniable.privacy.budget import Remaining
 from deniable.rows import Container, Floats, attempted, places_of, silence, table, without_rows
 from deniable.rows.attempts import Log
-from deniable.statistics.statistic import Payer, paid
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +114,7 @@ class Teachers:
             raise InvalidParameterError("believed must be a table of chances, one for each query and class")
         loss = vote.privacy_loss(len(asked), relation=self.relation)
         text = f"{len(asked)} queries to {self.count} teachers by {vote}"
-        left = paid(ledger, loss, text=text, bits=bits)
+        left = Payment(ledger, text=text, bits=bits).charge(loss)
         with silence():
             votes = self._votes(asked, bits)
             places = vote.release(votes, np.floor(chances * self.count).astype(np.int64), bits)

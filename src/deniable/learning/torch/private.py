@@ -21,12 +21,12 @@ from deniable.learning.estimators.estimator import Work
 from deniable.learning.torch.checks import Loss, Pair, Rows, check_optimizer, plain, row_loss
 from deniable.learning.torch.gradients import ClippedGradients
 from deniable.learning.torch.ranks import Ranks
+from deniable.ledger.payment import Payer, Payment
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, whole_number
 from deniable.privacy import AddRemove, Interval
 from deniable.rows import silence
-from deniable.statistics.statistic import Payer, check_payer, first_paid
 
 _LATTICE = 2**26
 
@@ -72,7 +72,6 @@ def make_private(
     >>> print(optimizer.done, optimizer.plan.steps)
     10 20
     """
-    check_payer(ledger, bits)
     microbatch = whole_number("microbatch", microbatch, lower=1)
     inside, rows, ranks = plain(model), Rows(loader), Ranks()
     parameters = [each for each in inside.parameters() if each.requires_grad]
@@ -103,6 +102,8 @@ def make_private(
         cost = plan.privacy_loss() if ledger is None else plan.booked(delta)
     if plan.clip.lattice < 2**10 * ranks.count * math.isqrt(dimensions):  # ClippedGradients leaves 2^-8 of the norm
         raise InvalidParameterError("the lattice of the clip is too coarse for so many parameters: take 2^26 steps")
+    text = f"make_private({type(inside).__name__}, {plan.to_json()})"
+    payment = Payment(ledger, text=text, bits=bits)
     ranks.agree(plan.to_json())
     clipped = ClippedGradients(inside, row_loss(loss), norm=float(plan.clip.norm), example=example)
     with _cast(parameters[0].device, autocast):
@@ -110,8 +111,7 @@ def make_private(
     begin = partial(plan.run, len(rows), expected_rows=size, bits=bits)
     private = PrivateOptimizer(optimizer, clipped, rows, ranks, begin, plan, cost, delta, microbatch, autocast)
     if ledger is not None:
-        text = f"make_private({type(inside).__name__}, {plan.to_json()})"
-        ranks.ask_first(lambda: first_paid(ledger, (cost, plan.known_loss()), text=text, bits=bits))
+        ranks.ask_first(lambda: payment.charge(cost, plan.known_loss()))
     ranks.share(inside)
     return model, private, PrivateLoader(private)
 

@@ -1,6 +1,5 @@
 """The state of a client: permanent answers, and donations by day."""
 
-import hashlib
 import json
 import math
 from typing import Any, ClassVar
@@ -8,14 +7,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from deniable.errors import BudgetExceededError, InvalidParameterError, UnprovedError
-from deniable.ledger import Entry, Ledger, Record
+from deniable.ledger import Ledger, Record
+from deniable.ledger.payment import Payment, check_ledger
 from deniable.local.codes import Bytes
 from deniable.local.deployed.memo import Memoised
-from deniable.local.protocol import PureProtocol
+from deniable.local.protocol import Protocol, PureProtocol
 from deniable.local.wire import pack
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import positive_integer, read_json, shown, whole_number, yes_or_no
-from deniable.privacy import PrivacyLoss, PrivacyUnit, Replace
+from deniable.privacy import PrivacyLoss, PrivacyUnit
 from deniable.privacy.call import InWords, check_kind
 from deniable.rows import silence
 
@@ -50,17 +50,15 @@ class Client(metaclass=InWords):
     deniable.errors.BudgetExceededError: the 2 donations of this day are made; wait for the next day
     """
 
-    unit: ClassVar[PrivacyUnit] = PrivacyUnit(noun="value of each donation of one client")
+    unit: ClassVar[PrivacyUnit] = Protocol.unit
 
     def __init__(self, protocol: PureProtocol, *, donations: int = 1, ledger: Ledger | None = None) -> None:
         check_kind("protocol", protocol, PureProtocol)
         self.protocol, self.donations, self._ledger = protocol, positive_integer("donations", donations), ledger
         if ledger is not None:
-            check_kind("ledger", ledger, Ledger)
+            check_ledger(ledger, self.unit)
             if isinstance(protocol, Memoised):
                 raise InvalidParameterError("a ledger would show how many values were paid for: keep state() instead")
-            if (ledger.relation, ledger.unit) != (Replace, self.unit):
-                raise InvalidParameterError("a client needs a ledger with relation=Replace and unit=Client.unit")
         self._paid = self._today = 0
         self._day = -(2**31)
         self._settled = b""
@@ -108,21 +106,19 @@ class Client(metaclass=InWords):
     def _kept(self, ledger: Ledger, value: object, day: int, name: str, bits: Bits) -> bytes:
         """The message of a donation that the ledger pays for, once."""
         mine = self.protocol.fingerprint.hex()
-        key = hashlib.sha256(f"donation {mine} {name!r}".encode()).hexdigest()
+        payment = Payment(ledger, text=f"donation {shown(name)}", name=f"donation {mine} {name!r}", bits=bits)
 
         def check(before: list[Record]) -> None:
-            if any(each.question == key for each in before):
+            if any(each.question == payment.question for each in before):
                 raise BudgetExceededError(
                     f"donation {shown(name)} is paid, and its message is on its way or lost; make one with another name"
                 )
             days = self._days(before)
             self._check(day, max(days, default=day), days.count(day))
 
-        stored = ledger.recall(key, safe=bits.safe)
+        stored = ledger.recall(payment.question, safe=bits.safe)
         if stored is None:
-            facts: dict[str, str | int] = {"protocol": mine, "day": day}
-            text, loss = f"donation {shown(name)}", self.protocol.privacy_loss
-            entry = Entry(question=key, text=text, loss=loss, mechanisms=facts, safe=bits.safe)
+            entry = payment.entry(self.protocol.privacy_loss, mechanisms={"protocol": mine, "day": day})
             number = ledger.reserve(entry, check=check)
             stored = json.dumps(pack(self.protocol, self.protocol.encode([value], bits=bits)).hex())
             ledger.store(number, stored)

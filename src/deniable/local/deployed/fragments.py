@@ -15,10 +15,10 @@ from deniable.local.codes import Bytes, of_bytes
 from deniable.local.deployed.sketches import PRIME, CountMeanSketch, HadamardSketch, keys_of
 from deniable.local.prefixes import HeavyHitters, recall_note
 from deniable.local.protocol import Integers, PureProtocol
-from deniable.noise.bits import SECURE, Bits
+from deniable.noise.bits import Bits
 from deniable.numbers.rationals import Real, probability, whole_number, yes_or_no
 from deniable.release import Key, Release
-from deniable.rows import Container, codes, silence
+from deniable.rows import Container, codes
 
 _SHARES = np.geomspace(1e-6, 1, 4000)
 _MOST_CODES = 2**21  # of a hash and a fragment, which the server looks up for every place
@@ -113,9 +113,7 @@ class FragmentPuzzle(PureProtocol):
     def size(self) -> int:
         return self.parts.size + self.words.size
 
-    @silence()
-    def encode(self, values: Container, *, bits: Bits = SECURE) -> Bytes:
-        """One report for each text, as bytes of shape (people, width); each call is paid anew."""
+    def _encode(self, values: Container, bits: Bits) -> Bytes:
         rows, known = codes(values)
         own = np.array([*(self.texts.code(each) for each in known), 0], dtype=np.int64)
         keys = keys_of([self.texts._text(int(code)) for code in own])[rows]

@@ -12,7 +12,7 @@ from deniable.errors import InvalidParameterError
 from deniable.local.codes import Bytes
 from deniable.local.protocol import Integers, PureProtocol
 from deniable.noise.bits import SECURE, Bits
-from deniable.rows import Container, silence
+from deniable.rows import Container
 
 _BLOCK = 1 << 14  # people who are encoded at once
 
@@ -83,9 +83,7 @@ class Memoised(PureProtocol):
     def tell(self, answers: Bytes, settled: Bytes, *, bits: Bits = SECURE) -> Bytes:
         """Reports of permanent answers, of shape (people, width)."""
 
-    @silence()
-    def encode(self, values: Container, *, bits: Bits = SECURE) -> Bytes:
-        """The first report of a new client for each value; `Client` has the state for further ones."""
+    def _encode(self, values: Container, bits: Bits) -> Bytes:
         return self._draw(self._places(values), bits)
 
     def _draw(self, places: Integers, bits: Bits) -> Bytes:

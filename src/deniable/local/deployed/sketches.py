@@ -19,7 +19,7 @@ from deniable.noise import uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import whole_number
 from deniable.release import Bounds, Estimate, Key, Release
-from deniable.rows import Container, codes, distinct, silence
+from deniable.rows import Container, codes, distinct
 
 PRIME = 2**31 - 1
 GROUP = 2  # bytes
@@ -144,9 +144,7 @@ class CountMeanSketch(Grouped):
     def groups(self) -> int:
         return self.hashes
 
-    @silence()
-    def encode(self, values: Container, *, bits: Bits = SECURE) -> Bytes:
-        """One report for each value, as bytes of shape (people, width); each call is paid anew."""
+    def _encode(self, values: Container, bits: Bits) -> Bytes:
         keys = keys_of(values)
         return self.tell(keys, self.settle(len(keys), bits=bits), bits=bits)
 

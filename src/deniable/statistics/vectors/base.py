@@ -8,6 +8,7 @@ from math import sqrt
 from typing import ClassVar
 
 from deniable.errors import InvalidParameterError
+from deniable.ledger.payment import Payer
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, Reals
@@ -15,7 +16,7 @@ from deniable.privacy import PrivacyLoss, Relation
 from deniable.privacy.composition.restricted import RestrictedLoss
 from deniable.release import Release
 from deniable.rows import Floats
-from deniable.statistics.statistic import BoundsLike, Payer, Statistic
+from deniable.statistics.statistic import BoundsLike, Statistic
 from deniable.statistics.vectors.columns import Columns
 from deniable.statistics.vectors.range_search import RangeSearch
 
