@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+FACTS = {"path": "file", "table": "table", "system": "server with the identifier", "role": "role"}  # and their nouns
+
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
@@ -42,34 +44,42 @@ class Part:
     Args:
         path: of its file or server; None for a frame.
         table: its name there.
+        system: the identifier of the server that has it, where that says which it is.
         role: whose its rows are, in words; two roles are never one data set.
     """
 
     role: str
     path: str | None = None
     table: str | None = None
+    system: str | None = None
 
     def to_data(self, folder: Path | None) -> dict[str, Any]:
         """Plain JSON, as that of a source."""
-        return {
+        data = {
             "path": None if self.path is None else _seen_from(folder, self.path),
             "table": self.table,
             "role": self.role,
         }
+        return data if self.system is None else {**data, "system": self.system}
 
 
 def is_same(kept: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
-    """Whether nothing differs of what was noted; an earlier version noted no tables of their own."""
-    return {**asked, "tables": None} == {**kept, "tables": None} and kept.get("tables") in (None, asked.get("tables"))
+    """Whether nothing differs of what was noted; earlier versions noted no tables of their own, or no systems."""
+    if {**asked, "tables": None} != {**kept, "tables": None}:
+        return False
+    before, now = kept.get("tables"), asked.get("tables") or {}
+    return before is None or (
+        before.keys() == now.keys() and all({**now[name], **before[name]} == now[name] for name in before)
+    )
 
 
 def difference(kept: Mapping[str, Any], asked: Mapping[str, Any]) -> str | None:
     """What is not the same in two sources, in words; None if all is."""
     for name, one, other in (("", kept, asked), *_pairs(kept, asked)):
         of = f"the table {name!r} in " if name else ""
-        for fact, noun in (("path", "file"), ("table", "table"), ("role", "role")):
-            if one.get(fact) != other.get(fact):
-                return f"{of}{_named(noun, one[fact])}, not for {_named(noun, other[fact])}"
+        for fact, noun in FACTS.items():
+            if one.get(fact) != other.get(fact) and (fact != "system" or fact in one):
+                return f"{of}{_named(noun, one.get(fact))}, not for {_named(noun, other.get(fact))}"
     if kept["columns"] != asked["columns"]:
         return f"columns {_changes(kept['columns'], asked['columns'])}"
     return None
@@ -104,7 +114,9 @@ def _named(noun: str, name: str | None) -> str:
     if noun == "role":
         return f"rows that are {name}"
     if name is not None:
-        return f"the {noun} {name!r}"
+        return f"the {'server' if '://' in name else noun} {name!r}"
+    if noun == FACTS["system"]:
+        return "a server that does not say which it is"
     return "a frame" if noun == "file" else "a file without tables"
 
 

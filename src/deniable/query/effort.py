@@ -5,16 +5,20 @@ They hold before anything is paid. Other limits stand where a question grows: th
 where they are collected (`clauses`), and the length of the text where it is read (`sql`).
 """
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
 from math import inf
 from time import thread_time
+from typing import TypeVar
 
 from deniable.errors import UnsupportedQueryError
 
 MAX_SECONDS = 10.0  # of work of this thread: waiting for a server, or for other processes, does not count
 
+T = TypeVar("T")
 _end: ContextVar[float] = ContextVar("end", default=inf)
 
 
@@ -36,6 +40,34 @@ def check_time() -> None:
     end = _end.get()
     if end < inf and thread_time() > end:
         raise too_long()
+
+
+def in_time(work: Callable[[], T], stop: Callable[[], object]) -> T:
+    """Return what an engine that nothing interrupts finds in a thread, which is left after `MAX_SECONDS` or Ctrl-C.
+
+    Args:
+        stop: is called where it is left.
+
+    Raises: UnsupportedQueryError if it takes too long; what `work` raises.
+    """
+    found: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            found.set_result(work())
+        except BaseException as error:
+            found.set_exception(error)
+
+    try:
+        threading.Thread(target=run, daemon=True).start()
+        return found.result(MAX_SECONDS)
+    except TimeoutError:
+        if found.done():
+            raise
+    finally:
+        if not found.done():
+            stop()
+    raise too_long()
 
 
 def too_long() -> UnsupportedQueryError:

@@ -164,7 +164,8 @@ def noted(engine: Engine, tables: Mapping[str, Table] | None = None) -> Source:
     }
     parts = {}
     for name, (path, table) in engine.places.items():
-        parts[name] = Part(path=path, table=table, role="the unit's" if tables is None else _role(tables[name]))
+        role = "the unit's" if tables is None else _role(tables[name])
+        parts[name] = Part(path=path, table=table, role=role, system=engine.system)
     return Source(path=engine.source_name, table=engine.table, columns=columns, tables=parts)
 
 

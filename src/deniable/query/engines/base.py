@@ -49,6 +49,7 @@ class Engine(ABC):
     table: str | None = None  # inside the source, where that holds several
     paths: Mapping[str, str] = {}  # of the tables that are files
     places: Mapping[str, tuple[str | None, str | None]] = {}  # of several tables: their file or server, and name there
+    system: str | None = None  # of the server that has all of them, where it says which it is
     source_name: str | None = None  # the path of what is read (of the CSV file where an import is); None for a frame
 
     @abstractmethod

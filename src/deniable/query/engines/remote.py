@@ -48,6 +48,7 @@ class RemoteEngine(Engine):
         self._runner = next(iter(runners.values()))
         self.source_name = self._runner.name
         self.places = {name: (runner.where, runner.table) for name, runner in runners.items() if name or runner.table}
+        self.system = self._runner.system
 
     def schema(self, table: str = "") -> Any:
         return self._runners[table].schema()
@@ -62,7 +63,7 @@ class RemoteEngine(Engine):
         if not self.unchanged():
             raise self._lost()
         statements, _ = generator_of(self._runners, bytes(16)).trials(plan)
-        if not all(map(self._runner.check, statements)):
+        if not self._runner.checks(statements):
             if any(runner.cause() for runner in self._runners.values()):
                 raise self._lost()
             raise UnsupportedQueryError("the engine cannot run this query. Write it with simpler expressions.")

@@ -4,7 +4,7 @@ What the other side says of a failure may quote a value, so none of it is passed
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from deniable.errors import ExecutionError, SourceError
@@ -16,13 +16,14 @@ class Runner(ABC):
     """`source` is how a statement names the table, `types` are its columns' types by the dialect's names.
 
     Tables of one `place` may stand in one statement; `name` is what others may know of it, never a password, and
-    `where` tells it apart from other places.
+    `where` tells it apart from other places, as does the `system` that has its files, where that says which it is.
     """
 
     dialect: Dialect
     place: Any
     name: str | None = None
     where: str | None = None
+    system: str | None = None
     table: str | None = None  # as it is called there, where others can use it
     source: str
     types: Mapping[str, str]
@@ -42,6 +43,10 @@ class Runner(ABC):
     @abstractmethod
     def check(self, statement: str) -> bool:
         """Whether the statement can be run. Reads no row."""
+
+    def checks(self, statements: Sequence[str]) -> bool:
+        """Whether all of them can be run. Reads no row."""
+        return all(map(self.check, statements))
 
     def schema(self) -> Mapping[str, Kind | None]:
         """The columns in their order; None for a type that queries cannot use. Reads no row."""

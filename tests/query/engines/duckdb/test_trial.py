@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from deniable.errors import UnsupportedQueryError
-from deniable.query.engines.duckdb import trial
+from deniable.query import effort
 from deniable.query.engines.duckdb.trial import Trial
 
 
@@ -34,7 +34,7 @@ def test_planning_in_the_engine_can_be_left(
 ) -> None:
     opened = [Busy(), Busy()]
     trials = Trial(iter(opened).__next__, "found")  # type: ignore[arg-type]
-    monkeypatch.setattr(trial, "MAX_SECONDS", 0.05 if statement == "wait" else 60)
+    monkeypatch.setattr(effort, "MAX_SECONDS", 0.05 if statement == "wait" else 60)
     for busy in opened:  # another one for the next question
         with pytest.raises(raised):
             trials.admits([statement], None)

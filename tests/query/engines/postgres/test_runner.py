@@ -1,19 +1,24 @@
 """A table of a PostgreSQL server as a source: what is read, what is said, and what no setting changes."""
 
+import os
+import signal
+import threading
+import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import deniable as dn
-from deniable.errors import ExecutionError, InvalidParameterError, SourceError
+from deniable.errors import ExecutionError, InvalidParameterError, LedgerError, SourceError, UnsupportedQueryError
 from deniable.query.engines.dialect import Translator
 from deniable.query.engines.postgres.expression import Postgres
-from deniable.query.engines.postgres.runner import PostgresRunner
+from deniable.query.engines.postgres.runner import PostgresRunner, _cause
 from deniable.query.expression import Column, Facts, Kind, literal
 from deniable.query.operators import call
-from tests.postgres import Server, as_reader
+from tests.postgres import PASSWORD, Server, as_reader
 
 EVERY = {
     **dict.fromkeys(("smallint", "integer", "bigint"), Kind.INTEGER),
@@ -177,3 +182,106 @@ def test_no_statement_needs_its_connection_beyond_a_transaction(
     assert [runner.run(statement) for statement in (names, names)] == [[(0,)]] * 2
     assert all(set(how) == {"connect_timeout", "client_encoding"} for how in said)
     assert runner.run("SELECT current_setting('TimeZone'), current_setting('transaction_read_only')") == [("UTC", "on")]
+
+
+@pytest.mark.parametrize("way", ["variables", "service"])
+def test_a_ledger_is_about_the_server_that_was_asked_however_it_is_named(
+    postgres: str, postgres_server: Server, runner: PostgresRunner, tmp_path: Path, monkeypatch: Any, way: str
+) -> None:
+    """`postgresql://` alone is a server of the environment: its answers were those of any other."""
+    named = {"host": str(postgres_server.folder), "user": "reader", "password": PASSWORD}
+    database = postgres.split("/")[3].partition("?")[0]
+    ledger = tmp_path / "odd.ledger"
+
+    def ask(database: str, **how: Any) -> str:
+        settings = named | {"dbname": database}
+        if way == "service":
+            (tmp_path / "services").write_text("\n".join(["[shop]", *(f"{key}={settings[key]}" for key in settings)]))
+            settings = {"servicefile": str(tmp_path / "services"), "service": "shop"}
+        for key, value in settings.items():
+            monkeypatch.setenv(f"PG{key.replace('dbname', 'database')}".upper(), value)
+        db = dn.connect(
+            "postgresql://", table="odd", unit="t", columns={}, budget=dn.Budget(epsilon=9), ledger=ledger, **how
+        )
+        return db.sql("SELECT COUNT(*) AS n FROM odd", epsilon=1).to_json()
+
+    first = ask(database)
+    assert "stored answer cost nothing" in ask(database)
+    assert "stored" not in first
+    with postgres_server.database() as other:
+        postgres_server.execute("CREATE TABLE odd (t text)", database=other.split("/")[3].partition("?")[0])
+        with pytest.raises(LedgerError, match=f"server 'postgresql://{named['host']}:5432/{database}', not for the"):
+            ask(other.split("/")[3].partition("?")[0])
+    with monkeypatch.context() as patched:  # a server at the same place, with other files
+        patched.setattr("deniable.query.engines.postgres.runner.SYSTEM", "SELECT '7'")
+        with pytest.raises(LedgerError, match=r"server with the identifier '\d+', not for the .* identifier '7'"):
+            ask(database)
+        assert "stored" in ask(database, moved=True)
+    postgres_server.execute("REVOKE ALL ON FUNCTION pg_control_system() FROM PUBLIC", database=database)
+    with pytest.raises(LedgerError, match="not for a server that does not say which it is"):
+        ask(database)
+    assert PASSWORD.encode() not in ledger.read_bytes()
+
+
+SLOW = "CREATE FUNCTION slow() RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(60); RETURN 1; END'"
+
+
+def test_what_a_server_is_asked_before_a_payment_has_a_deadline(
+    postgres: str, runner: PostgresRunner, monkeypatch: Any
+) -> None:
+    import psycopg
+
+    db = dn.connect(as_reader(postgres), table="odd", unit="t", columns={}, budget=dn.Budget(epsilon=1))
+    with psycopg.connect(postgres) as connection:
+        connection.execute(SLOW)
+    monkeypatch.setattr("deniable.query.effort.MAX_SECONDS", 0.5)
+    with pytest.raises(UnsupportedQueryError, match="seconds to plan"):
+        runner.check("SELECT public.slow()")  # which is computed where it is planned
+    assert runner.checks(["SELECT 1", "SELECT 2"])
+    with psycopg.connect(postgres) as connection:
+        connection.execute("LOCK TABLE odd")
+        with pytest.raises(SourceError, match="another session has locked it"):
+            db.sql("SELECT COUNT(*) FROM odd", epsilon=1)
+        with pytest.raises(SourceError, match="another session has locked it"):
+            PostgresRunner(as_reader(postgres), "odd")
+    monkeypatch.setattr("deniable.query.engines.postgres.runner.attempt", lambda *_, **__: time.sleep(3))  # no network
+    with pytest.raises(SourceError, match="does not answer in time"):
+        PostgresRunner(as_reader(postgres), "odd")
+    assert db.ledger.entries() == []
+
+
+def test_ctrl_c_ends_what_a_server_plans(postgres: str, runner: PostgresRunner) -> None:
+    import psycopg
+
+    asked = "SELECT FROM pg_stat_activity WHERE query LIKE 'EXPLAIN%slow%' AND state = 'active'"
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(SLOW)
+
+        def press() -> None:
+            while not connection.execute(asked).fetchall():
+                time.sleep(0.01)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        threading.Thread(target=press).start()
+        with pytest.raises(KeyboardInterrupt):
+            runner.check("SELECT public.slow()")
+        for _ in range(200):
+            if not connection.execute(asked).fetchall():
+                return
+            time.sleep(0.01)
+    pytest.fail("the server is still at it")
+
+
+def test_a_policy_that_begins_to_choose_rows_stops_a_statement(postgres: str, runner: PostgresRunner) -> None:
+    import psycopg
+
+    with psycopg.connect(postgres) as connection:
+        connection.execute("ALTER TABLE odd ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON odd USING (x > 0)")
+    with pytest.raises(ExecutionError):
+        runner.run("SELECT count(*) FROM public.odd")
+
+
+def test_causes_in_other_languages_are_not_guessed() -> None:
+    assert "or does not let this user in" in str(_cause(None, "FATAL: Passwort-Authentifizierung fehlgeschlagen"))
+    assert "does not let this user in. Check" in str(_cause(None, "FATAL: password authentication failed"))
+    assert "cannot be reached. Check" in str(_cause(None, "connection failed: Connection refused"))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from deniable.query.effort import MAX_SECONDS, too_long
+from deniable.query.effort import in_time
 
 if TYPE_CHECKING:
     import duckdb
@@ -33,25 +33,14 @@ class Trial:
 
         Raises: UnsupportedQueryError if that takes too long.
         """
-        planned: list[bool] = []
-        ended = threading.Event()
-
-        def work() -> None:
-            planned.append(self._plans(connection, statements, found))
-            ended.set()
-
         with self._lock:
             connection = self._connection = self._connection or self._connect()
-            try:
-                threading.Thread(target=work, daemon=True).start()
-                ended.wait(MAX_SECONDS)
-            finally:
-                if not ended.is_set():  # also after Ctrl-C
-                    self._connection = None  # this one may be busy for long
-                    connection.interrupt()
-        if not ended.is_set():
-            raise too_long()
-        return planned[0]
+
+            def leave() -> None:
+                self._connection = None  # this one may be busy for long
+                connection.interrupt()
+
+            return in_time(lambda: self._plans(connection, statements, found), leave)
 
     def _plans(
         self, connection: "duckdb.DuckDBPyConnection", statements: Sequence[str], found: "pa.Table | None"

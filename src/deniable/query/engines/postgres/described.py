@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from deniable.errors import SourceError, redacted
-from deniable.query.engines.postgres.runner import PostgresRunner, attempt
+from deniable.query.engines.postgres.runner import PostgresRunner, Rows, answer, attempt
 
 READABLE = """
 SELECT nspname || '.' || relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace
@@ -61,8 +60,8 @@ def describe(runner: PostgresRunner) -> Described:
     )
 
 
-def _asked(url: str, *statements: tuple[str, Sequence[object] | None]) -> list[list[tuple[Any, ...]]]:
-    found, cause = attempt(url, *statements)
+def _asked(url: str, *statements: tuple[str, Sequence[object] | None]) -> list[Rows]:
+    found, cause = attempt(url, lambda connection: [answer(connection, *each) for each in statements])
     if found is None:
         raise SourceError(f"{redacted(url)} cannot be asked: {cause or 'check that the server runs.'}")
     return found

@@ -5,28 +5,44 @@ that others can set, and ends after a while. A role needs CONNECT, USAGE and SEL
 lends a connection for a transaction: settings are those of the transaction, and no statement keeps a name.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from dataclasses import dataclass
+from threading import Thread
+from typing import Any, TypeVar
 
-from deniable.errors import InvalidParameterError, MissingExtraError, SourceError, redacted
+from deniable.errors import InvalidParameterError, MissingExtraError, SourceError, UnsupportedQueryError, redacted
+from deniable.query import effort
 from deniable.query.engines.dialect import quoted
 from deniable.query.engines.postgres.expression import Postgres
 from deniable.query.engines.postgres.views import TREE, refusal, views_of
 from deniable.query.engines.runner import Runner, not_opened
 
+T = TypeVar("T")
+Rows = list[tuple[Any, ...]]
 OLDEST = 14  # before it, NUMERIC has no infinity
 SETTINGS: Mapping[str, str] = {  # what a statement's meaning depends on, whatever the user, database or server set
     "search_path": "pg_catalog",
     "TimeZone": "UTC",
     "DateStyle": "ISO",
     "lc_numeric": "C",
+    "extra_float_digits": "1",
     "standard_conforming_strings": "on",
     "transform_null_equals": "off",
+    "quote_all_identifiers": "off",
+    "gin_fuzzy_search_limit": "0",  # else some indexes find some of the rows
+    "row_security": "off",  # what a policy would choose rows of fails
 }
-LOCAL = "SELECT " + ", ".join(f"pg_catalog.set_config('{name}', '{value}', true)" for name, value in SETTINGS.items())
+# PostgreSQL 17 can end a transaction too; the limits here are those of statements.
+LOCAL = (
+    "SELECT "
+    + ", ".join(f"pg_catalog.set_config('{name}', '{value}', true)" for name, value in SETTINGS.items())
+    + ", CASE WHEN pg_catalog.current_setting('transaction_timeout', true) IS NOT NULL "
+    "THEN pg_catalog.set_config('transaction_timeout', '0', true) END"
+)
 OPENED = """
-SELECT current_setting('server_version_num')::int / 10000, current_setting('server_encoding'), a.attname,
+SELECT current_setting('server_version_num')::int / 10000, current_setting('server_encoding'), current_database(),
+       current_user, has_function_privilege('pg_control_system()', 'EXECUTE'), a.attname,
        CASE WHEN EXISTS (SELECT FROM pg_cast WHERE castsource = t.oid AND castfunc >= 16384 AND casttarget::regtype IN
                          ('boolean', 'bigint', 'double precision', 'text', 'date', 'timestamp', 'numeric', 'integer'))
             THEN 'cast by a function of somebody'
@@ -35,16 +51,21 @@ SELECT current_setting('server_version_num')::int / 10000, current_setting('serv
 FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid
 WHERE a.attrelid = %s::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 """
+SYSTEM = "SELECT system_identifier::text FROM pg_control_system()"  # of the files of a server and of its standbys
+SLOW = "the server does not answer in time. Ask again when it has less to do."
 # Why nothing can be read, by what an SQLSTATE begins with. Before a connection stands there is none, and the server's
-# words are searched for a piece of English instead, which is never shown.
+# words are searched for a piece of English instead, which is never shown; it may speak another language.
 CAUSES: Mapping[str, str] = {
     "42501": "this user may not read it. It needs CONNECT on the database, USAGE on the schema, SELECT on the table.",
     "28": "the server does not let this user in. Check user and password, and the server's pg_hba.conf.",
     "3D": "the server has no database of this name.",
     "42": "it is not there. Check how table and schema are spelt.",
     "53300": "the server has no connection left. Ask again later.",
+    "55P03": "another session has locked it. Ask again later.",
+    "57014": SLOW,
     "57": "the server cut the connection off, stopped, or is starting. Ask again.",
     "08": "the server cannot be reached. Check its name and port, and that it runs.",
+    "?": "the server cannot be reached, or does not let this user in. Its log says which.",
 }
 SPOKEN: Mapping[str, str] = {
     "password": "28",
@@ -54,6 +75,7 @@ SPOKEN: Mapping[str, str] = {
     "too many": "53300",
     "shutting down": "57",
     "starting up": "57",
+    **dict.fromkeys(("No such file", "refused", "resolve", "translate", "timeout", "timed out", "unreachable"), "08"),
 }
 
 
@@ -71,83 +93,141 @@ class PostgresRunner(Runner):
         self.source = f"{quoted(schema or 'public')}.{quoted(name)}"
         self.place, self._seconds = url, seconds
         server, slash, path = redacted(url).partition("://")[2].partition("/")
-        self.name, self.where = f"postgresql://{server.lower()}{slash}{path}", _where(url)
+        self.name = f"postgresql://{server.lower()}{slash}{path}"
         self.table = f"{schema or 'public'}.{name}"
-        found, tree = self._facts()
-        if tree and (why := refusal(tree)):
-            raise SourceError(f"{table!r} cannot be asked: {why}")
-        cause = self.cause()
-        if cause or not found or not tree:
+        facts, cause = in_planning(url, self._readable)
+        if facts is None or not facts.columns:
             raise not_opened(table, cause)
-        version, encoding, *_ = found[0]
+        if facts.refusal:
+            raise SourceError(f"{table!r} cannot be asked: {facts.refusal}")
+        version, encoding, database, *_ = facts.columns[0]
         if version < OLDEST or encoding != "UTF8":
             raise InvalidParameterError(
                 f"the server must be PostgreSQL {OLDEST} or newer with a database in UTF8, not {version} in {encoding}."
             )
-        self._found, self._views = found, views_of(tree)
-        self.types = {str(column): str(base) for *_, column, base in found}
+        self._opened = facts
+        self.where, self.system = f"postgresql://{facts.address}/{database}", facts.system
+        self.types = {str(column): str(base) for *_, column, base in facts.columns}
 
-    def _facts(self) -> list[list[tuple[Any, ...]]] | tuple[None, None]:
-        """Its columns, and what it is made of."""
-        return self._attempt(*((statement, (self.source,)) for statement in (OPENED, TREE)))[0] or (None, None)
+    def _facts(self, connection: Any) -> "Facts":
+        columns, tree = (answer(connection, statement, (self.source,)) for statement in (OPENED, TREE))
+        allowed = bool(columns) and columns[0][4]
+        return Facts(
+            columns=columns,
+            views=views_of(tree),  # partitions may come and go
+            refusal=refusal(tree),
+            address=_address(self.place, connection),
+            system=answer(connection, SYSTEM)[0][0] if allowed else None,
+        )
+
+    def _readable(self, connection: Any) -> "Facts":
+        facts = self._facts(connection)
+        if facts.refusal is None:
+            answer(connection, f"EXPLAIN SELECT FROM {self.source}")
+        return facts
 
     def unchanged(self) -> bool:
-        found, tree = self._facts()  # partitions may come and go
-        if found != self._found or not tree:
-            return False
-        return views_of(tree) == self._views and refusal(tree) is None
+        return in_planning(self.place, self._facts)[0] == self._opened
 
     def check(self, statement: str) -> bool:
-        return self.rows(f"EXPLAIN {statement}") is not None
+        return self.checks([statement])
+
+    def checks(self, statements: Sequence[str]) -> bool:
+        found, cause = in_planning(
+            self.place, lambda connection: [answer(connection, f"EXPLAIN {each}") for each in statements]
+        )
+        if cause == SLOW:
+            raise effort.too_long()
+        return found is not None
 
     def cause(self) -> str | None:
-        return self._attempt((f"EXPLAIN SELECT FROM {self.source}", None))[1]
+        facts, cause = in_planning(self.place, self._readable)
+        return cause if facts is None else facts.refusal
 
-    def rows(self, statement: str) -> list[tuple[Any, ...]] | None:
-        found, _ = self._attempt((statement, None))
-        return None if found is None else found[0]
+    def rows(self, statement: str) -> Rows | None:
+        return attempt(self.place, lambda connection: answer(connection, statement), seconds=self._seconds)[0]
 
-    def _attempt(
-        self, *statements: tuple[str, Sequence[object] | None]
-    ) -> tuple[list[list[tuple[Any, ...]]] | None, str | None]:
-        return attempt(self.place, *statements, seconds=self._seconds)
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What the catalogue says of a table or view: the facts that must not change while it is asked.
+
+    Args:
+        address: host and port, as the URL names them, else those that the connection has.
+        system: the identifier of the server's files; None where the role may not know it.
+    """
+
+    columns: Rows
+    views: list[str]
+    refusal: str | None
+    address: str
+    system: str | None
+
+
+def answer(connection: Any, statement: str, values: Sequence[object] | None = None) -> Rows:
+    """The rows of one statement, in binary and without a name that a pooler would keep."""
+    found: Rows = connection.execute(statement.encode(), values, prepare=False, binary=True).fetchall()
+    return found
 
 
 def attempt(
-    url: str, *statements: tuple[str, Sequence[object] | None], seconds: int = 60
-) -> tuple[list[list[tuple[Any, ...]]] | None, str | None]:
-    """The rows of statements with their values, or one of `CAUSES` if there is one."""
+    url: str,
+    work: Callable[[Any], T],
+    *,
+    seconds: float = 60,
+    patience: float = 0,
+    held: list[Any] | None = None,
+) -> tuple[T | None, str | None]:
+    """What is found in a transaction of its own, or one of `CAUSES` if there is one.
+
+    Args:
+        work: takes the connection.
+        seconds: that each statement may take; patience: that it may wait for a lock, 0 for as long.
+        held: is given the connection.
+    """
     try:
         import psycopg
     except ImportError:
         raise MissingExtraError.of("postgres", "PostgreSQL needs psycopg") from None
+    limits = {"statement_timeout": seconds, "lock_timeout": patience}
+    limited = [f"pg_catalog.set_config('{name}', '{1000 * limit:.0f}', true)" for name, limit in limits.items()]
     try:
         with psycopg.connect(url, connect_timeout=10, client_encoding="utf8") as connection:
+            if held is not None:
+                held.append(connection)
             connection.read_only = True
-            connection.execute(f"{LOCAL}, pg_catalog.set_config('statement_timeout', '{seconds}s', true)")
-            return [  # binary: each is one statement, without a name that a pooler would keep
-                connection.execute(statement.encode(), values, prepare=False, binary=True).fetchall()
-                for statement, values in statements
-            ], None
+            connection.execute(", ".join([LOCAL, *limited]).encode())
+            return work(connection), None
     except psycopg.Error as error:
         return None, _cause(error.sqlstate, str(error))
     except Exception:
         return None, None
 
 
-def _where(url: str) -> str:
-    """The server and database of a URL, wherever it names them."""
-    from psycopg import Error
+def in_planning(url: str, work: Callable[[Any], T]) -> tuple[T | None, str | None]:
+    """Return what `attempt` does, within the time for planning and open to Ctrl-C: what is asked before a payment."""
+    held: list[Any] = []
+
+    def leave() -> None:
+        for connection in held:
+            Thread(target=connection.cancel, daemon=True).start()
+
+    seconds = effort.MAX_SECONDS
+    with suppress(UnsupportedQueryError):
+        return effort.in_time(lambda: attempt(url, work, seconds=seconds, patience=seconds / 2, held=held), leave)
+    return None, SLOW
+
+
+def _address(url: str, connection: Any) -> str:
+    """Host and port of a URL, as it names them; else those of the connection, which come from elsewhere."""
     from psycopg.conninfo import conninfo_to_dict
 
-    with suppress(Error):  # which quotes parts of the URL
-        named = conninfo_to_dict(url)
-        host, port, database, service = (named.get(key) or "" for key in ("host", "port", "dbname", "service"))
-        return f"postgresql://{host or named.get('hostaddr') or service}:{port or 5432}/{database}"
-    return redacted(url)
+    named = conninfo_to_dict(url)
+    host = named.get("host") or named.get("hostaddr") or connection.info.host
+    return f"{host}:{named.get('port') or connection.info.port}"
 
 
 def _cause(state: str | None, words: str) -> str | None:
     if state is None:
-        state = next((code for piece, code in SPOKEN.items() if piece in words), "08")
+        state = next((code for piece, code in SPOKEN.items() if piece in words), "?")
     return next((cause for code, cause in CAUSES.items() if state.startswith(code)), None)

@@ -13,24 +13,31 @@ from sqlglot import exp
 from deniable.query.engines.views import selects_rows
 
 # The relation, all that its rows can come from, and facts that decide. A rule depends on what its view reads, and on
-# the functions, operators and types that are not the server's own. Names are those that `search_path` gives.
+# the functions, operators and types that are not the server's own. Whose policies choose rows is said by the role that
+# reads: the owner of a view, unless it is one of its invoker; below a parent, its own policies alone count, so nobody.
+# Names are those that `search_path` gives.
 TREE = """
-WITH RECURSIVE tree(oid, depth) AS (
-    SELECT %s::regclass::oid, 0
+WITH RECURSIVE tree(oid, depth, reader) AS (
+    SELECT %s::regclass::oid, 0, oid FROM pg_roles WHERE rolname = current_user
     UNION
-    SELECT below.oid, least(depth + 1, 9) FROM tree, LATERAL (
-        SELECT inhrelid FROM pg_inherits WHERE inhparent = tree.oid
-        UNION SELECT refobjid FROM pg_rewrite AS r JOIN pg_depend ON classid = 'pg_rewrite'::regclass AND objid = r.oid
-        WHERE ev_class = tree.oid AND ev_type = '1' AND refclassid = 'pg_class'::regclass AND refobjid <> tree.oid
-    ) AS below(oid)
+    SELECT below.oid, least(depth + 1, 9), below.reader FROM tree JOIN pg_class AS c ON c.oid = tree.oid, LATERAL (
+        SELECT inhrelid, 0::oid FROM pg_inherits WHERE inhparent = c.oid
+        UNION SELECT refobjid, CASE WHEN EXISTS (
+            SELECT FROM pg_options_to_table(c.reloptions) WHERE option_name = 'security_invoker' AND option_value::bool
+        ) THEN (SELECT oid FROM pg_roles WHERE rolname = current_user) ELSE c.relowner END
+        FROM pg_rewrite AS r JOIN pg_depend ON classid = 'pg_rewrite'::regclass AND objid = r.oid
+        WHERE ev_class = c.oid AND ev_type = '1' AND refclassid = 'pg_class'::regclass AND refobjid <> c.oid
+    ) AS below(oid, reader)
 )
-SELECT c.relkind::text, c.relispopulated, c.relrowsecurity AND (depth > 0 OR row_security_active(c.oid)),
+SELECT c.relkind::text, c.relispopulated,
+    c.relrowsecurity AND EXISTS (SELECT FROM pg_roles AS r WHERE r.oid = reader AND NOT (rolsuper OR rolbypassrls)
+                                 AND (c.relforcerowsecurity OR NOT pg_has_role(r.oid, c.relowner, 'USAGE'))),
     EXISTS (SELECT FROM pg_attribute WHERE attrelid = c.oid AND attgenerated NOT IN ('', 's')),
     EXISTS (SELECT FROM pg_rewrite AS r JOIN pg_depend ON classid = 'pg_rewrite'::regclass AND objid = r.oid
             WHERE ev_class = c.oid AND ev_type = '1'
             AND refclassid NOT IN ('pg_class'::regclass, 'pg_collation'::regclass)),
     CASE WHEN c.relkind IN ('v', 'm') THEN pg_get_viewdef(c.oid) END
-FROM tree JOIN pg_class AS c ON c.oid = tree.oid ORDER BY depth, c.oid
+FROM tree JOIN pg_class AS c ON c.oid = tree.oid ORDER BY depth, c.oid, reader
 """
 TABLES, VIEWS = ("r", "p"), ("v", "m")  # kinds of relations: plain and partitioned; views and materialized ones
 NOUNS = {
@@ -46,6 +53,10 @@ TOTAL = (
     *(exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Is, exp.Any, exp.Array),
     *(exp.Case, exp.If, exp.Coalesce, exp.Nullif, exp.Cast, exp.DataType),
 )
+POLICIES = (  # which may look at other rows, at other tables and at settings
+    "policies of row-level security choose the rows that its reader sees. Ask as a role with BYPASSRLS, or a view that "
+    "the table's owner makes (CREATE VIEW ... AS SELECT ...), or a table of the rows (CREATE TABLE ... AS)."
+)
 CURE = "A row here must come from one row of a table. Make a table of it (CREATE TABLE ... AS), and ask that."
 
 
@@ -56,7 +67,7 @@ def refusal(tree: Sequence[tuple[Any, ...]]) -> str | None:
         if kind not in (*TABLES, *VIEWS):
             why = f"it is, or reads, {NOUNS.get(kind, 'what is no table')}"
         elif policies:
-            why = "policies of row-level security choose its rows"
+            return POLICIES
         elif generated:
             why = "a column of it is computed when it is read"
         elif not populated:
