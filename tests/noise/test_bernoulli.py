@@ -32,6 +32,21 @@ def test_exp_coins_follow_exp_of_minus_x(x: Fraction) -> None:
     assert abs(heads - n * (p + 0.01)) > 5 * np.sqrt(n * p * (1 - p))
 
 
+def test_coins_packed_in_words_follow_every_digit_of_p() -> None:
+    """Words in which no coin is open are set apart again and again: what is left over must find its place."""
+    p, n = Fraction(0xAAAAAAAAAAAAAAAA, 2**64), 64 * 2**18
+    heads = int(np.bitwise_count(bernoulli.packed(p=p, words=2**18, bits=DeterministicBits(3))).sum())
+    deviation = np.sqrt(n * float(p) * (1 - float(p)))
+    assert abs(heads - n * float(p)) <= 4 * deviation
+
+
+def test_digits_behind_words_of_zeros_count() -> None:
+    """2^-130 = 0, 0, then 2^62 of 2^64: the third word decides."""
+    for last, result in ((2**62 - 1, True), (2**62, False)):
+        bits = ScriptedBits([0, 0, last])
+        assert bool(bernoulli.sample(p=Fraction(1, 2**130), bits=bits)) is result
+
+
 def test_a_tie_of_the_first_word_is_settled_by_the_next_ones() -> None:
     third = (2**64 - 1) // 3  # 1/3 = 0.0101..., the word 0101... ties for ever
     for last, result in ((third - 1, True), (third + 1, False)):

@@ -44,6 +44,18 @@ LAWS = [laplace(Fraction(1, 9)), laplace(1), laplace(Fraction(29, 3)), laplace(1
         gaussian(Fraction(1, 100)), gaussian(1), gaussian(1000), gaussian(10**18), gaussian(2**114)]  # fmt: skip
 
 
+@pytest.mark.parametrize("law", [laplace(3), gaussian(9)], ids=str)
+def test_draws_in_many_groups_of_many_blocks_follow_the_law(law: Law, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few blocks, so that many draws are refused or fall into the tail; groups of a size that divides nothing."""
+    for name, size in (("_GROUP", 700), ("_BLOCK", 64), ("_STEADY", 100)):
+        monkeypatch.setattr(f"deniable.noise.blocks.{name}", size)
+    draws = Blocks(law, index_bits=7).draw(30_011, DeterministicBits(4))
+    cdf = laplace_cdf if law.power == 1 else gaussian_cdf
+    assert p_value(draws, lambda k: cdf(3.0, k), 12) > ALARM
+    for size in (1, 99, 101, 701):
+        assert Blocks(law, index_bits=7).draw(size, DeterministicBits(size)).shape == (size,)
+
+
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_blocks_cover_the_curve_and_whole_ones_lie_under_it(law: Law) -> None:
     """Re-derived in 60 digits: what the float table claims about every cell and about the tail."""

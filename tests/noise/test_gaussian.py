@@ -49,6 +49,8 @@ def test_quantile_agrees_with_the_summed_law(variance: Fraction) -> None:
 
 def test_quantile_at_large_sigma_is_the_normal_one() -> None:
     assert gaussian.quantile(10**12, np.array([0.5, 0.975])).tolist() == [0.0, 1959964.0]
+    p = np.linspace(0.001, 0.499, 300)  # the law is symmetric, and so are its quantiles
+    assert np.array_equal(gaussian.quantile(5000, p), -gaussian.quantile(5000, 1 - p))
 
 
 @pytest.mark.parametrize("variance", [0, -1, 0.5, True, "1", float("inf"), 2**115, Fraction(1, 2**60), None])

@@ -207,7 +207,7 @@ def test_numbers_of_all_zeros_or_ones_wait_for_more_words(kind: Noise) -> None:
 def test_a_stream_of_chunks_gives_the_winner_of_the_whole(sizes: list[int], monkeypatch) -> None:
     monkeypatch.setattr(race, "_BLOCK", 1 << 14)
     scores = np.random.default_rng(3).integers(-50, 50, 40_000)
-    weights = np.random.default_rng(4).integers(1, 9, 40_000)
+    weights = np.random.default_rng(4).integers(1, 2**40, 40_000)
     cuts = np.cumsum(sizes)[:-1]
     for mechanism, extra in ((exponential_mechanism, {"weights": True}), (permute_and_flip, {})):
         whole = {"weights": weights} if extra else {}

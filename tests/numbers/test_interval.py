@@ -47,6 +47,20 @@ def test_balls_beyond_the_floats_round_outward() -> None:
     assert Interval.of_ball(arb(0, 5), within=PROBABILITIES) == PROBABILITIES
 
 
+def test_rationals_beyond_the_floats_round_outward() -> None:
+    largest = math.nextafter(math.inf, 0.0)
+    huge = Fraction(10**400)
+    for value, ends in ((huge, (largest, math.inf)), (-huge, (-math.inf, -largest)), (1 / huge, (0.0, 5e-324))):
+        assert Interval.around(value) == Interval(*ends)
+
+
+def test_two_intervals_around_one_truth_tell_more_together() -> None:
+    wide, other = Interval(0.0, 2.0), Interval(1.0, 3.0)
+    assert wide.narrowed(other) == other.narrowed(wide) == Interval(1.0, 2.0)
+    assert wide.narrowed(Interval(0.5, 0.75)) == Interval(0.5, 0.75)
+    assert Interval(0.0, 1.0).narrowed(Interval(2.0, 3.0)).upper == 1.0  # one of them is false: neither is made worse
+
+
 def test_reversed_or_undefined_ends_are_refused() -> None:
     for ends in ((1.0, 0.0), (math.nan, 1.0), (0.0, math.nan)):
         with pytest.raises(InvalidParameterError, match="lower <= upper"):

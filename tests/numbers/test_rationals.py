@@ -18,6 +18,7 @@ from deniable.numbers.rationals import (
     positive_rational,
     probability,
     read_json,
+    root_above,
     shown,
     strict_rational,
     whole_number,
@@ -74,6 +75,15 @@ def test_decimals_are_rounded_in_the_stated_direction(number: Fraction, digits: 
     assert low <= number <= high
     assert high - low <= number * Fraction(10) ** (1 - digits)
     assert decimal_above(low, digits) == low
+
+
+@pytest.mark.parametrize("square", [Fraction(0), Fraction(4), Fraction(2), Fraction(1, 3), Fraction(10**31 + 1)])
+@pytest.mark.parametrize("digits", [0, 1, 12])
+def test_a_root_from_above_is_above_by_a_step_at_most(square: Fraction, digits: int) -> None:
+    step = Fraction(1, 10**digits)
+    found = root_above(square, digits)
+    assert max(found - step, 0) ** 2 <= square < found**2
+    assert (found / step).denominator == 1
 
 
 def test_text_that_is_no_json_is_refused() -> None:

@@ -6,7 +6,7 @@ import mpmath
 import pytest
 from flint import ctx
 
-from deniable.numbers.interval import Interval
+from deniable.numbers.interval import REAL, Interval
 from deniable.numbers.theta import _tail_by_euler_maclaurin, _tail_by_terms, total, upper_tail
 
 
@@ -54,6 +54,15 @@ def test_both_ways_to_sum_a_tail_agree(sigma: int, share: int) -> None:
     assert slow.overlaps(fast)
     assert slow.rel_accuracy_bits() > 100
     assert fast.rel_accuracy_bits() > 100
+
+
+def test_a_sum_that_is_broken_off_holds_what_is_left() -> None:
+    """Few terms, and corrections that end before they are small: the balls are wide, and the truth is in them."""
+    cases = [(_tail_by_terms(Fraction(s), start, terms), s, start)
+             for s in (1, 9) for start in (1, 4) for terms in (1, 2, 3)]  # fmt: skip
+    cases += [(_tail_by_euler_maclaurin(Fraction(s), start), s, start) for s in (1, 2, 4) for start in (1, 2, 5)]
+    for value, s, start in cases:
+        assert bracket(Interval.of_ball(value, within=REAL), reference_tail(Fraction(s), start)), (s, start)
 
 
 def test_a_wrong_correction_would_be_noticed() -> None:

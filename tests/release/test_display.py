@@ -65,6 +65,8 @@ def test_numbers_end_below_each_other(release: Release) -> None:
         (29.225, 26.18, 32.26, "29.2 ± 3.0"),
         (0.012345, 0.011, 0.0137, "0.01235 ± 0.00136"),
         (10.0, 0.0, 70.0, "10 [0, 70]"),
+        (10.0, 9.0, 11.2, "10.00 [9.00, 11.20]"),
+        (10.0, 9.0, 11.04, "10.00 ± 1.04"),
         (5.0, float("-inf"), float("inf"), "5 [-inf, inf]"),
         (5.0, 1.0, float("inf"), "5.0 [1.0, inf]"),
         (float("nan"), float("-inf"), float("inf"), "undefined"),
@@ -123,6 +125,13 @@ def test_long_tables_are_cut_and_say_so() -> None:
     assert "... and 940 more rows" in str(release)
     assert "... and 940 more rows" in release._repr_html_()
     assert len(str(release).splitlines()) < 70
+
+
+def test_every_form_of_test_noise_says_so() -> None:
+    for rows in (1, 61, 1000):
+        release = replace(one(np.arange(rows), laplace(1)), safe=False)
+        for form in (str(release), repr(release), release._repr_html_(), release.to_html(), release.to_csv()):
+            assert re.search("unsafe|safe=False", form or "", re.IGNORECASE), rows
 
 
 def test_heads_stand_over_what_they_name(release: Release) -> None:

@@ -149,11 +149,20 @@ def test_the_interval_of_a_gaussian_sum_is_the_textbook_one() -> None:
 
 def test_a_function_of_one_value_takes_the_image_of_its_interval() -> None:
     square = Measure(name="x", bases=("n",), evaluate=lambda b: b["n"] ** 2)
-    inside = Noisy(name="n", values=np.array([1.0, 50.0]), law=laplace(10))
+    inside = Noisy(name="n", values=np.array([7.0, 50.0]), law=laplace(10))
     half = -10 * np.log(0.05)
     bounds = of(square, inside)
-    assert bounds.lower == pytest.approx([0, (50 - half) ** 2], abs=1)
-    assert bounds.upper == pytest.approx([(1 + half) ** 2, (50 + half) ** 2])
+    assert bounds.lower == pytest.approx([0, (50 - half) ** 2], abs=0.3)  # between the ends of the first is 0
+    assert bounds.upper == pytest.approx([(7 + half) ** 2, (50 + half) ** 2])
+
+
+def test_rounding_takes_nothing_from_an_interval() -> None:
+    plain, rounded = (Measure(name="x", bases=("n",), digits=digits) for digits in (None, 1))
+    base = Noisy(name="n", values=np.arange(100) * 0.173, law=laplace(1))
+    exact, found = of(plain, base), of(rounded, base)
+    assert (found.lower <= exact.lower).all()
+    assert (found.upper >= exact.upper).all()
+    assert np.abs(np.subtract(found, exact)).max() < 0.1
 
 
 def test_a_divisor_whose_sign_is_open_leaves_the_value_open() -> None:

@@ -14,7 +14,10 @@ import pytest
 
 import deniable as dn
 from deniable.errors import InvalidParameterError
-from deniable.release import Provenance, Release
+from deniable.privacy import PureLoss
+from deniable.release import Estimate, Key, Provenance, Release
+from deniable.release.columns import Bounds
+from deniable.release.display import told
 from deniable.release.plot import _title
 
 DAYS = [date(2025, 1, 1), date(2025, 1, 2)]
@@ -90,6 +93,38 @@ def test_every_export_says_what_was_asked_paid_and_promised(tmp_path: Path, last
                     db.ledger.verify(expected_head=known["head"])
             assert "paid before" in str(again)
             assert "cost epsilon=0.5, paid before" in _title(again, 0.95)
+
+
+def test_every_form_says_the_loss_that_was_paid_and_the_level_that_it_has(tmp_path: Path) -> None:
+    """A repeated answer is free: what an export states is the loss of the first, which its reader has to add up."""
+    db = database(tmp_path / "t.ledger")
+    first, again = (db.sql(GROUPED, epsilon=0.5) for _ in range(2))
+    for release in (first, again):
+        for level in (None, 0.5, 0.99):
+            table = release.to_arrow(level=level)
+            forms = (table.schema.metadata[b"deniable"], release.csv_facts(level=level), release.to_json(level=level))
+            for said in map(json.loads, forms):
+                assert said["loss"] == first.cost.to_data()
+                assert said["level"] == (level or 0.95)
+            assert np.array_equal(table["mean_lower"].to_pylist(), release.intervals(level)["mean"].lower)
+        assert dict(told(release))["paid"].startswith("epsilon=0.5")
+
+
+def test_what_is_read_from_json_says_the_same_again() -> None:
+    """All that a release may hold: unsafe noise, notes, ends that are open, a level of its own, NULL among keys."""
+    ends = Bounds(np.array([-np.inf, 1.0, -np.inf]), np.array([2.0, np.inf, np.inf]))
+    parts = (
+        Key(name="day", values=(DAYS[0], None, DAYS[1]), kind="date32"),
+        Estimate(name="x", estimates=np.array([1.5, np.nan, 2.0]), ends=lambda _: ends, post_processing="clamped"),
+        Estimate(name="n", estimates=np.array([1, 2, 3])),
+    )
+    for safe in (True, False):
+        release = Release(
+            parts=parts, cost=PureLoss(1), text="q", safe=safe, notes=("a", "b"), protects="one row", level=0.9
+        )
+        again = Release.from_json(release.to_json())
+        assert json.loads(again.to_json()) == json.loads(release.to_json())
+        assert (again.safe, again.level) == (safe, 0.9)
 
 
 def test_of_equal_answers_each_names_its_own_payment() -> None:
