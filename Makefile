@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # one without a GPU. Another one: make test TORCH='torch>=2.6'.
 TORCH ?= torch==2.13.0
 
-.PHONY: demo test coverage fuzz mutants check lint types lowest newest postgres spark pages docs clean
+.PHONY: demo test coverage fuzz fuzz-queries mutants check lint types lowest newest postgres spark pages docs clean
 
 $(BIN)/.installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -34,6 +34,12 @@ fuzz: $(BIN)/.installed
 		$(BIN)/python -m pytest -n 2 -q -m hypothesis --hypothesis-profile=fuzz --hypothesis-seed=$$seed $(TESTS) || exit 1; \
 		[ -z "$(SEED)" ] && [ $$(date +%s) -lt $$end ] || exit 0; \
 	done
+
+# Asks random questions about random databases and their neighbours, on duckdb, postgres or spark, until MINUTES are over
+# or something is found, which is then made small: make fuzz-queries ENGINE=postgres MINUTES=60
+ENGINE ?= duckdb
+fuzz-queries: $(BIN)/.installed
+	$(BIN)/python -m tests.query.fuzz --engine $(ENGINE) --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(WORLD),--world $(WORLD))
 
 # Plants bugs of lists one at a time in a copy and prints those that no test finds: make mutants ROOM=games
 mutants: $(BIN)/.installed

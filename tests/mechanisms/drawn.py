@@ -42,7 +42,7 @@ def drawn_losses(run: Run[Rows], here: Rows, there: Rows, *, relation: Relation,
         (noise, np.ravel(a).astype(object) - np.ravel(b).astype(object))
         for (noise, a, _), (_, b, _) in zip(first, second, strict=True)
     ]
-    return [_loss(noise, moved, relation) for noise, moved in moves if moved.any()]
+    return [loss_of_move(noise, moved, relation) for noise, moved in moves if moved.any()]
 
 
 def recorded(run: Callable[[], object], answers: list[Any] | None = None) -> list[tuple[Mechanism, Any, Any]]:
@@ -72,19 +72,22 @@ def _releasing(kinds: tuple[type[Mechanism], ...] = (AdditiveNoise, Selection)) 
         yield from _releasing(tuple(kind.__subclasses__()))
 
 
-def _loss(mechanism: Mechanism, moved: Any, relation: Relation) -> PrivacyLoss:
+def loss_of_move(mechanism: Mechanism, moved: Any, relation: Relation) -> PrivacyLoss:
     """The loss at one measured move; a choice sees how far scores moved apart, as monotone ones by `linf`."""
     if isinstance(mechanism, Selection):
         apart = Fraction(int(max(moved) - min(moved)))
         sensitivity = Sensitivity(l1=apart, l2_squared=apart**2, linf=apart, relation=AddRemove)
         return replace(mechanism, monotone=True).privacy_loss(sensitivity)
+    return mechanism.privacy_loss(sensitivity_of(moved, relation))
+
+
+def sensitivity_of(moved: Any, relation: Relation) -> Sensitivity:
+    """One measured move in all norms."""
     sizes = [Fraction(int(abs(entry))) for entry in moved]
-    return mechanism.privacy_loss(
-        Sensitivity(
-            l1=sum(sizes, Fraction(0)),
-            l2_squared=sum((size**2 for size in sizes), Fraction(0)),
-            linf=max(sizes),
-            relation=relation,
-            coordinates=len(sizes),
-        )
+    return Sensitivity(
+        l1=sum(sizes, Fraction(0)),
+        l2_squared=sum((size**2 for size in sizes), Fraction(0)),
+        linf=max(sizes),
+        relation=relation,
+        coordinates=len(sizes),
     )

@@ -5,6 +5,7 @@ import shutil
 import sys
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
@@ -13,10 +14,17 @@ import pytest
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    """A session of two threads, where a task may fail twice."""
+    """The session of all tests."""
     for missing in (shutil.which("java") is None and "a Java runtime", find_spec("pyspark") is None and "pyspark"):
         if missing:
             (pytest.fail if os.environ.get("NEED_SPARK") else pytest.skip)(f"needs {missing}: make spark brings it")
+    with started() as session:
+        yield session
+
+
+@contextmanager
+def started() -> Iterator[Any]:
+    """A session of two threads, where a task may fail twice."""
     from pyspark.sql import SparkSession
 
     from deniable.query.engines.spark.runner import SETTINGS

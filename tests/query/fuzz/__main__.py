@@ -1,0 +1,68 @@
+"""Ask random questions about random databases until something is found, or the time is over; see `oracle`.
+
+python -m tests.query.fuzz [--engine duckdb|postgres|spark] [--minutes 10] [--seed 1] [--world 7]
+
+Prints the seed, how many questions were asked and refused, the worst time of planning, and of what is found the
+smallest case and the command that asks it again.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from itertools import count
+from secrets import randbits
+
+from tests.query.fuzz.cases import Tally, run
+from tests.query.fuzz.engines import started
+
+
+def _numbers(seconds: float, world: int | None, tally: Tally) -> Iterator[int]:
+    """Numbers of worlds until the time is over; says every five minutes how far it is."""
+    if world is not None:
+        yield world
+        return
+    start = said = time.monotonic()
+    for number in count():
+        now = time.monotonic()
+        if now - start > seconds:
+            return
+        if now - said > 300:
+            said = now
+            _say(f"{(now - start) / 60:.0f} minutes, {number} worlds: {tally.asked} questions")
+        yield number
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--engine", choices=["duckdb", "postgres", "spark"], default="duckdb")
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--world", type=int, default=None)
+    given = parser.parse_args()
+    seed, tally, begun = given.seed if given.seed is not None else randbits(32), Tally(), time.monotonic()
+    _say(f"seed {seed}, {given.engine}")
+    found = None
+    with started(given.engine) as engine:
+        for number in _numbers(60 * given.minutes, given.world, tally):
+            case = run(engine, seed, [number], tally)
+            if case is not None:
+                _say(f"FOUND in world {number}: {case.question.text}")
+                found = case.finding(engine)
+                if found is None:
+                    _say("It fails after other questions of its world alone.")
+                else:
+                    _say(f"{found}\nThe smallest such case:\n{case.smaller(engine, found.kind)}")
+                _say(f"Again: python -m tests.query.fuzz --engine {given.engine} --seed {seed} --world {number}")
+                break
+    _say(f"{(time.monotonic() - begun) / 60:.1f} minutes: {tally}")
+    return 0 if case is None else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
