@@ -11,17 +11,16 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError, redacted
+from deniable.numbers.arrays import Floats
 
 if TYPE_CHECKING:
     import pyarrow
 
-Floats: TypeAlias = NDArray[np.float64]
 
 WARDS = ("surgery", "children", "emergency")
 DEPARTMENTS = ("care", "kitchen", "laboratory", "maintenance", "office", "research")

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
+from deniable.numbers.arrays import Floats
 from deniable.privacy import (
     AddRemove,
     ApproximateLoss,
@@ -37,7 +37,6 @@ from deniable.privacy import (
 from deniable.privacy.composition.restricted import RestrictedLoss
 from deniable.privacy.composition.stated import StatedLoss
 
-Floats = NDArray[np.float64]
 COUNT = of_count(rows=1, groups=1, relation=AddRemove)
 
 

@@ -9,10 +9,10 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.attacks.numbers import Floats
 from deniable.errors import InvalidParameterError
 
 Codes: TypeAlias = NDArray[np.int64]
-Floats: TypeAlias = NDArray[np.float64]
 Names: TypeAlias = str | Sequence[str]
 Kind: TypeAlias = Literal["number", "time", "label"]
 

@@ -1,11 +1,16 @@
 """Numbers as attackers are given them: read once for all attacks, or refused by name."""
 
+from typing import TypeAlias
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
 
-Floats = NDArray[np.float64]
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+Indices: TypeAlias = NDArray[np.int64]
+Words: TypeAlias = NDArray[np.uint64]
 
 MANY, LOOPS = 10**12, 10**6
 """Counts above the first are refused everywhere; rounds of a loop above the second."""

@@ -3,10 +3,9 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-Floats = NDArray[np.float64]
+from deniable.numbers.arrays import Floats
 
 
 def lower_rate(hits: int, runs: int, failure: float) -> float:

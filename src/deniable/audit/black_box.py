@@ -9,11 +9,12 @@ import numpy as np
 
 from deniable.audit.binomial import epsilon_of, lower_rate, runs_for
 from deniable.audit.events import Goal, choose, measured
-from deniable.audit.outputs import RATIO, UNREAD, Failed, Floats, Outputs, Sample, encode, kind_of, unread
+from deniable.audit.outputs import RATIO, UNREAD, Failed, Outputs, Sample, encode, kind_of, unread
 from deniable.audit.result import AuditResult, Number, read_claim, read_failure
 from deniable.audit.running import Runner, Told, read_runs
 from deniable.audit.scores import fit
 from deniable.errors import InvalidParameterError
+from deniable.numbers.arrays import Floats
 from deniable.numbers.interval import round_up
 from deniable.numbers.rationals import probability, whole_number
 from deniable.privacy import PrivacyLoss

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from deniable.audit.binomial import Floats
 from deniable.audit.black_box import LogDensity, log_ratios
 from deniable.audit.result import read_failure
 from deniable.audit.running import Runner, read_runs
 from deniable.errors import InvalidParameterError
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import nonnegative_rational
 
 

@@ -8,9 +8,10 @@ import numpy as np
 from scipy import special
 
 from deniable.audit.binomial import epsilon_of, upper_rate, wilson
-from deniable.audit.outputs import Floats, Outputs
+from deniable.audit.outputs import Outputs
 from deniable.audit.result import Measured
 from deniable.audit.scores import Score
+from deniable.numbers.arrays import Floats
 
 _MOST_CUTS = 1024
 _POINTS = 16  # of the measured trade-off curve

@@ -12,10 +12,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import shown as short
 from deniable.numbers.rationals import yes_or_no
 
-Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
 Sample: TypeAlias = list[object] | NDArray[Any]
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from deniable.audit.binomial import Floats
 from deniable.audit.black_box import read_goals
 from deniable.audit.events import Goal, choose
 from deniable.audit.outputs import encode, unread
 from deniable.audit.result import AuditResult, Number, read_failure
 from deniable.audit.running import Runner, Told, one_sample, read_runs
 from deniable.audit.scores import fit
+from deniable.numbers.arrays import Floats
 from deniable.privacy import PrivacyLoss
 
 BUDGET = 1_000_000

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from deniable.audit.outputs import LOW_BITS, RATIO, Floats, Labels, Outputs
+from deniable.audit.outputs import LOW_BITS, RATIO, Labels, Outputs
+from deniable.numbers.arrays import Floats
 
 _BINS = 32
 _MOST_COLUMNS, _MOST_TOGETHER = 12, 48  # columns that are searched one by one, and by a classifier

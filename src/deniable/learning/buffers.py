@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from deniable.numbers.arrays import Floats
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import NONNEGATIVE
-from deniable.rows import Floats
 
 NARROWEST = 2.0**-30  # gap of a decay to 1
 _AS_NONE = 2.0**-16  # steps times a gap, with which a buffer forgets nothing that matters

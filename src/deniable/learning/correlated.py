@@ -20,14 +20,13 @@ from deniable.errors import InvalidParameterError
 from deniable.learning.buffers import NARROWEST, best_buffers, certified_norm, squared_errors
 from deniable.learning.clips import Part
 from deniable.mechanisms import Gaussian
-from deniable.mechanisms.integers import Integers
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import ExactIntegers, Floats
 from deniable.numbers.rationals import root_above, shown, whole_number
 from deniable.privacy import GaussianDPLoss, PrivacyLoss, Relation
 from deniable.privacy.amplification.training.correlated import ToeplitzStrategy
 from deniable.privacy.sensitivity.tree import squared_tree_sensitivity
 from deniable.privacy.sensitivity.vectors import of_ball_sum
-from deniable.rows import Floats
 
 _DYADIC = 2**12  # coefficients of a banded strategy are multiples of 1 / this
 _MOST = 2**60
@@ -59,7 +58,7 @@ class Stream:
         self._correlation, self._noise, self._uses, self._step = correlation, noise, uses, 0
         self._secret, self._public = correlation.blank(uses), correlation.blank(uses)
 
-    def add(self, total: Integers, *, bits: Bits) -> Floats:
+    def add(self, total: ExactIntegers, *, bits: Bits) -> Floats:
         """The noisy sum of a step, for the secret sum of its clipped rows, both in lattice steps.
 
         Raises: InvalidParameterError after the last step.
@@ -81,7 +80,7 @@ class Correlation(Part):
         """What a stream carries from step to step."""
 
     @abstractmethod
-    def mixed(self, total: Integers, carried: Any, step: int, uses: Uses) -> Integers:
+    def mixed(self, total: ExactIntegers, carried: Any, step: int, uses: Uses) -> ExactIntegers:
         """The integers of one step of C x, in lattice steps over `fine(uses)`; changes what is carried."""
 
     @abstractmethod
@@ -158,7 +157,7 @@ class Banded(Correlation):
     def blank(self, uses: Uses) -> list[Any]:
         return []
 
-    def mixed(self, total: Integers, carried: Any, step: int, uses: Uses) -> Integers:
+    def mixed(self, total: ExactIntegers, carried: Any, step: int, uses: Uses) -> ExactIntegers:
         whole = [round(value * _DYADIC) for value in self.coefficients]
         most = _MOST // sum(map(abs, whole))
         carried.insert(0, np.clip(total, -most, most))  # cuts every number by itself: no two sums get farther apart
@@ -221,7 +220,7 @@ class Buffered(Correlation):
         """Whole numbers of the buffers, and what is left of each."""
         return np.zeros((2, len(self.scales), uses.dimensions))
 
-    def mixed(self, total: Integers, carried: Any, step: int, uses: Uses) -> Integers:
+    def mixed(self, total: ExactIntegers, carried: Any, step: int, uses: Uses) -> ExactIntegers:
         whole, rest = carried
         most = self._range // self.fine(uses)
         exact = np.clip(total, -most, most) * self.fine(uses)
@@ -289,7 +288,7 @@ class Tree(Correlation):
     def blank(self, uses: Uses) -> Any:
         return {}
 
-    def mixed(self, total: Integers, carried: Any, step: int, uses: Uses) -> Integers:
+    def mixed(self, total: ExactIntegers, carried: Any, step: int, uses: Uses) -> ExactIntegers:
         for level in range(uses.steps.bit_length()):
             carried[level] = carried.get(level, 0) + total
         full = [level for level in range(uses.steps.bit_length()) if step % 2**level == 0]

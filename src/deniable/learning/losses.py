@@ -16,9 +16,10 @@ from numpy.typing import ArrayLike
 
 from deniable.errors import InvalidParameterError
 from deniable.learning.sets import FeasibleSet
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, positive_rational
 from deniable.privacy.call import InWords, read_fields
-from deniable.rows import Floats, numbers, silence, table
+from deniable.rows import numbers, silence, table
 
 
 @dataclass(frozen=True, kw_only=True)

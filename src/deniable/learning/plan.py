@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.learning.clips import CLIPS, AdaptiveClip, Clip, Part
 from deniable.learning.correlated import CORRELATIONS, Correlation, Uses
-from deniable.learning.samplers import SAMPLERS, Places, Poisson, Sampler
+from deniable.learning.samplers import SAMPLERS, Poisson, Sampler
 from deniable.ledger.payment import Payer, Payment
 from deniable.mechanisms import ClippedSum, Gaussian
 from deniable.mechanisms.price import Price
 from deniable.mechanisms.vectors.clipping import chunks
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.arrays import Floats, Indices
 from deniable.numbers.rationals import (
     Real,
     decimal_above,
@@ -36,7 +37,7 @@ from deniable.numbers.rationals import (
 from deniable.privacy import AddRemove, PrivacyLoss, PrivacyUnit, Relation, Replace, calibrate
 from deniable.privacy.call import made_of
 from deniable.privacy.notions.gaussian_dp import largest_mu_squared
-from deniable.rows import Container, Floats, labels, silence, table
+from deniable.rows import Container, labels, silence, table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,7 +216,7 @@ class TrainingRun:
         self._rows = whole_number("rows", rows, lower=0)
         self._units, self._bits, self._next_norm = units, bits, self.norm
         self._expected = plan.sampler.share() * whole_number("expected_rows", expected_rows, lower=1)
-        self._codes = self._allotted = self._batch = None  # type: Places | None
+        self._codes = self._allotted = self._batch = None  # type: Indices | None
         self._stream = plan.correlation.stream(plan.noise_multiplier, plan.uses) if plan.correlation else None
         whose = plan.unit.column is not None
         if whose != (units is not None) or (whose and len(units) != rows):  # type: ignore[arg-type]
@@ -226,11 +227,11 @@ class TrainingRun:
         if plan.relation is Replace and units is None and getattr(plan.sampler, "population", rows) != rows:
             raise InvalidParameterError("population of the sampler must be the number of rows, which is public")
 
-    def __iter__(self) -> Iterator[Places]:
+    def __iter__(self) -> Iterator[Indices]:
         return self
 
     @silence()
-    def __next__(self) -> Places:
+    def __next__(self) -> Indices:
         if self._batch is not None:
             raise InvalidParameterError("every step releases, also an empty one: call mean_gradient or noisy before")
         if self.step == self.plan.steps:
@@ -324,7 +325,7 @@ class TrainingRun:
         """Whether the next step needs what was allotted to rows before."""
         return bool(self.step) and (self.plan.sampler.keeps or self.step % self.plan.sampler.period > 0)
 
-    def _current(self) -> Places:
+    def _current(self) -> Indices:
         if self._batch is None:
             raise InvalidParameterError("a step releases once: take the next batch first")
         return self._batch
@@ -358,7 +359,7 @@ class TrainingRun:
         return int(self._codes.max(initial=-1)) + 1
 
 
-def _averages(rows: Floats, codes: Places) -> Floats:
+def _averages(rows: Floats, codes: Indices) -> Floats:
     """One row for each of the codes: the mean of its rows, of which one that is not finite counts as zero."""
     owners, places = np.unique(codes, return_inverse=True)
     total = np.zeros((len(owners), rows.shape[1]))

@@ -10,7 +10,6 @@ from functools import partial
 from typing import Annotated, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.learning.clips import Part
@@ -18,10 +17,10 @@ from deniable.learning.correlated import Banded, Correlation, Uses
 from deniable.mechanisms import ClippedSum
 from deniable.noise import bernoulli, uniform
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Indices
 from deniable.numbers.rationals import positive_rational, root_above, shown, whole_number
 from deniable.privacy import AddRemove, GaussianDPLoss, PrivacyLoss, Relation, Replace, of_count
 
-Places = NDArray[np.int64]
 _Whole = Annotated[int, partial(whole_number, lower=1, upper=2**31)]
 
 
@@ -40,7 +39,7 @@ class Sampler(Part):
         return 1
 
     @abstractmethod
-    def allot(self, rows: int, bits: Bits, before: Places | None = None) -> Places:
+    def allot(self, rows: int, bits: Bits, before: Indices | None = None) -> Indices:
         """The step, among the next `period`, in which each row takes part; below 0 for one that takes part in none.
 
         `before` is what was allotted for the last `period` steps.
@@ -84,7 +83,7 @@ class Poisson(Sampler):
         if self.rate > 1:
             raise InvalidParameterError(f"rate must be in (0, 1], got {shown(self.rate)}")
 
-    def allot(self, rows: int, bits: Bits, before: Places | None = None) -> Places:
+    def allot(self, rows: int, bits: Bits, before: Indices | None = None) -> Indices:
         return bernoulli.sample(p=self.rate, size=rows, bits=bits).astype(np.int64) - 1
 
     def share(self) -> Fraction:
@@ -113,7 +112,7 @@ class TruncatedPoisson(Poisson):
     cap: _Whole
     population: _Whole
 
-    def allot(self, rows: int, bits: Bits, before: Places | None = None) -> Places:
+    def allot(self, rows: int, bits: Bits, before: Indices | None = None) -> Indices:
         found, chosen = np.full(rows, -1), np.flatnonzero(super().allot(min(rows, self.population), bits) == 0)
         found[chosen[uniform.permutation(len(chosen), bits=bits)[: self.cap]]] = 0
         return found
@@ -147,7 +146,7 @@ class FixedSize(Sampler):
         if self.size > self.population:
             raise InvalidParameterError(f"size must be at most population={self.population}, got {self.size}")
 
-    def allot(self, rows: int, bits: Bits, before: Places | None = None) -> Places:
+    def allot(self, rows: int, bits: Bits, before: Indices | None = None) -> Indices:
         found = np.full(max(rows, self.population), -1)
         found[uniform.permutation(self.population, bits=bits)] = np.arange(self.population) // self.size
         return np.where(found < self.period, found, -1)[:rows]
@@ -198,7 +197,7 @@ class BallsInBins(Sampler):
     def period(self) -> int:
         return self.bins
 
-    def allot(self, rows: int, bits: Bits, before: Places | None = None) -> Places:
+    def allot(self, rows: int, bits: Bits, before: Indices | None = None) -> Indices:
         return uniform.below(self.bins, size=rows, bits=bits)
 
     def share(self) -> Fraction:
@@ -231,7 +230,7 @@ class CyclicPoisson(Poisson):
     def period(self) -> int:
         return self.classes
 
-    def allot(self, rows: int, bits: Bits, before: Places | None = None) -> Places:
+    def allot(self, rows: int, bits: Bits, before: Indices | None = None) -> Indices:
         known = uniform.below(self.classes, size=rows, bits=bits) if before is None else np.maximum(before, -1 - before)
         return np.where(super().allot(rows, bits) == 0, known, -1 - known)
 

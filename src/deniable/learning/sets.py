@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.vectors.clipped_sum import public_vector
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import positive_integer, positive_rational
 from deniable.privacy.call import InWords, read_fields
-from deniable.rows import Floats
 
 
 @dataclass(frozen=True, kw_only=True)

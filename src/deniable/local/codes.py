@@ -9,7 +9,6 @@ from deniable.noise import bernoulli
 from deniable.noise.bits import Bits
 
 Bytes = NDArray[np.uint8]
-Words = NDArray[np.uint64]
 
 _BLOCK = 1 << 12  # rows that are added up inside the cache
 

@@ -13,9 +13,10 @@ from scipy.special import betainc, betaln, ndtri, xlog1py, xlogy
 from deniable.errors import InvalidParameterError
 from deniable.local.codes import of_bytes, to_bytes
 from deniable.local.means import rows_of
-from deniable.local.protocol import Floats, Integers, PureProtocol, odds_below
+from deniable.local.protocol import PureProtocol, odds_below
 from deniable.noise import bernoulli, uniform
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Floats, Integers, Words
 from deniable.numbers.rationals import whole_number
 from deniable.release import Bounds, Estimate, Key, Release
 
@@ -25,7 +26,6 @@ _MANY = 1000  # reports whose mean is taken to be normal
 _SEED, _PART = 8, 10  # bytes of a seed, and with a code
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIXERS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1))
-Words = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,9 +12,10 @@ from scipy.special import ndtri
 
 from deniable.errors import InvalidParameterError
 from deniable.local.codes import of_bytes, to_bytes
-from deniable.local.protocol import Floats, Integers, PureProtocol, odds_below
+from deniable.local.protocol import PureProtocol, odds_below
 from deniable.noise import bernoulli, uniform
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Floats, Integers
 from deniable.numbers.rationals import exact_rational, whole_number
 from deniable.release import Bounds, Estimate, Key, Release
 from deniable.rows import numbers, table

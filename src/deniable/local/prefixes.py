@@ -11,16 +11,16 @@ from scipy.special import bdtrc
 from deniable.errors import InvalidParameterError
 from deniable.local.codes import to_bytes
 from deniable.local.frequencies import LocalHashing
-from deniable.local.protocol import Integers, PureProtocol
+from deniable.local.protocol import PureProtocol
 from deniable.mechanisms.response.tally import shares_of_population
 from deniable.noise import bernoulli, uniform
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Integers, Words
 from deniable.numbers.rationals import Real, probability, shown, whole_number, yes_or_no
 from deniable.release import Bounds, Estimate, Key, Release
 from deniable.rows import Container, codes
 
 Reports = NDArray[np.uint8]
-Words = NDArray[np.uint64]
 
 _HALF, _CODES, _PART = 2**32, 2**62, 25  # bytes of a hash function and a cell
 _RECALL = 0.9

@@ -19,6 +19,7 @@ from deniable.ledger.payment import Payment
 from deniable.local.values import kind_of, name_of, places_among, to_data
 from deniable.mechanisms.response.tally import shares_within
 from deniable.noise.bits import SECURE, Bits, DeterministicBits
+from deniable.numbers.arrays import Floats, Integers
 from deniable.numbers.balls import exp_below
 from deniable.numbers.rationals import positive_rational, shown, whole_number
 from deniable.privacy import PrivacyLoss, PrivacyUnit, PureLoss, Replace
@@ -26,9 +27,6 @@ from deniable.privacy.call import InWords, read_fields
 from deniable.privacy.composition.restricted import RestrictedLoss
 from deniable.release import Bounds, Estimate, Key, Release
 from deniable.rows import Container, distinct, read, silence, without_rows
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 _LARGEST = 2**31
 _FINE = 2**64

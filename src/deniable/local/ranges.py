@@ -11,9 +11,10 @@ from scipy.special import ndtri
 
 from deniable.errors import InvalidParameterError
 from deniable.local.frequencies import LocalHashing, UnaryEncoding
-from deniable.local.protocol import Floats, FrequencyProtocol, Integers, PureProtocol
+from deniable.local.protocol import FrequencyProtocol, PureProtocol
 from deniable.noise import uniform
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Floats, Integers
 from deniable.numbers.rationals import Real, probability, whole_number
 from deniable.release import Bounds, Estimate, Key, Release
 from deniable.rows import Container, replaced

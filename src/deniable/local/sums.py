@@ -13,9 +13,10 @@ from scipy.stats import nbinom
 
 from deniable.errors import InvalidParameterError
 from deniable.local.codes import of_bytes, to_bytes
-from deniable.local.protocol import Floats, Integers, Protocol
+from deniable.local.protocol import Protocol
 from deniable.noise import geometric
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Floats, Integers
 from deniable.numbers.rationals import exact_rational, positive_rational, probability, whole_number
 from deniable.privacy import ApproximateLoss, PrivacyLoss, Replace
 from deniable.privacy.call import read_fields

@@ -6,13 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
-
-Integers = NDArray[np.int64] | NDArray[np.object_]
+from deniable.numbers.arrays import ExactIntegers
 
 LEAST, LARGEST = -(2**63), 2**63 - 1
 
 
-def integers(name: str, exact: ArrayLike, *, listed: bool = False) -> Integers:
+def integers(name: str, exact: ArrayLike, *, listed: bool = False) -> ExactIntegers:
     """An int64 array, or an object array of Python ints.
 
     A list of ints on both sides of 2^63 is read as objects: numpy alone would make floats of it, or not, by its values.
@@ -55,7 +54,7 @@ def as_pair(name: str, exact: object, *parts: str) -> tuple[Any, Any]:
     return exact[0], exact[1]
 
 
-def plus(secret: Integers, noise: Integers) -> Integers:
+def plus(secret: ExactIntegers, noise: ExactIntegers) -> ExactIntegers:
     """Exact sums; int64 if and only if all of them fit, which is a fact about the released values alone."""
     if secret.dtype == np.int64 and noise.dtype == np.int64:
         total = secret + noise
@@ -65,7 +64,7 @@ def plus(secret: Integers, noise: Integers) -> Integers:
     return exact.astype(np.int64) if all(LEAST <= value <= LARGEST for value in exact.flat) else exact
 
 
-def _small(values: Integers) -> bool:
+def _small(values: ExactIntegers) -> bool:
     """Whether the sum of two such arrays cannot wrap around; it needs no room of its own."""
     return bool(values.min(initial=0) >= LEAST // 2 and values.max(initial=0) <= LARGEST // 2)
 

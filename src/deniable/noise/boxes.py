@@ -5,14 +5,12 @@ functions of `certified` are used. What is undefined somewhere in the interval b
 """
 
 from fractions import Fraction
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.numbers import certified
-
-Floats: TypeAlias = NDArray[np.float64]
+from deniable.numbers.arrays import Floats
 
 _SMALLEST_NORMAL = 2.0**-1022
 _SLACK = 2.0**-46  # relative, above the error of `certified` and of one rounding

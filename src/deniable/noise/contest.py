@@ -14,15 +14,13 @@ from numpy.typing import NDArray
 
 from deniable.noise import refine
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Floats, MachineIntegers, Words
 from deniable.numbers.certified import log
 
 if TYPE_CHECKING:
     from flint import arb
 
 Noise = Literal["gumbel", "exponential", "laplace"]
-Floats = NDArray[np.float64]
-Words = NDArray[np.uint64]
-Integers = NDArray[np.integer]
 
 ROUNDING = 2.0**-46
 """Relative, above the error of the few float operations of a score."""
@@ -79,7 +77,7 @@ def who_may_reach(noise: Noise, words: Words, needed: float, width: int = 64) ->
 
 
 def base_of(
-    scores: Integers, references: Floats | float, rate: float, weights: Integers | None
+    scores: MachineIntegers, references: Floats | float, rate: float, weights: MachineIntegers | None
 ) -> tuple[Floats, Floats]:
     """rate (score - reference) + ln weight, with a bound on its error; weights must be >= 1."""
     score = scores.astype(np.float64)
@@ -105,7 +103,7 @@ def ends(noise: Noise, words: Words, base: Floats, error: Floats, width: int = 6
     return centre - below - error, centre + above + error
 
 
-def binary_exponents(values: Integers) -> NDArray[np.int64]:
+def binary_exponents(values: MachineIntegers) -> NDArray[np.int64]:
     """floor(log2(value)), or one more where float64 rounds up to a power of two; for values >= 1."""
     return (values.astype(np.float64).view(np.int64) >> 52) - 1023
 

@@ -21,15 +21,16 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError
 from deniable.noise import contest, refine
 from deniable.noise.bits import SECURE, Bits
-from deniable.noise.contest import Contender, Integers, Noise
+from deniable.noise.contest import Contender, Noise
 from deniable.numbers import balls
+from deniable.numbers.arrays import MachineIntegers
 from deniable.numbers.certified import log
 from deniable.numbers.rationals import strict_rational
 
 if TYPE_CHECKING:
     from flint import arb
 
-Chunks = Integers | Iterable[Integers]
+Chunks = MachineIntegers | Iterable[MachineIntegers]
 
 _BLOCK = 1 << 15  # candidates that pass together, while their words are in the cache
 _FEW = 64  # so many are judged at once
@@ -154,7 +155,7 @@ class _Race:
             self.noise, self.contenders, self.count, self.bits, width=self.width, guard=guard_bits(self.rate)
         )
 
-    def _pass(self, start: int, scores: Integers, weights: Integers | None) -> None:
+    def _pass(self, start: int, scores: MachineIntegers, weights: MachineIntegers | None) -> None:
         """Let one block of candidates pass: whose upper bound is behind has lost, the others are judged."""
         if scores.size > self._words.size:
             self._words = np.empty(scores.size, dtype=np.uint64)
@@ -179,7 +180,7 @@ class _Race:
             coarse = self._coarse_bounds(scores[places], None if weights is None else weights[places], words[places])
         self._judge(start, places[(coarse >= self.ahead) & (coarse > -np.inf)], scores, weights, words)
 
-    def _best(self, scores: Integers, weights: Integers | None) -> tuple[float, float]:
+    def _best(self, scores: MachineIntegers, weights: MachineIntegers | None) -> tuple[float, float]:
         """The largest base of a block, were the heaviest also the best, up to rounding; and how large scores are."""
         highest, lowest = int(scores.max()), int(scores.min())
         best = float(self.rate) * (highest - self.reference)
@@ -188,7 +189,7 @@ class _Race:
         return best, float(max(abs(highest), abs(lowest), abs(self.reference)))
 
     def _coarse_bounds(
-        self, scores: Integers, weights: Integers | None, words: NDArray[np.uint64]
+        self, scores: MachineIntegers, weights: MachineIntegers | None, words: NDArray[np.uint64]
     ) -> NDArray[np.float64]:
         """An upper bound of each noisy score, a little above it."""
         rate = float(self.rate)
@@ -207,8 +208,8 @@ class _Race:
         self,
         start: int,
         places: NDArray[np.intp],
-        scores: Integers,
-        weights: Integers | None,
+        scores: MachineIntegers,
+        weights: MachineIntegers | None,
         words: NDArray[np.uint64],
     ) -> None:
         """Enclose the noisy scores at these places; keep who may still win."""
@@ -230,7 +231,7 @@ class _Race:
             self.contenders.append(Contender(start + i, exact, uniform, float(lowest[j]), float(highest[j])))
 
 
-def _pieces(scores: Chunks, weights: Chunks | None) -> Iterator[tuple[Integers, Integers | None]]:
+def _pieces(scores: Chunks, weights: Chunks | None) -> Iterator[tuple[MachineIntegers, MachineIntegers | None]]:
     """Blocks of scores with their weights, checked."""
     chunks = [scores] if isinstance(scores, np.ndarray) else scores
     others = weights if isinstance(weights, np.ndarray) or weights is None else iter(weights)

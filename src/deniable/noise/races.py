@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError
 from deniable.noise import contest, race, refine
 from deniable.noise.bits import SECURE, Bits
-from deniable.noise.contest import Contender, Floats, Integers, Noise
+from deniable.noise.contest import Contender, Noise
+from deniable.numbers.arrays import Floats, MachineIntegers
 
 if TYPE_CHECKING:
     from flint import arb
@@ -23,7 +24,7 @@ _BLOCK = 1 << 15  # candidates, of all races together, that are worked on at a t
 
 
 def exponential_mechanism(
-    scores: Integers, *, rate: Fraction | int, weights: Integers | None = None, bits: Bits = SECURE
+    scores: MachineIntegers, *, rate: Fraction | int, weights: MachineIntegers | None = None, bits: Bits = SECURE
 ) -> NDArray[np.int64]:
     """For each row an index i with probability proportional to weights[i] exp(rate scores[i]).
 
@@ -39,7 +40,7 @@ def exponential_mechanism(
 
 
 def permute_and_flip(
-    scores: Integers, *, rate: Fraction | int, weights: Integers | None = None, bits: Bits = SECURE
+    scores: MachineIntegers, *, rate: Fraction | int, weights: MachineIntegers | None = None, bits: Bits = SECURE
 ) -> NDArray[np.int64]:
     """For each row the index of the largest of rate scores[i] + ln weights[i] + Exponential(1).
 
@@ -49,7 +50,7 @@ def permute_and_flip(
 
 
 def noisy_max(
-    scores: Integers, *, rate: Fraction | int, weights: Integers | None = None, bits: Bits = SECURE
+    scores: MachineIntegers, *, rate: Fraction | int, weights: MachineIntegers | None = None, bits: Bits = SECURE
 ) -> NDArray[np.int64]:
     """For each row the index of the largest of rate scores[i] + ln weights[i] + Laplace(1).
 
@@ -59,12 +60,12 @@ def noisy_max(
 
 
 def top(
-    scores: Integers,
+    scores: MachineIntegers,
     *,
     count: int,
     rate: Fraction | int,
     noise: Noise = "gumbel",
-    weights: Integers | None = None,
+    weights: MachineIntegers | None = None,
     bits: Bits = SECURE,
 ) -> NDArray[np.int64]:
     """For each row the indices of the `count` largest noisy scores, the largest first; shape (races, count).
@@ -92,7 +93,7 @@ def top(
 
 
 def _some(
-    scores: Integers, weights: Integers | None, rate: Fraction, noise: Noise, *, count: int, bits: Bits
+    scores: MachineIntegers, weights: MachineIntegers | None, rate: Fraction, noise: Noise, *, count: int, bits: Bits
 ) -> NDArray[np.int64]:
     """Races that fit the cache."""
     references = scores.max(axis=1)

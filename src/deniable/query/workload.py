@@ -15,6 +15,7 @@ from deniable.ledger import Entry
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import DeterministicBits
 from deniable.noise.simulation import uniforms
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.query.aggregates.aggregate import BoundedAggregate, PricedAggregate
@@ -27,7 +28,7 @@ from deniable.query.plan import Name, Outcome, Output, PricedPlan, Query, Questi
 from deniable.query.rules import together
 from deniable.query.written import Written
 from deniable.release import Estimate, Release
-from deniable.release.columns import Bounds, Floats
+from deniable.release.columns import Bounds
 from deniable.release.display import price as price_text
 
 MOST_GROUPS = 1_000  # of all consistent questions together, and of their finest groups

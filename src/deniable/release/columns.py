@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
+from deniable.numbers.arrays import Floats
 
-Floats: TypeAlias = NDArray[np.float64]
 Numbers: TypeAlias = NDArray[np.float64] | NDArray[np.int64]
 Expression: TypeAlias = Callable[[Mapping[str, Any]], Any]
 

@@ -31,7 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.release.columns import Bounds, Floats, Measure, Noisy, widened
+from deniable.numbers.arrays import Floats
+from deniable.release.columns import Bounds, Measure, Noisy, widened
 
 _POINTS = 4096
 _STEPS = 64  # points between the ends, for one base

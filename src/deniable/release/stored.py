@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from deniable.errors import InvalidParameterError
+from deniable.numbers.arrays import Floats
 from deniable.privacy.loss import PrivacyLoss
-from deniable.release.columns import Bounds, Estimate, Floats, Key, Numbers
+from deniable.release.columns import Bounds, Estimate, Key, Numbers
 from deniable.release.provenance import Provenance, facts
 from deniable.release.release import Release, free
 

@@ -22,17 +22,15 @@ from deniable.rows.attempts import attempted, each_row
 from deniable.rows.blocks import plain
 from deniable.rows.columns import Column, Container, array_of, column
 from deniable.rows.declared import arrow_of
-from deniable.rows.floats import Floats, dimensions, numbers, table, whole_numbers
+from deniable.rows.floats import dimensions, numbers, table, whole_numbers
 from deniable.rows.keys import codes, distinct, labels, places_of
 from deniable.rows.silence import silence
 from deniable.rows.tables import frame_of, without_rows
-from deniable.rows.whole import Whole, left_out, read, replaced, width
+from deniable.rows.whole import left_out, read, replaced, width
 
 __all__ = [
     "Column",
     "Container",
-    "Floats",
-    "Whole",
     "array_of",
     "arrow_of",
     "attempted",

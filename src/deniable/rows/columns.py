@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
+from deniable.numbers.arrays import Mask
 from deniable.rows.entries import each, key, objects
 from deniable.rows.silence import silence
-
-Missing = NDArray[np.bool_]
 
 
 class OfArray(Protocol):
@@ -54,7 +53,7 @@ class Column:
 
     values: Any
     type: str
-    missing: Missing | None = None
+    missing: Mask | None = None
     places: NDArray[np.int64] | None = None
     nullable: bool = True
 
@@ -79,7 +78,7 @@ class Column:
         return found if self.missing is None else without(found, self.missing, missing)
 
 
-def without(found: NDArray[Any], rows: Missing | None, missing: object = None) -> NDArray[Any]:
+def without(found: NDArray[Any], rows: Mask | None, missing: object = None) -> NDArray[Any]:
     """A copy with something else in some rows."""
     copied = found.copy()
     copied[slice(0) if rows is None else rows] = missing
@@ -291,7 +290,7 @@ def _placed(values: Column, places: NDArray[Any], kind: str) -> Column:
     return replace(values, places=rows, type=kind, nullable=True)
 
 
-def _arrow_of_array(data: NDArray[Any], mask: Missing | None) -> Any:
+def _arrow_of_array(data: NDArray[Any], mask: Mask | None) -> Any:
     """Text, bytes and moments of numpy in the nearest type of Arrow that holds and compares them."""
     import pyarrow as pa
 

@@ -5,7 +5,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from deniable.rows.columns import Column, Missing, categories_of, column
+from deniable.numbers.arrays import Mask
+from deniable.rows.columns import Column, categories_of, column
 from deniable.rows.entries import day, each, moment, text, truth
 from deniable.rows.floats import of_entries
 from deniable.rows.silence import silence
@@ -96,7 +97,7 @@ def _sound(array: Any) -> Any:
     return array if allowed.all() else pc.if_else(pa.array(allowed), array, pa.scalar(None, array.type))
 
 
-def _find_unsound(array: Any, start: int, allowed: Missing) -> None:
+def _find_unsound(array: Any, start: int, allowed: Mask) -> None:
     import pyarrow as pa
 
     try:

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
+from deniable.numbers.arrays import Floats
 from deniable.rows.columns import Column, array_of, column
 from deniable.rows.entries import PLAIN_NUMBERS, Objects, each, number
 from deniable.rows.silence import silence
 from deniable.rows.tables import grid
-
-Floats = NDArray[np.float64]
 
 _NOT_NUMBERS = "{what} must be numbers, got {kind}. Pass an array, a series or a list of numbers."
 

@@ -8,19 +8,17 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
+from deniable.numbers.arrays import Indices
 from deniable.rows.columns import Column, column
 from deniable.rows.entries import REAL, WHOLE, Objects, each, key, kind_and_key, objects, same
 from deniable.rows.floats import of_entries
 from deniable.rows.silence import silence
 
-Places = NDArray[np.int64]
-
 
 @silence()
-def codes(values: object, what: str = "values") -> tuple[Places, list[Any]]:
+def codes(values: object, what: str = "values") -> tuple[Indices, list[Any]]:
     """One column of any kind as places in the list of its distinct keys, each in its one form; -1 for NULL.
 
     Keys are in the order of the first row of each. What Python cannot hold, such as a date after the year 9999 or bytes
@@ -38,7 +36,7 @@ def codes(values: object, what: str = "values") -> tuple[Places, list[Any]]:
 
 
 @silence()
-def labels(values: object, what: str = "values") -> Places:
+def labels(values: object, what: str = "values") -> Indices:
     """Equal numbers for equal values of one column of any kind, from 0; -1 for NULL."""
     given = column(values, what)
     if given.holds == "objects":
@@ -66,7 +64,7 @@ def distinct(keys: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 @silence()
-def places_of(values: object, keys: tuple[Any, ...]) -> Places:
+def places_of(values: object, keys: tuple[Any, ...]) -> Indices:
     """The place of each row in the list of public keys; their number for a row that is not in it.
 
     Raises: InvalidParameterError if the keys are of a type that the column cannot hold.
@@ -113,7 +111,7 @@ def _arrow(given: Column) -> Any:
     return pa.array(given.filled(given.values + 0.0, np.nan), from_pandas=True)
 
 
-def _of_rows(given: Column, found: Places) -> tuple[Places, Places | None]:
+def _of_rows(given: Column, found: Indices) -> tuple[Indices, Indices | None]:
     """The places of the rows, numbered anew by their first rows, and which of the old ones those are, in that order.
 
     None where the rows are the values. A dictionary holds values that no row has, and any order of them.
@@ -129,7 +127,7 @@ def _of_rows(given: Column, found: Places) -> tuple[Places, Places | None]:
     return renumbered[rows], order
 
 
-def _indices(encoded: Any) -> Places:
+def _indices(encoded: Any) -> Indices:
     indices = encoded.indices
     found = (indices.fill_null(-1) if indices.null_count else indices).to_numpy(zero_copy_only=False)
     return np.asarray(found, dtype=np.int64)
@@ -155,7 +153,7 @@ def python(values: Any) -> Objects:
         return objects([key(value) for value in values])
 
 
-def _of_objects(entries: Objects, meaning: Callable[[Any], Hashable]) -> tuple[Places, list[Any]]:
+def _of_objects(entries: Objects, meaning: Callable[[Any], Hashable]) -> tuple[Indices, list[Any]]:
     """Each entry by itself; all at once where all are of one plain kind, which gives the same."""
     quick = _quick(entries)
     if quick is not None:

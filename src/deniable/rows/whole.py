@@ -18,13 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
+from deniable.numbers.arrays import Integers, Mask
 from deniable.rows.columns import Column, array_of, column
 from deniable.rows.entries import BEYOND, each, whole
 from deniable.rows.silence import silence
 from deniable.rows.tables import frame_of, grid
-
-Whole = NDArray[np.int64]
-Spoilt = NDArray[np.bool_]
 
 _LEAST, _LARGEST = -(2**63), 2**63 - 1
 
@@ -37,7 +35,7 @@ def read(
     lower: int | None = None,
     upper: int | None = None,
     columns: int | None = None,
-) -> tuple[Whole, Spoilt]:
+) -> tuple[Integers, Mask]:
     """Whole numbers, shape (rows,) or (rows, columns), and which rows are spoilt; those hold anything in the bounds.
 
     Args:
@@ -60,7 +58,7 @@ def read(
     return found.astype(np.int64, copy=False), spoilt
 
 
-def left_out(name: str, rows: object, *, lower: int | None = None, upper: int | None = None) -> Whole:
+def left_out(name: str, rows: object, *, lower: int | None = None, upper: int | None = None) -> Integers:
     """Numbers in the bounds, without what is spoilt: for add/remove."""
     found, spoilt = read(name, rows, lower=lower, upper=upper)
     return found[~spoilt] if spoilt.any() else found
@@ -74,7 +72,7 @@ def replaced(
     lower: int | None = None,
     upper: int | None = None,
     columns: int | None = None,
-) -> Whole:
+) -> Integers:
     """Rows in the bounds, with a public number in all places of a spoilt one: for replace."""
     found, spoilt = read(name, rows, lower=lower, upper=upper, columns=columns)
     return np.where(_beside(spoilt, found), by, found) if spoilt.any() else found
@@ -91,7 +89,7 @@ def width(rows: object) -> int | None:
     return array.shape[1] if array.ndim == 2 else 1
 
 
-def _of_table(name: str, rows: object, columns: int) -> tuple[NDArray[Any], Spoilt]:
+def _of_table(name: str, rows: object, columns: int) -> tuple[NDArray[Any], Mask]:
     alone = columns == 1 and not isinstance(rows, list | tuple) and width(rows) == 1
     array = array_of(rows)
     if (alone and frame_of(rows, name) is None and (array is None or array.ndim == 1)) or (
@@ -108,7 +106,7 @@ def _of_table(name: str, rows: object, columns: int) -> tuple[NDArray[Any], Spoi
     return found, _per_row(missing)
 
 
-def _of_column(given: Column, name: str) -> tuple[NDArray[Any], Spoilt]:
+def _of_column(given: Column, name: str) -> tuple[NDArray[Any], Mask]:
     """Numbers as they are in int64 where they fit, and where there is none."""
     if given.holds == "numbers":
         found, spoilt = _typed(given.values)
@@ -124,7 +122,7 @@ def _of_column(given: Column, name: str) -> tuple[NDArray[Any], Spoilt]:
     return given.spread(found, 0), given.spread(spoilt, True)
 
 
-def _of_entries(entries: NDArray[Any]) -> tuple[NDArray[Any], Spoilt]:
+def _of_entries(entries: NDArray[Any]) -> tuple[NDArray[Any], Mask]:
     """A column without a type is always taken."""
     if set(map(type, entries)) <= {bool, int}:
         try:
@@ -136,7 +134,7 @@ def _of_entries(entries: NDArray[Any]) -> tuple[NDArray[Any], Spoilt]:
     return np.where(spoilt, 0, found), spoilt
 
 
-def _typed(array: NDArray[Any]) -> tuple[NDArray[Any], Spoilt]:
+def _typed(array: NDArray[Any]) -> tuple[NDArray[Any], Mask]:
     spoilt = np.zeros(array.shape[0], dtype=np.bool_)
     if array.dtype.kind == "f":
         nearest = np.rint(array)
@@ -150,10 +148,10 @@ def _typed(array: NDArray[Any]) -> tuple[NDArray[Any], Spoilt]:
     return array.astype(np.int64, copy=False), spoilt
 
 
-def _per_row(entries: Spoilt) -> Spoilt:
+def _per_row(entries: Mask) -> Mask:
     return np.asarray(entries if entries.ndim == 1 else entries.any(axis=1), dtype=np.bool_)
 
 
-def _beside(spoilt: Spoilt, found: NDArray[Any]) -> Spoilt:
+def _beside(spoilt: Mask, found: NDArray[Any]) -> Mask:
     """The rows in the shape of their numbers."""
     return spoilt if found.ndim == 1 else spoilt[:, None]

@@ -8,8 +8,8 @@ import numpy as np
 
 from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Floats
 from deniable.release import Noisy
-from deniable.rows import Floats
 from deniable.statistics.shares import STEP, UNIT
 
 Sums: TypeAlias = Mapping[str, Any]

@@ -16,10 +16,10 @@ from numpy.typing import ArrayLike
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import positive_integer
 from deniable.release import Bounds, Estimate, Key, Measure, Release
 from deniable.release.intervals import check_level
-from deniable.rows import Floats
 from deniable.statistics.models import Model
 from deniable.statistics.statistic import Statistic
 

@@ -6,9 +6,10 @@ from functools import cached_property
 from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Floats
 from deniable.privacy import PrivacyLoss, Relation, Sensitivity
 from deniable.privacy.sensitivity import of_spread_sum
-from deniable.rows import Floats, numbers
+from deniable.rows import numbers
 from deniable.statistics.bounds import Bounding, resolve
 from deniable.statistics.shares import UNIT, rows_that_count
 from deniable.statistics.statistic import BoundsLike, Statistic

@@ -24,9 +24,9 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Floats
 from deniable.privacy import PrivacyLoss, Relation, compose
 from deniable.privacy.sensitivity import of_spread_sum
-from deniable.rows import Floats
 from deniable.statistics.statistic import checked_bounds
 
 Bounds: TypeAlias = tuple[float, float] | Literal["auto"]

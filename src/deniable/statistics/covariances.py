@@ -13,9 +13,10 @@ from deniable.ledger.payment import Payer
 from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits, DeterministicBits
+from deniable.numbers.arrays import Floats
 from deniable.privacy import PrivacyLoss, Relation, compose
 from deniable.release import Bounds, Estimate, Key, Release
-from deniable.rows import Container, Floats, table
+from deniable.rows import Container, table
 from deniable.statistics.bounds import SHARE, Bounding, for_each_column, resolve
 from deniable.statistics.call import in_words
 from deniable.statistics.products import LARGEST_TABLE, JointTable, Products, Separate

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import exact_rational, whole_number
 from deniable.privacy import Sensitivity
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.release import Key, Measure, Noisy, Release
-from deniable.rows import Container, Floats, distinct, numbers, places_of
+from deniable.rows import Container, distinct, numbers, places_of
 from deniable.statistics.call import in_words
 from deniable.statistics.noised import Noised
 from deniable.statistics.statistic import Answer, BoundsLike, Options, checked_bounds, release

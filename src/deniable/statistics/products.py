@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.numbers.arrays import Floats
 from deniable.privacy import Relation, Sensitivity
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.privacy.sensitivity.moments import of_values_and_products
-from deniable.rows import Floats
 from deniable.statistics.shares import UNIT, bernstein
 
 LARGEST_TABLE = 5

@@ -11,8 +11,8 @@ from fractions import Fraction
 import numpy as np
 
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Floats
 from deniable.privacy import Relation
-from deniable.rows import Floats
 from deniable.statistics.units import bounded_rows
 
 UNIT = 2**32

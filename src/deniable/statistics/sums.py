@@ -10,10 +10,11 @@ import numpy as np
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Floats
 from deniable.privacy import Relation, Sensitivity
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.release import Measure, Noisy, Release
-from deniable.rows import Container, Floats
+from deniable.rows import Container
 from deniable.statistics.average import exact_sums
 from deniable.statistics.bounded import BoundedSums
 from deniable.statistics.call import in_words

@@ -12,10 +12,11 @@ import numpy as np
 from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Floats
 from deniable.privacy import PrivacyLoss
 from deniable.privacy.composition.restricted import RestrictedLoss
 from deniable.release import Measure, Noisy, Release
-from deniable.rows import Container, Floats
+from deniable.rows import Container
 from deniable.statistics.average import Average, Sums
 from deniable.statistics.bounded import BoundedSums
 from deniable.statistics.call import in_words

@@ -16,6 +16,7 @@ from deniable.ledger.payment import Payment
 from deniable.mechanisms.base import Released
 from deniable.noise import uniform
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, exact_rational, positive_rational, shown
 from deniable.rows import Container, floats, without_rows
 from deniable.variants.metric import (
@@ -31,8 +32,6 @@ from deniable.variants.metric import (
 
 _TOTAL = 2**60  # of the weights of a row
 _MOST_POINTS = 200
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

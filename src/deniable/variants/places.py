@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from deniable.errors import InvalidParameterError
 from deniable.ledger import Ledger
@@ -13,12 +13,11 @@ from deniable.ledger.payment import Payment
 from deniable.mechanisms.base import Released
 from deniable.noise import planar
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, exact_rational, positive_rational, probability, strict_rational
 from deniable.rows import Container, floats, without_rows
 from deniable.variants.kernel import normalised
 from deniable.variants.metric import Metric, MetricLoss, Point, finite, point
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,14 +17,13 @@ from deniable.ledger import Ledger
 from deniable.ledger.payment import Payment
 from deniable.mechanisms.additive import Laplace
 from deniable.mechanisms.base import Released
-from deniable.mechanisms.integers import Integers
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.arrays import ExactIntegers, Floats
 from deniable.numbers.rationals import Real, exact_rational, positive_integer, positive_rational
 from deniable.privacy import PrivacyUnit, PureLoss, Replace, of_count
 from deniable.rows import Container, floats, without_rows
 from deniable.variants.pufferfish import Data
 
-Floats = NDArray[np.float64]
 _NOT_MIXING = "this chain does not mix: it {}. Give MarkovQuilt the chain itself, in chains=, which needs no mixing."
 _TINY = 1e-280  # floats below it are only known to be between 0 and it
 
@@ -167,7 +166,9 @@ class MarkovQuilt:
         mechanism = hashlib.sha256(repr(self).encode()).hexdigest()[:16]
         return PrivacyUnit(noun=f"state at one time of a series of {self.length}, under MarkovQuilt {mechanism}")
 
-    def release(self, series: Container, *, ledger: Ledger | None = None, bits: Bits = SECURE) -> Released[Integers]:
+    def release(
+        self, series: Container, *, ledger: Ledger | None = None, bits: Bits = SECURE
+    ) -> Released[ExactIntegers]:
         """Count how often each state occurs, with `noise`.
 
         Args:

@@ -10,8 +10,9 @@ import pytest
 from deniable.errors import BudgetExceededError, InvalidParameterError
 from deniable.learning.estimators.estimator import Estimator, Regressor, Work, same_length
 from deniable.noise.bits import DeterministicBits
+from deniable.numbers.arrays import Floats
 from deniable.privacy import GaussianLoss, Replace
-from deniable.rows import Floats, numbers
+from deniable.rows import numbers
 
 
 class Middle(Regressor):

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.numbers.arrays import Floats
 from tests.mechanisms.laws import Law, Weaker
-
-Floats = NDArray[np.float64]
 
 
 def masses(scale: float, reach: int = 400) -> tuple[NDArray[np.int64], Floats]:

@@ -6,7 +6,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy import stats
 from scipy.special import betaincinv
 
@@ -15,8 +14,8 @@ from deniable.mechanisms import Laplace, RandomizedResponse, Shares, reports_nee
 from deniable.mechanisms.response.estimate import _chances
 from deniable.mechanisms.response.tally import shares_of_population
 from deniable.noise.bits import DeterministicBits
+from deniable.numbers.arrays import Floats
 
-Floats = NDArray[np.float64]
 METHODS = ["exact", "hoeffding", "chebyshev"]
 
 

@@ -13,9 +13,9 @@ from scipy import special
 
 from deniable.mechanisms import Laplace
 from deniable.mechanisms.base import NO_ANSWER
+from deniable.numbers.arrays import Floats
 from tests.mechanisms.laws import Law, Weaker
 
-Floats = NDArray[np.float64]
 _REACH = 200
 
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from deniable.numbers.arrays import Floats
 from deniable.privacy import ExponentialMechanismLoss, GaussianLoss
 from deniable.privacy.composition.repeated_choice import (
     attained_law,
@@ -17,7 +18,6 @@ from deniable.privacy.composition.repeated_choice import (
     greatest_curve,
     greatest_law,
 )
-from deniable.privacy.pld.law import Floats
 from deniable.privacy.pld.laws import BoundedRangeLaw
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import optimize, special
 
 from deniable.errors import InvalidParameterError
+from deniable.numbers.arrays import Floats
 from deniable.privacy import (
     AddRemove,
     ApproximateLoss,
@@ -25,8 +26,6 @@ from deniable.privacy import (
 from deniable.privacy.composition.restricted import RestrictedLoss
 from deniable.privacy.composition.stated import StatedLoss
 from deniable.privacy.composition.tuning import BestOfPoissonLoss, SelectedLoss
-
-Floats = NDArray[np.float64]
 
 
 def truncated(stop: float, shape: float, longest: int = 3000) -> Floats:

@@ -8,6 +8,7 @@ import pytest
 from scipy.special import ndtr
 
 from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.numbers.arrays import Floats
 from deniable.privacy import (
     AddRemove,
     ExponentialMechanismLoss,
@@ -28,7 +29,6 @@ from deniable.privacy.losses import (
     TruncatedLaplaceLoss,
 )
 from deniable.privacy.losses.dominated import FunctionLaw, curve_of
-from deniable.privacy.pld.law import Floats
 from deniable.privacy.pld.laws import LaplaceLaw, NormalLaw
 
 ARGUMENT = "Balle, Wang (2018): the pair of centres at distance 1 dominates"

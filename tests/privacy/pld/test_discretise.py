@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deniable.numbers.arrays import Floats
 from deniable.privacy.amplification.sampling.poisson import SampledLaw
 from deniable.privacy.pld.discretise import Discretised, Grid, Mesh, discretise
-from deniable.privacy.pld.law import FiniteLaw, Floats, LossLaw, ReversedLaw, Tails
+from deniable.privacy.pld.law import FiniteLaw, LossLaw, ReversedLaw, Tails
 from deniable.privacy.pld.laws import BoundedRangeLaw, LaplaceLaw, NormalLaw, randomized_response_law
 
 STEP = 0.03

@@ -6,7 +6,8 @@ The convolutions add and multiply only, so that their relative error is below 1e
 import numpy as np
 import pytest
 
-from deniable.privacy.pld.law import FiniteLaw, Floats
+from deniable.numbers.arrays import Floats
+from deniable.privacy.pld.law import FiniteLaw
 from deniable.privacy.pld.search import Aim, CurveBounds, Part, Search, _Effort
 
 THRESHOLDS = 100

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from deniable.privacy.pld.law import Floats, LossLaw
+from deniable.numbers.arrays import Floats
+from deniable.privacy.pld.law import LossLaw
 from deniable.privacy.pld.laws import NormalLaw
 from deniable.privacy.pld.points import law_of_points
 

@@ -5,10 +5,11 @@ from fractions import Fraction
 
 import pytest
 
+from deniable.numbers.arrays import Floats
 from deniable.privacy.amplification.sampling.poisson import SampledLaw
 from deniable.privacy.notions.gaussian_dp import gaussian_delta
 from deniable.privacy.pld import search
-from deniable.privacy.pld.law import Floats, LossLaw, Tails
+from deniable.privacy.pld.law import LossLaw, Tails
 from deniable.privacy.pld.laws import DiscreteLaplaceLaw, LaplaceLaw, NormalLaw, randomized_response_law
 from deniable.privacy.pld.search import Aim, Part, Search, _Effort, consistent
 

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deniable.numbers.arrays import Floats
 from deniable.privacy import GaussianLoss, LaplaceLoss, PureLoss
 from deniable.privacy.amplification.sampling.poisson import SampledLaw
 from deniable.privacy.pld.accountant import composed_delta
-from deniable.privacy.pld.law import Floats, LossLaw, Pairs, Tails
+from deniable.privacy.pld.law import LossLaw, Pairs, Tails
 from deniable.privacy.pld.laws import LaplaceLaw, NormalLaw, randomized_response_law
 from deniable.privacy.pld.search import Part
 from deniable.privacy.pld.single import read, single_delta, single_epsilon

@@ -12,7 +12,8 @@ import numpy as np
 from scipy import sparse
 
 from deniable.attacks.chunks import stretches
-from deniable.attacks.frames import Column, Floats
+from deniable.attacks.frames import Column
+from deniable.attacks.numbers import Floats
 from deniable.errors import InvalidParameterError
 
 Ground: TypeAlias = Literal["auto", "equal", "ordered", "numeric"] | Mapping[Any, Any]

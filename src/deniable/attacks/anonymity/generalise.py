@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.attacks.anonymity.measures import read_classes
-from deniable.attacks.frames import Codes, Column, Floats, Names, as_frame, number, read_columns, read_names
-from deniable.attacks.numbers import whole
+from deniable.attacks.frames import Codes, Column, Names, as_frame, number, read_columns, read_names
+from deniable.attacks.numbers import Floats, whole
 from deniable.errors import InvalidParameterError
 
 

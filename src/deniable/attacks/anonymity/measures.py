@@ -9,8 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from deniable.attacks.anonymity.closeness import Ground, distances
-from deniable.attacks.frames import Codes, Column, Floats, Names, as_frame, number, read_columns, read_names
-from deniable.attacks.numbers import whole
+from deniable.attacks.frames import Codes, Column, Names, as_frame, number, read_columns, read_names
+from deniable.attacks.numbers import Floats, whole
 from deniable.errors import InvalidParameterError
 
 

@@ -9,7 +9,8 @@ from scipy import sparse
 
 from deniable.attacks.anonymity.generalise import read_counts
 from deniable.attacks.anonymity.measures import read_secret
-from deniable.attacks.frames import Codes, Floats, Names, as_frame, number, read_columns
+from deniable.attacks.frames import Codes, Names, as_frame, number, read_columns
+from deniable.attacks.numbers import Floats
 from deniable.attacks.result import AttackResult, Share
 from deniable.errors import InvalidParameterError
 

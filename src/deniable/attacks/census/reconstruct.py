@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from deniable.attacks.census.tables import BlockTables, Statistic
 from deniable.attacks.chunks import stretches
-from deniable.attacks.numbers import whole
+from deniable.attacks.numbers import Integers, whole
 from deniable.attacks.result import AttackResult, Share
 from deniable.errors import InvalidParameterError
 
 Record = tuple[Any, ...]  # age, then values
-Whole = NDArray[np.int64]
 
 _FAR = 1 << 30
 _AT_ONCE = 20_000  # partial lists that are extended together
@@ -131,11 +130,11 @@ def solve_block(tables: BlockTables, *, most: int = 10_000, effort: int = 50_000
 class _Partial:
     """Lists of the youngest people, as many in each."""
 
-    ages: Whole  # (lists, people so far), ascending
-    cells: Whole  # likewise: indexes of combinations of attributes, ascending where ages are equal
+    ages: Integers  # (lists, people so far), ascending
+    cells: Integers  # likewise: indexes of combinations of attributes, ascending where ages are equal
     counts: NDArray[np.int16]  # (lists, groups), members so far
-    totals: Whole  # (lists, groups), sum of their ages
-    lower: Whole  # (lists, groups), age of the lower of the two in the middle of an even group, once it is placed
+    totals: Integers  # (lists, groups), sum of their ages
+    lower: Integers  # (lists, groups), age of the lower of the two in the middle of an even group, once it is placed
 
     def __len__(self) -> int:
         return len(self.ages)
@@ -230,7 +229,7 @@ class _Search:
             age = np.arange(length.sum()) - np.repeat(np.cumsum(length) - length - first[start:stop], length)
             yield self._placed(partial, np.repeat(parent[start:stop], length), np.repeat(kind[start:stop], length), age)
 
-    def _placed(self, partial: _Partial, parent: Whole, kind: Whole, age: Whole) -> _Partial:
+    def _placed(self, partial: _Partial, parent: Integers, kind: Integers, age: Integers) -> _Partial:
         joins, column = self.member[kind], age[:, None]
         counts = partial.counts[parent] + joins
         extended = _Partial(
@@ -245,7 +244,7 @@ class _Search:
         within &= self._greatest(extended) >= 2 * self.low
         return extended.take(within.all(axis=1))
 
-    def _oldest_next(self, partial: _Partial) -> Whole:
+    def _oldest_next(self, partial: _Partial) -> Integers:
         """Largest age of the next person: nobody after is younger."""
         counts, missing = partial.counts, self.least - partial.counts
         middle = np.where(counts < self.half, self.twice // 2, self.twice - partial.lower)
@@ -255,10 +254,10 @@ class _Search:
         young, later = self._rest(partial)
         room = self.high - partial.totals - later // 2
         ends = np.minimum(ends, np.where(young > 0, room // np.maximum(young, 1), np.where(room < 0, -1, _FAR)))
-        found: Whole = ends.min(axis=1)
+        found: Integers = ends.min(axis=1)
         return found
 
-    def _rest(self, partial: _Partial) -> tuple[Whole, Whole]:
+    def _rest(self, partial: _Partial) -> tuple[Integers, Integers]:
         """How many of the missing members are only known to be no younger, and twice the least sum of the others."""
         counts, missing = partial.counts, np.maximum(self.least - partial.counts, 0)
         before = counts < self.half
@@ -271,7 +270,7 @@ class _Search:
         later = np.where(upper, 2 * self.half * (self.twice - partial.lower), later)
         return young, later
 
-    def _greatest(self, partial: _Partial) -> Whole:
+    def _greatest(self, partial: _Partial) -> Integers:
         """Twice the greatest sum that each group can still reach."""
         counts, missing = partial.counts, np.maximum(self.least - partial.counts, 0)
         top = 2 * self.oldest
@@ -281,7 +280,7 @@ class _Search:
         best = np.where(self.even & (counts < self.half), (self.half - counts + 1) * self.twice + above, best)
         upper = 2 * (self.twice - partial.lower)
         best = np.where(self.even & (counts == self.half), upper + above, best)
-        reached: Whole = 2 * partial.totals + best
+        reached: Integers = 2 * partial.totals + best
         return reached
 
 

@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import qr
 
-from deniable.attacks.numbers import whole
+from deniable.attacks.numbers import Indices, whole
 from deniable.errors import InvalidParameterError
 
 EVERYBODY = -1
 """Place of the query about all rows, which no log needs to hold: totals are published."""
 
 Groups = NDArray[np.bool_]
-Places = NDArray[np.int64]
 
 _EXACT = 1 << 24  # rows that float32 counts without an error
 _ROUNDING, _NEARLY = 1e-13, 1e-9
@@ -33,7 +32,7 @@ class Difference:
 
     plus: int
     minus: int | None
-    rows: Places
+    rows: Indices
 
     def named(self, names: Sequence[str]) -> str:
         """The difference in words, with a name for each query of the log."""
@@ -59,7 +58,7 @@ class Differences:
     rows: int
     fewer_than: int
     found: tuple[Difference, ...]
-    people: Places
+    people: Indices
     complete: bool
 
     @property
@@ -152,7 +151,7 @@ def find_differences(
 
 def find_determined_people(
     log: ArrayLike | Sequence[Sequence[int]], *, rows: int | None = None, suppressed_below: int = 0
-) -> Places:
+) -> Indices:
     """Find the people whose own value follows from all exact answers together, by any linear combination.
 
     Somebody is determined if and only if nobody else lies in the same queries and their indicator lies in the span of

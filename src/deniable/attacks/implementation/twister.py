@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.attacks.implementation.support import LAPLACE
-from deniable.attacks.numbers import Floats, read_numbers, real, whole
+from deniable.attacks.numbers import Floats, Words, read_numbers, real, whole
 from deniable.attacks.result import AttackResult, Share
 from deniable.errors import InvalidParameterError
 
-Words = NDArray[np.uint64]
 Noise = Callable[[Words], Floats]
 _BLOCK = 1 << 13  # seeds at once: their states take 13 MB
 _EXACT = 1e-6

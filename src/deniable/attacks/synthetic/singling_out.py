@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.attacks.chunks import stretches
-from deniable.attacks.frames import Floats
-from deniable.attacks.numbers import start_dice, whole
+from deniable.attacks.numbers import Floats, start_dice, whole
 from deniable.attacks.result import AttackResult
 from deniable.attacks.synthetic.risk import judge
 from deniable.attacks.synthetic.tables import Table, read_tables

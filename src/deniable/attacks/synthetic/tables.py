@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.attacks.chunks import stretches
-from deniable.attacks.frames import Floats, Kind, Names, as_frame, read_columns, read_names
+from deniable.attacks.frames import Kind, Names, as_frame, read_columns, read_names
+from deniable.attacks.numbers import Floats
 from deniable.errors import InvalidParameterError
 
 _CELLS = 4_000_000  # of a distance matrix held at once

@@ -15,11 +15,12 @@ from deniable.learning.sets import FeasibleSet
 from deniable.ledger.payment import Payer
 from deniable.mechanisms.base import Released
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, positive_integer, positive_rational
 from deniable.privacy.amplification.training.iteration import LastIterateLoss
 from deniable.privacy.call import InWords, check_kind, read_fields
 from deniable.privacy.relation import AddRemove
-from deniable.rows import Container, Floats, each_row, numbers, silence, table, without_rows
+from deniable.rows import Container, each_row, numbers, silence, table, without_rows
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,9 +12,9 @@ from deniable.learning.rates import descent_bound
 from deniable.learning.sets import FeasibleSet
 from deniable.noise import uniform
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, positive_integer, positive_rational
 from deniable.privacy.call import in_words
-from deniable.rows import Floats
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ import numpy as np
 from deniable.errors import UnprovedError
 from deniable.learning.erm.problem import Problem
 from deniable.learning.losses import products
-from deniable.rows import Floats
+from deniable.numbers.arrays import Floats
 
 CERTIFIED = 2.0**-14
 """Gradient norm that certifies a minimiser, as a part of the largest gradient of one row."""

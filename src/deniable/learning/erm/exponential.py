@@ -8,8 +8,8 @@ from deniable.learning.erm.problem import Problem
 from deniable.learning.losses import products
 from deniable.mechanisms import ExponentialMechanism
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Floats
 from deniable.privacy.sensitivity.vectors import of_ball_sum
-from deniable.rows import Floats
 
 _STEPS = 2**20  # integer steps to half of the largest oscillation of the loss of one row
 _MOST_CELLS = 2**20  # losses that are held at once

@@ -24,10 +24,11 @@ from deniable.learning.rates import noisy_descent_steps
 from deniable.learning.sets import FeasibleSet
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, positive_integer, positive_rational, shown, whole_number
 from deniable.privacy import AddRemove, Relation
 from deniable.privacy.call import check_kind
-from deniable.rows import Container, Floats, without_rows
+from deniable.rows import Container, without_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

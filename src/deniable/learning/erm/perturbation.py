@@ -12,10 +12,10 @@ from deniable.mechanisms import Gaussian, Laplace
 from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.noise import rounded
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Floats
 from deniable.privacy import AddRemove, GaussianDPLoss, PrivacyLoss, PureLoss, Relation, Sensitivity, calibrate
 from deniable.privacy.amplification.training.objective import ObjectivePerturbationLoss
 from deniable.privacy.sensitivity.vectors import of_ball_sum
-from deniable.rows import Floats
 
 _FINE, _COARSE = 2**20, 2**10  # lattice steps to the distance of neighbouring outputs
 _INNER = 2**40  # steps to the scale of the noise inside of the objective

@@ -11,8 +11,9 @@ from deniable.learning.losses import Loss
 from deniable.learning.sets import FeasibleSet
 from deniable.mechanisms.price import Price
 from deniable.mechanisms.vectors.clipping import squared_norms
+from deniable.numbers.arrays import Floats
 from deniable.privacy import AddRemove, Relation
-from deniable.rows import Container, Floats, each_row, numbers, silence, table
+from deniable.rows import Container, each_row, numbers, silence, table
 
 _UP = 1 + 2.0**-40  # float rounding then never takes a bound below the truth
 _DOWN = 1 - 2.0**-40

@@ -13,9 +13,10 @@ from deniable.learning.estimators.moments import BoxMoments, Moments, log_total
 from deniable.learning.estimators.reading import Bounds, Features, Labels
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, positive_rational, shown
 from deniable.privacy import of_count
-from deniable.rows import Container, Floats, silence
+from deniable.rows import Container, silence
 
 _FLOOR = 0.003  # of variances of features in [-1, 1]
 

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.learning.estimators.reading import Features
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, shown, whole_number
-from deniable.rows import Floats, array_of, distinct, numbers, places_of, silence, without_rows
+from deniable.rows import array_of, distinct, numbers, places_of, silence, without_rows
 from deniable.rows.tables import frame_of, grid
 from deniable.statistics.statistic import checked_bounds
 

@@ -17,11 +17,12 @@ from deniable.mechanisms.price import Price
 from deniable.mechanisms.vectors.clipping import clipped
 from deniable.noise import simulation
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, positive_rational, whole_number
 from deniable.privacy import Relation, of_count
 from deniable.privacy.notions.gaussian_dp import largest_mu_squared
 from deniable.privacy.sensitivity.vectors import of_ball_sum
-from deniable.rows import Container, Floats, silence, without_rows
+from deniable.rows import Container, silence, without_rows
 from deniable.statistics.statistic import checked_bounds
 
 if TYPE_CHECKING:

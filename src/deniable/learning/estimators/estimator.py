@@ -18,10 +18,11 @@ from deniable.errors import InvalidParameterError
 from deniable.learning.estimators.reading import check_column_names, column_names
 from deniable.ledger.payment import Payer, Payment
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, probability
 from deniable.privacy import AddRemove, PrivacyLoss, Relation
 from deniable.privacy.caution import caution
-from deniable.rows import Container, Floats, numbers, places_of, silence
+from deniable.rows import Container, numbers, places_of, silence
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.learning.estimators.estimator import Priced, Work, same_length
@@ -18,12 +17,11 @@ from deniable.mechanisms.price import Price
 from deniable.mechanisms.vectors.clipping import clipped, squared_norms
 from deniable.noise import simulation
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Floats, Integers
 from deniable.numbers.rationals import Real, positive_rational, shown, whole_number
 from deniable.privacy import Relation, compose, of_count
 from deniable.privacy.sensitivity.vectors import of_ball_sum, of_l1_ball_sum
-from deniable.rows import Container, Floats, silence, table
-
-Whole: TypeAlias = NDArray[np.int64]
+from deniable.rows import Container, silence, table
 
 _STEPS = 2**20  # of the lattice, to the radius
 _BINS = {1: 64, 2: 32, 3: 16, 4: 8}  # of the grid, for each number of axes
@@ -74,7 +72,7 @@ class KMeans(Priced):
     cluster_centers_: Floats = field(init=False)
     _features: Features = field(init=False)
 
-    def predict(self, X: Container) -> Whole:
+    def predict(self, X: Container) -> Integers:
         """The place of the nearest centre of each row: private on private rows."""
         self._check_fitted(X)
         with silence():
@@ -142,12 +140,12 @@ class KMeans(Priced):
         return found
 
 
-def nearest(points: Floats, centres: Floats) -> Whole:
+def nearest(points: Floats, centres: Floats) -> Integers:
     """The place of the nearest centre of each point, of equally near ones the first; each point by itself."""
     return np.asarray(np.argmin([squared_norms(points - centre) for centre in centres], axis=0))
 
 
-def totals(whole: Whole, places: Whole, clusters: int) -> tuple[Whole, Whole]:
+def totals(whole: Integers, places: Integers, clusters: int) -> tuple[Integers, Integers]:
     """How many rows each cluster has, and their sum, of shape (clusters, columns): exact, secret."""
     sums = np.array([whole[places == cluster].sum(axis=0) for cluster in range(clusters)])
     return np.bincount(places, minlength=clusters), sums

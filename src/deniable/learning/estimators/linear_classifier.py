@@ -20,9 +20,10 @@ from deniable.learning.samplers import Poisson
 from deniable.mechanisms.price import Price
 from deniable.mechanisms.vectors.clipping import chunks, clipped, squared_norms
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, positive_rational, whole_number
 from deniable.privacy import AddRemove, PrivacyLoss
-from deniable.rows import Container, Floats, silence
+from deniable.rows import Container, silence
 
 _LATTICE = 2**28
 _MANY = 10_000  # rows times epsilon from which gradients are clipped less, and steps are more

@@ -4,7 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.learning.estimators.linear_classifier import LinearClassifier
-from deniable.rows import Container, Floats, silence
+from deniable.numbers.arrays import Floats
+from deniable.rows import Container, silence
 
 
 class LogisticRegression(LinearClassifier):

@@ -13,8 +13,9 @@ from deniable.learning.estimators.reading import Bounds, Features
 from deniable.learning.losses import products
 from deniable.mechanisms.vectors.clipping import squared_norms
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import shown, whole_number
-from deniable.rows import Container, Floats, silence
+from deniable.rows import Container, silence
 
 _REACH = 2.5  # deviations of a component from its mean to where a step looks
 _START = 0.1  # variance of each feature in [-1, 1] before the first step

@@ -13,8 +13,9 @@ from deniable.learning.estimators.reading import Features
 from deniable.mechanisms.price import Price
 from deniable.mechanisms.vectors.clipping import clipped
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Floats
 from deniable.privacy.sensitivity.vectors import of_ball_sum
-from deniable.rows import Container, Floats
+from deniable.rows import Container
 
 _STEPS = 2**20  # of the lattice to the largest norm
 _TOGETHER = 2**18  # numbers that are looked at together

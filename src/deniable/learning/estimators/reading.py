@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, shown
-from deniable.rows import Container, Floats, distinct, frame_of, numbers, places_of, table, without_rows
+from deniable.rows import Container, distinct, frame_of, numbers, places_of, table, without_rows
 from deniable.statistics.statistic import checked_bounds
 
 Bounds: TypeAlias = tuple[Real, Real] | Sequence[tuple[Real, Real]]

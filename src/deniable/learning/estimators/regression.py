@@ -10,8 +10,9 @@ from deniable.learning.estimators.estimator import Priced, Regressor, Work, same
 from deniable.learning.estimators.reading import Bounds, Features, targets
 from deniable.learning.losses import products
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real
-from deniable.rows import Container, Floats, silence, without_rows
+from deniable.rows import Container, silence, without_rows
 from deniable.statistics.regression import AdaptiveRidge, Regression, SufficientRegression
 from deniable.statistics.statistic import checked_bounds
 

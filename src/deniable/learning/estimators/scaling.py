@@ -10,8 +10,9 @@ from deniable.learning.estimators.moments import BoxMoments, Moments
 from deniable.learning.estimators.reading import Bounds, Features
 from deniable.learning.losses import products
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, positive_rational, whole_number
-from deniable.rows import Container, Floats, silence, table
+from deniable.rows import Container, silence, table
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

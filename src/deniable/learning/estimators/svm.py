@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from deniable.learning.estimators.linear_classifier import LinearClassifier
 from deniable.learning.losses import HuberisedHinge
-from deniable.rows import Container, Floats
+from deniable.numbers.arrays import Floats
+from deniable.rows import Container
 
 _LOSS = HuberisedHinge(width=Fraction(1, 2))
 

@@ -13,9 +13,10 @@ from deniable.learning.estimators.estimator import Classifier, Work, same_length
 from deniable.learning.estimators.reading import Labels
 from deniable.mechanisms import Laplace, PermuteAndFlip
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, positive_rational, whole_number
 from deniable.privacy import AddRemove, Relation, compose, of_count, parallel
-from deniable.rows import Container, Floats, silence
+from deniable.rows import Container, silence
 
 Codes: TypeAlias = NDArray[np.int64]
 

@@ -17,10 +17,10 @@ from deniable.learning.estimators.logistic import probabilities
 from deniable.learning.federated.secure import SecureClient, pack, unpack
 from deniable.learning.losses import products
 from deniable.learning.plan import TrainingPlan
-from deniable.learning.samplers import Places
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.arrays import Floats, Indices
 from deniable.numbers.rationals import Real, positive_rational, whole_number
-from deniable.rows import Floats, attempted, each_row, numbers, silence, table
+from deniable.rows import attempted, each_row, numbers, silence, table
 from deniable.rows.attempts import Log
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Softmax:
         gradients: Floats = found[:, :, np.newaxis] * slopes[:, np.newaxis]
         return gradients.reshape(len(found), self.dimensions)
 
-    def predict(self, parameters: ArrayLike, rows: object) -> Places:
+    def predict(self, parameters: ArrayLike, rows: object) -> Indices:
         """The most likely label of every row."""
         return np.asarray(np.argmax(self._scores(parameters, rows)[1], axis=1), dtype=np.int64)
 

@@ -10,13 +10,12 @@ from functools import partial
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.learning.clips import Part
+from deniable.numbers.arrays import Integers
 from deniable.numbers.rationals import whole_number
 
-Integers = NDArray[np.int64]
 _Whole = Annotated[int, partial(whole_number, lower=1, upper=2**30)]
 
 

@@ -23,12 +23,13 @@ from deniable.learning.samplers import Poisson
 from deniable.ledger.payment import Payer, Payment
 from deniable.noise import gaussian, skellam
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, positive_rational, root_above, shown, whole_number
 from deniable.privacy import ApproximateLoss, GaussianDPLoss, PrivacyLoss, Replace
 from deniable.privacy.composition.restricted import RestrictedLoss
 from deniable.privacy.losses.skellam import skellam_loss
 from deniable.privacy.sensitivity.vectors import of_ball_sum
-from deniable.rows import Floats, silence
+from deniable.rows import silence
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,9 +24,9 @@ from deniable.errors import InvalidParameterError
 from deniable.learning.clips import Part
 from deniable.learning.federated import masks
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.arrays import Integers
 from deniable.numbers.rationals import whole_number
 
-Integers = NDArray[np.int64]
 _HEAD = struct.Struct("<II")  # number of a part, and its length
 _KEYS, _CLOSED = 64, 2 * masks.LENGTH + 16  # bytes: two public keys; two shares and a tag
 _CHECKED = 16  # bytes behind each vector, of entries 1, whose sums must be the number of clients who arrived

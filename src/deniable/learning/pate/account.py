@@ -12,11 +12,11 @@ from deniable.ledger.payment import Payer, Payment
 from deniable.mechanisms import Gaussian, Laplace, NoisyMax
 from deniable.mechanisms.tested.distance import of_steps
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, probability, whole_number
 from deniable.privacy import Relation
 from deniable.privacy.notions.conversion import ORDERS, checked_order, renyi_epsilon
 from deniable.release import Estimate, Release
-from deniable.rows import Floats
 
 _STEPS = 2**16  # of the lattice, to the largest divergence of one query
 Choice = NoisyMax | Gaussian

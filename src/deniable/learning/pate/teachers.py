@@ -16,10 +16,11 @@ from deniable.learning.pate.vote import Vote, Votes
 from deniable.ledger.payment import Payer, Payment
 from deniable.noise import uniform
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import shown, whole_number
 from deniable.privacy import AddRemove, PrivacyLoss, Relation
 from deniable.privacy.budget import Remaining
-from deniable.rows import Container, Floats, attempted, places_of, silence, table, without_rows
+from deniable.rows import Container, attempted, places_of, silence, table, without_rows
 from deniable.rows.attempts import Log
 
 

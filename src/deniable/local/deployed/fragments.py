@@ -14,8 +14,9 @@ from deniable.errors import InvalidParameterError
 from deniable.local.codes import Bytes, of_bytes
 from deniable.local.deployed.sketches import PRIME, CountMeanSketch, HadamardSketch, keys_of
 from deniable.local.prefixes import HeavyHitters, recall_note
-from deniable.local.protocol import Integers, PureProtocol
+from deniable.local.protocol import PureProtocol
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Integers
 from deniable.numbers.rationals import Real, probability, whole_number, yes_or_no
 from deniable.release import Key, Release
 from deniable.rows import Container, codes

@@ -9,8 +9,9 @@ from deniable.errors import InvalidParameterError
 from deniable.local.codes import Bytes, rows_of_coins
 from deniable.local.deployed.memo import Memoised
 from deniable.local.frequencies import UnaryEncoding
-from deniable.local.protocol import Integers, fine_above, odds_below
+from deniable.local.protocol import fine_above, odds_below
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.arrays import Integers
 from deniable.numbers.rationals import positive_rational
 
 

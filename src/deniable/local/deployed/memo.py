@@ -10,8 +10,9 @@ import numpy as np
 
 from deniable.errors import InvalidParameterError
 from deniable.local.codes import Bytes
-from deniable.local.protocol import Integers, PureProtocol
+from deniable.local.protocol import PureProtocol
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.arrays import Integers
 from deniable.rows import Container
 
 _BLOCK = 1 << 14  # people who are encoded at once

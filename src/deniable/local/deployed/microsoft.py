@@ -12,9 +12,9 @@ from deniable.local.deployed.memo import Memoised
 from deniable.local.deployed.sketches import GROUP, Grouped, normal_counts
 from deniable.local.frequencies import UnaryEncoding
 from deniable.local.means import MeanProtocol
-from deniable.local.protocol import Floats, Integers
 from deniable.noise import uniform
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.arrays import Floats, Integers
 from deniable.numbers.rationals import whole_number
 from deniable.release import Key, Release
 from deniable.rows import Container, numbers

@@ -13,8 +13,9 @@ from deniable.local.codes import Bytes, of_bytes, rows_of_coins
 from deniable.local.deployed.memo import Memoised
 from deniable.local.deployed.sketches import Grouped, cells_of, keys_of, normal_counts
 from deniable.local.frequencies import UnaryEncoding
-from deniable.local.protocol import Integers, fine_above
+from deniable.local.protocol import fine_above
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.arrays import Integers
 from deniable.numbers.balls import ball, certified_floor
 from deniable.numbers.rationals import positive_rational, probability, whole_number
 from deniable.release import Key, Release

@@ -13,10 +13,11 @@ from scipy.special import ndtri
 from deniable.errors import InvalidParameterError
 from deniable.local.codes import Bytes, of_bytes, to_bytes
 from deniable.local.frequencies import HadamardResponse, UnaryEncoding
-from deniable.local.protocol import Floats, FrequencyProtocol, Integers, PureProtocol
+from deniable.local.protocol import FrequencyProtocol, PureProtocol
 from deniable.local.values import name_of
 from deniable.noise import uniform
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.arrays import Floats, Integers
 from deniable.numbers.rationals import whole_number
 from deniable.release import Bounds, Estimate, Key, Release
 from deniable.rows import Container, codes, distinct

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.local.codes import of_bytes, to_bytes
-from deniable.local.protocol import FrequencyProtocol, Integers
+from deniable.local.protocol import FrequencyProtocol
 from deniable.noise import bernoulli, uniform
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Integers
 
 
 @dataclass(frozen=True, kw_only=True)

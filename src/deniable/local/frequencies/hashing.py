@@ -7,9 +7,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.local.protocol import FrequencyProtocol, Integers
+from deniable.local.protocol import FrequencyProtocol
 from deniable.noise import bernoulli, uniform
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Integers
 from deniable.numbers.rationals import whole_number
 
 _BLOCK = 1 << 13  # reports that are compared with one value at once

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.local.codes import column_sums, last_bits, row_width
-from deniable.local.protocol import FrequencyProtocol, Integers
+from deniable.local.protocol import FrequencyProtocol
 from deniable.noise import bernoulli, uniform
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Integers
 
 _BLOCK = 1 << 12  # people who are encoded at once
 

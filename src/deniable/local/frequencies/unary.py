@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.local.codes import column_sums, last_bits, row_width, rows_of_coins
-from deniable.local.protocol import FrequencyProtocol, Integers, fine_above, odds_below
+from deniable.local.protocol import FrequencyProtocol, fine_above, odds_below
 from deniable.noise import bernoulli
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Integers
 
 _BLOCK = 1 << 14  # people who are encoded at once
 

@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive.law import NoiseLaw
 from deniable.mechanisms.base import Mechanism, Released
-from deniable.mechanisms.integers import Integers, integers, plus
+from deniable.mechanisms.integers import integers, plus
 from deniable.noise import laplace
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.arrays import ExactIntegers
 from deniable.numbers.balls import ball
 from deniable.numbers.interval import round_up
 from deniable.numbers.rationals import positive_rational, probability, shown
@@ -45,7 +46,7 @@ class AdditiveNoise(Mechanism):
     _of_sums: ClassVar[bool] = True
 
     @abstractmethod
-    def _noise(self, shape: tuple[int, ...], bits: Bits) -> Integers:
+    def _noise(self, shape: tuple[int, ...], bits: Bits) -> ExactIntegers:
         """Independent draws."""
 
     @abstractmethod
@@ -87,7 +88,7 @@ class AdditiveNoise(Mechanism):
                 low, high = (low, middle) if self._above(middle) <= most else (middle, high)
         return high
 
-    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[Integers]:
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[ExactIntegers]:
         """The exact integers plus fresh noise: int64, or Python ints in an object array where int64 cannot hold them.
 
         Args:

@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.mechanisms.additive.base import checked_scale
 from deniable.mechanisms.base import Mechanism, Released, WorstCase, require_listed, shares
-from deniable.mechanisms.integers import Integers, clamped
+from deniable.mechanisms.integers import clamped
 from deniable.noise import truncated_laplace
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.arrays import ExactIntegers
 from deniable.numbers.balls import ball
 from deniable.numbers.rationals import Real, checked_bounds, decimal_above, positive_rational, probability
 from deniable.privacy import Sensitivity
@@ -78,7 +79,7 @@ class BoundedLaplace(Mechanism):
     def privacy_loss(self, sensitivity: Sensitivity) -> BoundedLaplaceLoss:
         return BoundedLaplaceLoss(self.scale, self.width, sensitivity)
 
-    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[Integers]:
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[ExactIntegers]:
         """An answer of the range for each secret integer.
 
         Args:

@@ -11,15 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive.gaussian import Gaussian
 from deniable.mechanisms.base import Mechanism, Released, WorstCase
-from deniable.mechanisms.integers import Integers, array_of, integers, plus
+from deniable.mechanisms.integers import array_of, integers, plus
 from deniable.noise import gaussian
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.arrays import ExactIntegers, Floats
 from deniable.numbers.rationals import Real
 from deniable.privacy import DiscreteGaussianLoss, Sensitivity
 from deniable.privacy.calibration import gaussian_sigma_squared
 from deniable.privacy.sensitivity.linear import Matrix, as_whole_numbers, of_linear_map
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +69,7 @@ class EllipticalGaussian(Mechanism):
         """For the sensitivity of the secret vector."""
         return DiscreteGaussianLoss(self.sigma_squared, of_linear_map(self.strategy, sensitivity))
 
-    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[Integers]:
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[ExactIntegers]:
         """The noisy answers of the strategy, one for each of its rows.
 
         Args:
@@ -83,7 +82,7 @@ class EllipticalGaussian(Mechanism):
         noise = gaussian.sample(sigma_squared=self.sigma_squared, size=answers.shape, bits=bits)
         return Released(plus(answers, noise), bits.safe)
 
-    def answer(self, noisy: Released[Integers], workload: ArrayLike) -> Floats:
+    def answer(self, noisy: Released[ExactIntegers], workload: ArrayLike) -> Floats:
         """The best linear estimate of workload @ x without bias, from a release.
 
         Raises: InvalidParameterError if the strategy does not determine the workload, or for another release.
@@ -117,7 +116,7 @@ class EllipticalGaussian(Mechanism):
             )
         return np.asarray(found)
 
-    def _answers(self, exact: ArrayLike) -> Integers:
+    def _answers(self, exact: ArrayLike) -> ExactIntegers:
         """The exact answers of the strategy."""
         secret = integers("exact", exact)
         if secret.shape != (len(self.strategy[0]),):

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from deniable.mechanisms.additive.base import AdditiveNoise, require_range
 from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.integers import Integers
 from deniable.noise import gaussian
 from deniable.noise.bits import Bits
 from deniable.numbers import theta
+from deniable.numbers.arrays import ExactIntegers
 from deniable.numbers.balls import ball
 from deniable.numbers.rationals import Real, positive_rational
 from deniable.privacy import DiscreteGaussianLoss, Sensitivity
@@ -61,7 +61,7 @@ class Gaussian(AdditiveNoise):
     def privacy_loss(self, sensitivity: Sensitivity) -> DiscreteGaussianLoss:
         return DiscreteGaussianLoss(self.sigma_squared, sensitivity)
 
-    def _noise(self, shape: tuple[int, ...], bits: Bits) -> Integers:
+    def _noise(self, shape: tuple[int, ...], bits: Bits) -> ExactIntegers:
         return gaussian.sample(sigma_squared=self.sigma_squared, size=shape, bits=bits)
 
     @classmethod

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from deniable.mechanisms.additive.base import AdditiveNoise, checked_scale
 from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.integers import Integers
 from deniable.noise import laplace
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import ExactIntegers
 from deniable.numbers.balls import ball
 from deniable.numbers.rationals import Real
 from deniable.privacy import DiscreteLaplaceLoss, Sensitivity
@@ -43,7 +43,7 @@ class Laplace(AdditiveNoise):
     def privacy_loss(self, sensitivity: Sensitivity) -> DiscreteLaplaceLoss:
         return DiscreteLaplaceLoss(self.scale, sensitivity)
 
-    def _noise(self, shape: tuple[int, ...], bits: Bits) -> Integers:
+    def _noise(self, shape: tuple[int, ...], bits: Bits) -> ExactIntegers:
         return laplace.sample(scale=self.scale, size=shape, bits=bits)
 
     @classmethod

@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.mechanisms.additive.base import require_range
 from deniable.mechanisms.base import Mechanism, Released, WorstCase
-from deniable.mechanisms.integers import Integers, clamped
+from deniable.mechanisms.integers import clamped
 from deniable.noise import geometric
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.arrays import ExactIntegers
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.rationals import Real, positive_integer, positive_rational, probability
 from deniable.privacy import Interval, LaplaceLoss, PureLoss, Sensitivity
@@ -75,7 +76,7 @@ class Snapping(Mechanism):
         noise = certified(lambda: -ball(miss).log() * ball(self.scale), within=Interval(0.0, math.inf)).upper
         return min(math.floor(Fraction(noise) + Fraction(self.grid, 2)), 2 * self.bound)
 
-    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[Integers]:
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[ExactIntegers]:
         """A multiple of `grid` within the bound, or one of its ends, for each secret integer.
 
         Args:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive.base import AdditiveNoise, require_range
 from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.integers import Integers
 from deniable.noise import laplace, staircase
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import ExactIntegers
 from deniable.numbers.rationals import Real, positive_integer, positive_rational, shown
 from deniable.privacy import AddRemove, Sensitivity, of_count
 from deniable.privacy.calibration import laplace_scale
@@ -71,7 +71,7 @@ class Staircase(AdditiveNoise):
     def _stairs(self) -> staircase.Stairs:
         return staircase.Stairs(rate=self.rate, step=self.step, centre=self.centre)
 
-    def _noise(self, shape: tuple[int, ...], bits: Bits) -> Integers:
+    def _noise(self, shape: tuple[int, ...], bits: Bits) -> ExactIntegers:
         return self._stairs.sample(size=shape, bits=bits)
 
     @classmethod

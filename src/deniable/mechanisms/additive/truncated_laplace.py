@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive.base import AdditiveNoise, checked_scale, require_range
 from deniable.mechanisms.base import WorstCase, require_listed
-from deniable.mechanisms.integers import Integers, integers
+from deniable.mechanisms.integers import integers
 from deniable.noise import truncated_laplace
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import ExactIntegers
 from deniable.numbers.balls import ball
 from deniable.numbers.rationals import Real, positive_integer, positive_rational, probability, shown
 from deniable.privacy import Sensitivity
@@ -72,7 +73,7 @@ class TruncatedLaplace(AdditiveNoise):
     def privacy_loss(self, sensitivity: Sensitivity) -> DiscreteTruncatedLaplaceLoss:
         return DiscreteTruncatedLaplaceLoss(self.scale, self.bound, sensitivity)
 
-    def _noise(self, shape: tuple[int, ...], bits: Bits) -> Integers:
+    def _noise(self, shape: tuple[int, ...], bits: Bits) -> ExactIntegers:
         return truncated_laplace.sample(scale=self.scale, bound=self.bound, size=shape, bits=bits)
 
     def _masses(self, exact: ArrayLike) -> dict[Hashable, "arb"]:

@@ -19,12 +19,12 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive import Laplace
 from deniable.mechanisms.additive.base import AdditiveNoise, additive
 from deniable.mechanisms.base import Mechanism, Released, WorstCase
-from deniable.mechanisms.integers import Integers, clamped
+from deniable.mechanisms.integers import clamped
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.arrays import ExactIntegers, Floats
 from deniable.numbers.rationals import whole_number
 from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity
 from deniable.privacy.sensitivity import of_spread_sum
-from deniable.rows import Floats
 
 LARGEST_COUNT = 1024
 BRANCHES = (2, 4, 8, 16)
@@ -77,7 +77,7 @@ class TreeOfCounts(Mechanism):
         """The loss when one unit moves the counts of the cells by `sensitivity`, which `of_spread_sum` gives."""
         return self.noise.privacy_loss(of_nodes(sensitivity, self.cells, self.branch))
 
-    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[Integers]:
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[ExactIntegers]:
         """The noisy counts of all nodes, those of the cells first: see `running_sums`.
 
         Args:
@@ -93,7 +93,7 @@ class TreeOfCounts(Mechanism):
         """The estimate of the count of the first cell, to six decimals."""
         return np.round(exact[0] + self.errors(runs, bits=bits)[:, 0], 6)
 
-    def running_sums(self, nodes: Integers, *, total: int | None = None) -> Floats:
+    def running_sums(self, nodes: ExactIntegers, *, total: int | None = None) -> Floats:
         """Sums up to and with every cell, the last one of all cells; they may decrease or be negative.
 
         Args:

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms.additive import Laplace
 from deniable.mechanisms.base import Released
-from deniable.mechanisms.integers import Integers, integers
+from deniable.mechanisms.integers import integers
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import ExactIntegers
 from deniable.numbers.rationals import whole_number
 
 _BLOCK = 1 << 16  # questions whose noise is drawn at once
@@ -80,7 +81,7 @@ class Session:
             self._left -= int(np.count_nonzero(above))
         return Released(answers, self.safe)
 
-    def _compared(self, stream: Integers) -> NDArray[np.bool_]:
+    def _compared(self, stream: ExactIntegers) -> NDArray[np.bool_]:
         """Whether each noisy value reaches the noisy threshold, up to the last answer."""
         found, left = [np.zeros(0, dtype=np.bool_)], self._left
         for start in range(0, stream.size, _BLOCK):

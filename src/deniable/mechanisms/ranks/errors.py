@@ -5,7 +5,7 @@ from math import ceil, floor, sqrt
 
 import numpy as np
 
-from deniable.rows import Floats
+from deniable.numbers.arrays import Floats
 
 WIDE = 20
 """Assumed ratio of the declared bounds' width to the data's range, used to predict a mechanism's error."""

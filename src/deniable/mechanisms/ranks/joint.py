@@ -19,8 +19,8 @@ from deniable.mechanisms.ranks.sampler import raced
 from deniable.noise import uniform
 from deniable.noise.bits import Bits
 from deniable.numbers import balls
+from deniable.numbers.arrays import Floats
 from deniable.privacy import Relation
-from deniable.rows import Floats
 
 if TYPE_CHECKING:
     from flint import arb

@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.mechanisms.ranks.log_sums import Logs, running, sliding, total
+from deniable.mechanisms.ranks.log_sums import running, sliding, total
 from deniable.noise import bernoulli, uniform
 from deniable.noise.bits import Bits
 from deniable.numbers import balls
+from deniable.numbers.arrays import Floats
 from deniable.numbers.certified import exp_of_minus, log
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class RankSampler:
         self.logs = [np.where(w > 0, log(np.maximum(w, 1).astype(np.float64)), -np.inf) for w in self.weights]
         self.heavy = [_largest(w, _HEAVIEST) for w in self.weights]
         self.away = [self._away(place) for place in range(count)]
-        nothing: Logs = np.empty(0)
+        nothing: Floats = np.empty(0)
         self.above = [nothing] * count  # ways to go on behind quantile j at rank i, the next one above i
         self.further = [nothing] * count  # the same, and the next one may enter i once more
         self.entering = [nothing] * count  # ways from quantile j on, which enters rank i
@@ -125,7 +126,7 @@ class RankSampler:
 
         return coin(chance, bits)
 
-    def _away(self, place: int) -> Logs:
+    def _away(self, place: int) -> Floats:
         """rate (i - t) for the ranks of a window."""
         low, high = self.windows[place]
         rate = self.targets.rate
@@ -146,7 +147,7 @@ class RankSampler:
         entering[heavy] = total(self._runs(place, heavy, heavy=True))
         self.entering[place] = self._raised(entering)
 
-    def _runs(self, place: int, columns: NDArray[np.intp], heavy: bool) -> Logs:
+    def _runs(self, place: int, columns: NDArray[np.intp], heavy: bool) -> Floats:
         """The ways where 1, 2, ... quantiles enter ranks together; _RUN of them at most where ranks are not heavy."""
         rows, most = [], self.targets.count - place
         for number in range(1, (most if heavy else min(most, _RUN)) + 1):
@@ -158,7 +159,7 @@ class RankSampler:
             rows.append(number * self.logs[place][columns] - lgamma(number + 1) + ways)
         return np.stack(rows)
 
-    def _shifted(self, place: int, more: int, ways: Logs, columns: NDArray[np.intp]) -> Logs:
+    def _shifted(self, place: int, more: int, ways: Floats, columns: NDArray[np.intp]) -> Floats:
         """Ways from the same ranks on for a quantile that is `more` places further, with its own distance."""
         start, end = self.windows[place + more]
         ranks = self.windows[place][0] + columns
@@ -167,7 +168,7 @@ class RankSampler:
             (ranks >= start) & (ranks <= end), ways[np.clip(ranks - start, 0, end - start)] - pause, -np.inf
         )
 
-    def _ways(self, place: int) -> Logs:
+    def _ways(self, place: int) -> Floats:
         """The sums over the next rank, which is above the present one, for every rank of the window."""
         low, high = self.windows[place]
         start, end = self.windows[place + 1]
@@ -175,7 +176,7 @@ class RankSampler:
         here, there, entering = self.away[place], self.away[place + 1], self.entering[place + 1]
         ranks = np.arange(low, high + 1)
         falling = np.append(running((entering - there)[::-1])[::-1], -np.inf)
-        over: Logs = here + falling[np.clip(ranks + step, start, end + 1) - start]
+        over: Floats = here + falling[np.clip(ranks + step, start, end + 1) - start]
         if step == 1:
             return over
         rising = entering + there
@@ -189,12 +190,12 @@ class RankSampler:
             under = sliding(padded, step - 1)
         return total(np.stack([over, under - here]))
 
-    def _raised(self, bounds: Logs) -> Logs:
+    def _raised(self, bounds: Floats) -> Floats:
         """Bounds with the rounding errors of all exponents that they are made of, or compared with, paid for."""
         count, known = self.targets.count, np.isfinite(bounds)
         spread = 2 * float(self.targets.rate) * (self.targets.width + 2)
         reach = spread + 64 * count + lgamma(count + 1) + float(np.abs(bounds[known]).max(initial=0.0))
-        raised: Logs = bounds + (_LIFT + bounds.size * 2.0**-50 + reach * 2.0**-46)
+        raised: Floats = bounds + (_LIFT + bounds.size * 2.0**-50 + reach * 2.0**-46)
         return raised
 
 
@@ -208,7 +209,7 @@ def coin(chance: Callable[[], "arb"], bits: Bits) -> bool:
     return bool(bernoulli.sample_each(near=np.array([near]), exact=lambda _: chance, bits=bits)[0])
 
 
-def _pick(chances: Logs, bits: Bits) -> tuple[int, Fraction]:
+def _pick(chances: Floats, bits: Bits) -> tuple[int, Fraction]:
     """A place, and with which chance it was drawn: about exp(chances), which add up to less than 1."""
     possible = np.isfinite(chances)
     parts = np.where(possible, np.floor(_PARTS * exp_of_minus(np.maximum(-chances, 0.0))) + 1, 0).astype(np.int64)

@@ -6,18 +6,16 @@ checked with a proved exp.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deniable.numbers.arrays import Floats
 from deniable.numbers.certified import exp_of_minus, log
-
-Logs = NDArray[np.float64]
 
 _STEP = 2.0**-36  # by which running sums are lifted at every step
 _ROUNDING = 2.0**-40  # above the errors of exp_of_minus, of its argument up to 700, and of a sum of two
 _LARGEST_TERMS = 2.0**12
 
 
-def total(terms: Logs) -> Logs:
+def total(terms: Floats) -> Floats:
     """ln sum exp(terms) along the first axis, of at most 2^12 terms each."""
     assert len(terms) <= _LARGEST_TERMS
     highest = terms.max(axis=0)
@@ -26,9 +24,9 @@ def total(terms: Logs) -> Logs:
     return np.where(np.isfinite(highest), _lifted(top + log(sums), _ROUNDING * 2), -np.inf)
 
 
-def running(terms: Logs) -> Logs:
+def running(terms: Floats) -> Floats:
     """ln of the running sums of exp(terms) along the last axis."""
-    sums: Logs = np.logaddexp.accumulate(terms, axis=-1)
+    sums: Floats = np.logaddexp.accumulate(terms, axis=-1)
     steps = 1 + np.arange(terms.shape[-1])
     known = np.isfinite(sums)
     reach = float(np.abs(sums[known]).max(initial=1.0))
@@ -37,7 +35,7 @@ def running(terms: Logs) -> Logs:
     return sums
 
 
-def sliding(terms: Logs, length: int) -> Logs:
+def sliding(terms: Floats, length: int) -> Floats:
     """ln of the sums of exp(terms) over [i, i + length) for each i where that lies within."""
     count = terms.size - length + 1
     blocks = -(-terms.size // length)
@@ -51,7 +49,7 @@ def sliding(terms: Logs, length: int) -> Logs:
     return np.where(first % length == 0, behind[first], both)
 
 
-def _check(sums: Logs, terms: Logs) -> None:
+def _check(sums: Floats, terms: Floats) -> None:
     """Each step of a running sum holds the one before it and its own term."""
     before = np.concatenate([np.full((*sums.shape[:-1], 1), -np.inf), sums[..., :-1]], axis=-1)
     top = np.where(np.isfinite(sums), sums, 0.0)
@@ -61,6 +59,6 @@ def _check(sums: Logs, terms: Logs) -> None:
         raise ArithmeticError("the logarithms of this machine are off by more than 2^-36")
 
 
-def _lifted(values: Logs, relative: float) -> Logs:
+def _lifted(values: Floats, relative: float) -> Floats:
     """A little above, in proportion and absolutely."""
     return values + relative * (1 + np.abs(values) * 2.0**-8)

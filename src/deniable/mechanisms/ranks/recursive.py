@@ -17,10 +17,10 @@ from deniable.mechanisms.ranks.records import SortedRecords
 from deniable.mechanisms.ranks.sampler import PointSampler, window
 from deniable.mechanisms.records import records_of
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, positive_rational, shown
 from deniable.privacy import PrivacyLoss, Relation, Sensitivity, compose
 from deniable.privacy.composition.restricted import RestrictedLoss
-from deniable.rows import Floats
 
 _FINEST = 10**4  # denominators of quantiles within a part
 

@@ -18,8 +18,8 @@ from deniable.mechanisms.ranks.records import SortedRecords
 from deniable.mechanisms.ranks.sampler import raced
 from deniable.noise import laplace
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Floats
 from deniable.privacy import PrivacyLoss, PureLoss, Relation
-from deniable.rows import Floats
 
 SLOPE = 4
 """Ranks by which a gap grows while a reach grows by one."""

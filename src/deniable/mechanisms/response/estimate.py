@@ -14,6 +14,7 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms.response.randomized import RandomizedResponse
 from deniable.mechanisms.response.tally import shares_of_population, shares_within
 from deniable.numbers import balls
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import (
     exact_rational,
     positive_integer,
@@ -26,7 +27,6 @@ from deniable.numbers.rationals import (
 if TYPE_CHECKING:
     from flint import arb
 
-Floats = NDArray[np.float64]
 Inequality = Literal["hoeffding", "chebyshev"]
 Method = Literal["exact"] | Inequality
 

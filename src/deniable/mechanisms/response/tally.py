@@ -10,8 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from deniable.numbers.arrays import Floats, Integers
 
 _DIGITS = 40.0  # what is left out is below e^-40
 _LEAST, _MOST = 2.0**-200, 1 - 2.0**-53  # nearer to 0 or 1 no chance is told from it

@@ -9,18 +9,16 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.noise import contest, uniform
 from deniable.noise.bits import Bits
 from deniable.numbers import balls
+from deniable.numbers.arrays import Floats, Integers
 from deniable.numbers.certified import exp_of_minus, log
 
 if TYPE_CHECKING:
     from flint import arb
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 FAINT = 40.0  # pieces with less than e^-40 of the largest weight stay as they are
 GROWTH = 1.0  # of ln N within the other pieces, at most

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.mechanisms.base import Released, WorstCase
-from deniable.mechanisms.integers import Integers
 from deniable.mechanisms.teaching.base import RareExposure, failing, numbered
 from deniable.noise import bernoulli
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.arrays import ExactIntegers
 from deniable.privacy import PrivacyLoss, Replace, Sensitivity, of_count
 from deniable.rows import replaced
 
@@ -30,7 +30,7 @@ class AllOrNothing(RareExposure):
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         return failing(self.delta, sensitivity)
 
-    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[Integers]:
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[ExactIntegers]:
         """All records as they are, or none."""
         records = replaced("exact", exact, by=0)
         places = np.arange(records.size if bernoulli.sample(p=self.delta, bits=bits) else 0)

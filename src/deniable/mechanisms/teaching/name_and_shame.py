@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.mechanisms.base import Released, WorstCase, require_listed
-from deniable.mechanisms.integers import Integers
 from deniable.mechanisms.teaching.base import RareExposure, failing, numbered, owned
 from deniable.noise import bernoulli
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.arrays import ExactIntegers
 from deniable.numbers.rationals import positive_integer
 from deniable.privacy import PrivacyLoss, Sensitivity
 from deniable.rows import replaced
@@ -38,7 +38,7 @@ class NameAndShame(RareExposure):
         """Probability that at least one of `records` records is published."""
         return 1 - (1 - self.delta) ** positive_integer("records", records)
 
-    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[Integers]:
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[ExactIntegers]:
         """The records that the coins chose, as they are."""
         records = replaced("exact", exact, by=0)
         places = np.flatnonzero(bernoulli.sample(p=self.delta, size=records.size, bits=bits))

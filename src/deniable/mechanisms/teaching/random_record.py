@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms.base import Released, WorstCase
-from deniable.mechanisms.integers import Integers
 from deniable.mechanisms.teaching.base import Teaching, failing, numbered, owned
 from deniable.noise import bernoulli, uniform
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.arrays import ExactIntegers
 from deniable.numbers.rationals import positive_integer, positive_rational, shown
 from deniable.privacy import PrivacyLoss, Replace, Sensitivity, of_count
 from deniable.rows import replaced
@@ -50,7 +50,7 @@ class RandomRecord(Teaching):
         share = Fraction(min(owned(sensitivity), self.population), self.population)
         return failing(self.chance * share, sensitivity)
 
-    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[Integers]:
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[ExactIntegers]:
         """One record as it is, or none."""
         records = self._checked(replaced("exact", exact, by=0))
         place = uniform.sample(np.array([self.population]), bits=bits)

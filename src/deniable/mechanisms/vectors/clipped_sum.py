@@ -14,14 +14,14 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive import Laplace
 from deniable.mechanisms.additive.base import AdditiveNoise, additive
 from deniable.mechanisms.base import Mechanism, Released, WorstCase
-from deniable.mechanisms.integers import Integers
 from deniable.mechanisms.records import records_of
 from deniable.mechanisms.vectors.clipping import chunks, clipped
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.arrays import ExactIntegers, Floats
 from deniable.numbers.rationals import exact_rational, positive_rational, shown, whole_number
 from deniable.privacy import PrivacyLoss, Relation, Sensitivity
 from deniable.privacy.sensitivity.vectors import of_ball_sum
-from deniable.rows import Floats, table
+from deniable.rows import table
 
 _MOST_COLUMNS = 2**27
 _MOST_STEPS = 2**30
@@ -64,7 +64,7 @@ class OfClippedRows(Mechanism):
         total = self._sum(np.reshape(exact, (-1, self.columns)))
         return self.noise.outcomes(tuple(total.ravel().tolist()), runs, bits=bits)
 
-    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[Integers]:
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[ExactIntegers]:
         """The noisy sum, in lattice steps.
 
         Args:
@@ -74,7 +74,7 @@ class OfClippedRows(Mechanism):
         return self.noise.release(self._sum(exact), bits=bits)
 
     @abstractmethod
-    def _sum(self, exact: ArrayLike) -> Integers:
+    def _sum(self, exact: ArrayLike) -> ExactIntegers:
         """The exact sum."""
 
 

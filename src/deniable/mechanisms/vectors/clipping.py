@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.rows import Floats
+from deniable.numbers.arrays import Floats
 
 CHUNK = 1 << 11
 _ENTRIES = 1 << 23  # of a part of the rows

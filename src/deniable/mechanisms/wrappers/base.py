@@ -9,11 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import Mechanism, Released
-from deniable.mechanisms.integers import Integers
 from deniable.mechanisms.interactive import INTERACTIVE
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.arrays import ExactIntegers, Integers
 from deniable.numbers.rationals import whole_number
-from deniable.rows import Whole, replaced, width
+from deniable.rows import replaced, width
 
 _MOST_COLUMNS = 2**24
 
@@ -75,7 +75,7 @@ class SampledWrapper(Wrapper):
         rows = self._rows(exact)
         return self.base.release(column_sums(rows[self._samples(len(rows), 1, bits)[0]]), bits=bits)
 
-    def _rows(self, exact: ArrayLike) -> Whole:
+    def _rows(self, exact: ArrayLike) -> Integers:
         """Shape (units, columns)."""
         columns = self.columns or width(exact)
         if columns is None:
@@ -108,7 +108,7 @@ def room_for(outcomes: NDArray[Any]) -> np.dtype[Any]:
     return np.dtype(object) if outcomes.dtype == np.uint64 else np.result_type(outcomes.dtype, np.int64)
 
 
-def column_sums(rows: Integers) -> Integers:
+def column_sums(rows: ExactIntegers) -> ExactIntegers:
     """Exact sums of columns, whatever their size: of int64 the halves of 32 bits are summed apart."""
     if rows.dtype == object:
         return np.asarray(rows.sum(axis=0), dtype=object)

@@ -6,12 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.numbers.arrays import Floats
 from deniable.numbers.interval import Interval, round_down
 from deniable.numbers.rationals import Real, positive_integer, positive_rational
 from deniable.privacy.budget.budget import Budget
 from deniable.privacy.relation import AddRemove, Relation
-
-Floats = NDArray[np.float64]
 
 _ABOVE = 1 + 2.0**-51  # times a rounded sum: at least the exact sum
 _LEAST = 1e-300  # what is charged where a square would underflow

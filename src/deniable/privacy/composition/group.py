@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.numbers.arrays import Floats
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import PROBABILITIES, Interval
 from deniable.numbers.rationals import decimal_above, positive_integer
@@ -18,7 +19,7 @@ from deniable.privacy.notions.gaussian_dp import DIGITS, gaussian_delta
 from deniable.privacy.notions.renyi import Directions, both_ways, directed, known_divergences, upper_divergence
 from deniable.privacy.notions.renyi_combined import group_divergence
 from deniable.privacy.pld.curve_law import pairs_above
-from deniable.privacy.pld.law import Floats, LossLaw, Pairs
+from deniable.privacy.pld.law import LossLaw, Pairs
 from deniable.privacy.pld.laws import DiscreteLaplaceLaw
 from deniable.privacy.relation import AddRemove, Relation, Replace
 

@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.numbers.arrays import Floats
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import positive_rational
 from deniable.privacy.charge import Charge
@@ -18,7 +19,7 @@ from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.notions.renyi import Directions, directed
 from deniable.privacy.notions.renyi_combined import mixture_divergence
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, composed_delta, composed_epsilon
-from deniable.privacy.pld.law import UNIT, Atoms, Floats, LossLaw, Pairs, Tails
+from deniable.privacy.pld.law import UNIT, Atoms, LossLaw, Pairs, Tails
 from deniable.privacy.pld.search import Part
 from deniable.privacy.relation import Relation
 

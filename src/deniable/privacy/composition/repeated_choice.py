@@ -10,9 +10,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from deniable.numbers.arrays import Floats
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.privacy.pld.curve_law import law_above
-from deniable.privacy.pld.law import UNIT, FiniteLaw, Floats, LossLaw, Pairs
+from deniable.privacy.pld.law import UNIT, FiniteLaw, LossLaw, Pairs
 from deniable.privacy.pld.laws import BoundedRangeLaw
 
 _MOST_RUNS = 64  # whose strategies are searched as one

@@ -9,11 +9,12 @@ from typing import ClassVar
 import numpy as np
 
 from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.numbers.arrays import Floats
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import decimal_above
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.notions.gaussian_dp import DIGITS, mu_squared_of_pure
-from deniable.privacy.pld.law import UNIT, Floats, LossLaw, Pairs, ReversedLaw, Tails
+from deniable.privacy.pld.law import UNIT, LossLaw, Pairs, ReversedLaw, Tails
 from deniable.privacy.pld.laws import NOTHING
 from deniable.privacy.relation import Relation, Replace
 

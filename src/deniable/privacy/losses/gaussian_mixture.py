@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.numbers.arrays import Floats
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import (
@@ -27,7 +28,7 @@ from deniable.privacy.notions.gaussian_dp import DIGITS
 from deniable.privacy.notions.renyi import Directions, both_ways, known_divergences, largest
 from deniable.privacy.notions.sampled_normal import mixture_divergence
 from deniable.privacy.pld.curve_law import pairs_above
-from deniable.privacy.pld.law import Floats, LossLaw, Pairs, ReversedLaw
+from deniable.privacy.pld.law import LossLaw, Pairs, ReversedLaw
 from deniable.privacy.relation import Relation, Replace
 
 Mixture = tuple[tuple[Fraction, Fraction], ...]  # (weight, shift), shifts increasing

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from deniable.privacy.pld.law import UNIT, Floats, LossLaw, Tails
+from deniable.numbers.arrays import Floats
+from deniable.privacy.pld.law import UNIT, LossLaw, Tails
 
 _MARGIN = 45.0  # standard deviations beyond the centres; what lies farther has a probability below 1e-430
 _POINTS = 2049

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from deniable.numbers.arrays import Floats
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import PROBABILITIES, REAL, Interval, round_down
-from deniable.privacy.pld.law import FiniteLaw, Floats
+from deniable.privacy.pld.law import FiniteLaw
 from deniable.privacy.pld.laws import NOTHING
 
 if TYPE_CHECKING:

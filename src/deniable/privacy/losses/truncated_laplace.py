@@ -8,13 +8,14 @@ from typing import ClassVar
 import numpy as np
 
 from deniable.errors import InvalidParameterError
+from deniable.numbers.arrays import Floats
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import Real, decimal_above, positive_integer, positive_rational, probability
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.discrete_laplace import checked_sensitivity
 from deniable.privacy.notions.gaussian_dp import DIGITS
-from deniable.privacy.pld.law import UNIT, Atoms, Floats, LossLaw, Pairs, Tails
+from deniable.privacy.pld.law import UNIT, Atoms, LossLaw, Pairs, Tails
 from deniable.privacy.pld.laws import NOTHING
 from deniable.privacy.sensitivity import Sensitivity
 

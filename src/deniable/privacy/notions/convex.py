@@ -10,11 +10,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deniable.numbers.arrays import Floats
 from deniable.numbers.interval import round_down, round_up
 
-Floats = NDArray[np.float64]
 Point = tuple[Fraction, Fraction]  # x and delta
 
 _UNIT = 2.0**-53

@@ -9,9 +9,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.numbers.arrays import Floats
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import INFINITE, NONNEGATIVE, PROBABILITIES, REAL, Interval, round_down, round_up
 from deniable.numbers.rationals import Real, exact_rational, positive_integer, probability
@@ -22,7 +23,6 @@ from deniable.privacy.pld.law import UNIT
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = NDArray[np.float64]
 
 _POINTS = 2**16  # of the grid of an integral
 _FARTHEST, _SMALLEST = 600.0, 1e-300

@@ -15,8 +15,8 @@ from functools import partial, singledispatch
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deniable.numbers.arrays import Floats
 from deniable.numbers.balls import Arb, ball
 from deniable.numbers.interval import INFINITE, NONNEGATIVE, Interval
 from deniable.privacy.amplification.sampling.poisson import SampledLaw
@@ -24,8 +24,6 @@ from deniable.privacy.amplification.sampling.poisson_replace import ExchangedNor
 from deniable.privacy.amplification.sampling.subsets import MirroredLaw
 from deniable.privacy.pld.law import UNIT, LossLaw, Tails
 from deniable.privacy.pld.laws import NormalLaw
-
-Floats = NDArray[np.float64]
 
 _FIRST_POINTS, _MOST_POINTS = 2**11, 2**18
 _ENOUGH = 1e-6

@@ -10,9 +10,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from deniable.errors import InvalidParameterError
+from deniable.numbers.arrays import Floats
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import INFINITE, NONNEGATIVE, Interval, round_down, round_up
 from deniable.numbers.rationals import Real, exact_rational, nonnegative_rational, probability
@@ -22,8 +23,6 @@ from deniable.privacy.pld.accountant import CURVE_TOLERANCE, checked_tolerance
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 
 
 _UNIT = 2.0**-53

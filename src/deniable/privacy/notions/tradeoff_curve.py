@@ -5,16 +5,14 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
+from deniable.numbers.arrays import Floats
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import PROBABILITIES, Interval, round_up
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.notions.convex import Corner, Point, corners, hits, misses, polygon
 from deniable.privacy.pld.accountant import Wish
-
-Floats = NDArray[np.float64]
 
 _MOST_KNOTS = 400
 _MOST_ATOMS = 256

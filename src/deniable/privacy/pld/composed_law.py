@@ -13,9 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from deniable.errors import UnprovedError
+from deniable.numbers.arrays import Floats
 from deniable.privacy.composition.compose import Composed
 from deniable.privacy.pld.discretise import Grid, discretise
-from deniable.privacy.pld.law import UNIT, FiniteLaw, Floats, LossLaw, Pairs, ReversedLaw
+from deniable.privacy.pld.law import UNIT, FiniteLaw, LossLaw, Pairs, ReversedLaw
 from deniable.privacy.pld.pilot import span
 from deniable.privacy.pld.search import Part
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deniable.privacy.pld.law import UNIT, Floats, LossLaw
+from deniable.numbers.arrays import Floats
+from deniable.privacy.pld.law import UNIT, LossLaw
 
 
 class Grid(NamedTuple):

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from deniable.privacy.pld.law import UNIT, Atoms, Floats, LossLaw
+from deniable.numbers.arrays import Floats
+from deniable.privacy.pld.law import UNIT, Atoms, LossLaw
 
 _MOST_SUMS = 2**18
 _MOST_MULTISETS = 2**14

@@ -9,9 +9,8 @@ from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from deniable.numbers.arrays import Floats
 
 UNIT = 2.0**-53  # the largest relative error of one rounding
 

@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from deniable.privacy.pld.law import UNIT, Atoms, FiniteLaw, Floats, LossLaw, Tails
+from deniable.numbers.arrays import Floats
+from deniable.privacy.pld.law import UNIT, Atoms, FiniteLaw, LossLaw, Tails
 
 _MOST_ATOMS = 2**12
 

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deniable.privacy.pld.law import UNIT, Floats, LossLaw
+from deniable.numbers.arrays import Floats
+from deniable.privacy.pld.law import UNIT, LossLaw
 from deniable.privacy.pld.pilot import POINTS, span
 
 _MOST_ATOMS = 512

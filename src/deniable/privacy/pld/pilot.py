@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deniable.privacy.pld.law import Floats, LossLaw
+from deniable.numbers.arrays import Floats
+from deniable.privacy.pld.law import LossLaw
 
 _SIDE = np.geomspace(1e-9, 600.0, 600)
 POINTS = np.concatenate((-_SIDE[::-1], [0.0], _SIDE))

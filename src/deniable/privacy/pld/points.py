@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from deniable.privacy.pld.law import UNIT, FiniteLaw, Floats
+from deniable.numbers.arrays import Floats
+from deniable.privacy.pld.law import UNIT, FiniteLaw
 
 
 def law_of_points(losses: Floats, heights: Floats) -> FiniteLaw:

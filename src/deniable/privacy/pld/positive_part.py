@@ -12,10 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.numbers.arrays import Floats
 from deniable.numbers.balls import Arb
 from deniable.numbers.interval import NONNEGATIVE, Interval
-
-Floats = NDArray[np.float64]
 
 PRECISION = 128  # bits at which exact descriptions are turned into floats
 

@@ -15,8 +15,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from deniable.numbers.arrays import Floats
 from deniable.numbers.interval import NONNEGATIVE, Interval, round_down, round_up
-from deniable.privacy.pld.law import UNIT, Floats, LossLaw
+from deniable.privacy.pld.law import UNIT, LossLaw
 from deniable.privacy.pld.search import Part, consistent
 
 _POINTS = (2**10, 2**12, 2**13)  # of the grid of sums, in one round after the other

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.privacy.pld.law import UNIT, Floats
+from deniable.numbers.arrays import Floats
+from deniable.privacy.pld.law import UNIT
 
 Complexes = NDArray[np.complex128]
 

@@ -7,9 +7,9 @@ from functools import lru_cache, reduce
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-Integers: TypeAlias = NDArray[np.int64]
+from deniable.numbers.arrays import Integers
+
 Uses: TypeAlias = dict[int, list[tuple[int, int, int]]]
 """By the number of uses in a node: the squares in it and below, the steps until the next use may come after the node if
 it begins early, and the latest step for its own first use. No entry is beaten by another in all three."""

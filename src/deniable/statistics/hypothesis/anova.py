@@ -14,10 +14,11 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.noise.bits import Bits
 from deniable.noise.simulation import normals
+from deniable.numbers.arrays import Floats
 from deniable.privacy import PrivacyLoss, Sensitivity, compose, of_count
 from deniable.privacy.sensitivity import of_group_deviations
 from deniable.release import Release
-from deniable.rows import Container, Floats, numbers, places_of
+from deniable.rows import Container, numbers, places_of
 from deniable.statistics.bounded import Bounded
 from deniable.statistics.call import in_words
 from deniable.statistics.hypothesis.base import HypothesisTest, TestOptions, noise, p_value

@@ -17,9 +17,9 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.noise.bits import Bits
 from deniable.noise.simulation import uniforms
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import whole_number
 from deniable.release import Estimate
-from deniable.rows import Floats
 from deniable.statistics.statistic import Answer, Options, Statistic
 
 Alternative = Literal["two-sided", "greater", "less"]

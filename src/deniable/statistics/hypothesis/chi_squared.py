@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, positive_rational
 from deniable.privacy import Sensitivity
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.release import Release
-from deniable.rows import Container, Floats, places_of
+from deniable.rows import Container, places_of
 from deniable.statistics.call import in_words
 from deniable.statistics.histograms import distinct_keys
 from deniable.statistics.hypothesis.base import HypothesisTest, TestOptions, multinomials, noise, p_value

@@ -12,11 +12,12 @@ from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
 from deniable.noise.simulation import normals
+from deniable.numbers.arrays import Floats
 from deniable.privacy import PrivacyLoss, Relation, Sensitivity, compose
 from deniable.privacy.composition.restricted import RestrictedLoss
 from deniable.privacy.sensitivity import of_rank_difference, of_spread_sum
 from deniable.release import Release
-from deniable.rows import Container, Floats, numbers
+from deniable.rows import Container, numbers
 from deniable.statistics.call import in_words
 from deniable.statistics.hypothesis.base import (
     Alternative,

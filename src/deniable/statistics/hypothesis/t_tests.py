@@ -12,11 +12,12 @@ import numpy as np
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
 from deniable.noise.simulation import normals
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, exact_rational
 from deniable.privacy import Sensitivity
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.release import Release
-from deniable.rows import Container, Floats, numbers
+from deniable.rows import Container, numbers
 from deniable.statistics.bounded import BoundedSums
 from deniable.statistics.bounds import Guess
 from deniable.statistics.call import in_words

@@ -11,12 +11,13 @@ import numpy as np
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.counts.tree import LARGEST_COUNT, TreeOfCounts
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, exact_rational
 from deniable.privacy import PrivacyLoss, Relation, Sensitivity
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.release import Estimate, Key, Release
 from deniable.release.columns import Bounds
-from deniable.rows import Container, Floats, numbers
+from deniable.rows import Container, numbers
 from deniable.statistics.call import in_words
 from deniable.statistics.statistic import Answer, Options, Statistic, release
 from deniable.statistics.units import bounded_rows

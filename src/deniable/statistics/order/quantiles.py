@@ -18,12 +18,13 @@ from deniable.mechanisms.ranks.base import SeveralQuantiles, read_quantile
 from deniable.mechanisms.ranks.points import Codes
 from deniable.mechanisms.ranks.records import SortedRecords
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, positive_integer
 from deniable.privacy import PrivacyLoss, Relation, Sensitivity
 from deniable.privacy.notions.concentrated import epsilon_within
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.release import Estimate, Key, Release
-from deniable.rows import Container, Floats
+from deniable.rows import Container
 from deniable.statistics.call import in_words
 from deniable.statistics.order.base import OrderStatistic
 from deniable.statistics.order.ends import CELLS, ends_around, lower_end, upper_end

@@ -9,15 +9,13 @@ and adds one, and exchanges one or adds one in the single matching. Proof: docs/
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.noise import uniform
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Indices
 
-_Places = NDArray[np.int64]
 
-
-def matched(rows: int, matchings: int, *, bits: Bits) -> tuple[_Places, _Places]:
+def matched(rows: int, matchings: int, *, bits: Bits) -> tuple[Indices, Indices]:
     """The first and the second row of every pair: `rows` of them in every ring, rows // 2 in a single matching."""
     rings, single = divmod(matchings, 2)
     around = [uniform.permutation(rows, bits=bits) for _ in range(rings if rows > 1 else 0)]

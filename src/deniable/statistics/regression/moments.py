@@ -15,10 +15,10 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.numbers.arrays import Floats
 from deniable.privacy import Relation, Sensitivity
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.privacy.sensitivity.vectors import of_product_sum
-from deniable.rows import Floats
 
 _STEPS = 2**16  # from 0 to 1, for products of two
 _FINE = {1: 15, 2: 12, 3: 8}  # binary digits of a column in Bernstein form, by the number of features

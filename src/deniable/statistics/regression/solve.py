@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deniable.rows import Floats
+from deniable.numbers.arrays import Floats
 from deniable.statistics.regression.moments import system
 
 

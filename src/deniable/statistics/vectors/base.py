@@ -11,11 +11,11 @@ from deniable.errors import InvalidParameterError
 from deniable.ledger.payment import Payer
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, Reals
 from deniable.privacy import PrivacyLoss, Relation
 from deniable.privacy.composition.restricted import RestrictedLoss
 from deniable.release import Release
-from deniable.rows import Floats
 from deniable.statistics.statistic import BoundsLike, Statistic
 from deniable.statistics.vectors.columns import Columns
 from deniable.statistics.vectors.range_search import RangeSearch

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import exact_rational
 from deniable.privacy import Relation
-from deniable.rows import Floats, table
+from deniable.rows import table
 from deniable.statistics.units import bounded_rows
 
 _LARGEST = 1e100  # deviations; what lies further out, infinities too, is as far out as this: its square is a float

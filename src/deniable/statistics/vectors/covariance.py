@@ -13,11 +13,12 @@ from deniable.mechanisms import ClippedProducts
 from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.mechanisms.vectors.matrix_noise import MatrixNoise
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, Reals
 from deniable.privacy import Sensitivity
 from deniable.privacy.sensitivity.vectors import of_outer_sum
 from deniable.release import Bounds, Estimate, Key, Release
-from deniable.rows import Container, Floats
+from deniable.rows import Container
 from deniable.statistics.bounds import for_each_column
 from deniable.statistics.call import in_words
 from deniable.statistics.statistic import Answer, BoundsLike, Options, release

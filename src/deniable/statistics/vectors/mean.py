@@ -16,12 +16,13 @@ from deniable.mechanisms.price import Price
 from deniable.mechanisms.vectors.clipping import squared_norms
 from deniable.mechanisms.vectors.matrix_noise import deviation_of
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, Reals
 from deniable.privacy import Sensitivity, of_count
 from deniable.privacy.sensitivity.vectors import of_ball_sum
 from deniable.release import Bounds, Estimate, Key, Measure, Noisy, Release
 from deniable.release.intervals import of_measure
-from deniable.rows import Container, Floats
+from deniable.rows import Container
 from deniable.statistics.bounds import for_each_column
 from deniable.statistics.call import in_words
 from deniable.statistics.statistic import Answer, BoundsLike, Options, release

@@ -6,8 +6,8 @@ import numpy as np
 
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Floats
 from deniable.privacy import Relation
-from deniable.rows import Floats
 from deniable.statistics.bounds import SHARE, TOO_FEW, Bounding, Guess, resolve
 from deniable.statistics.vectors.columns import Columns
 

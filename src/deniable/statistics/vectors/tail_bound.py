@@ -9,7 +9,7 @@ import numpy as np
 from deniable.mechanisms.ranks import ExponentialQuantile, Points
 from deniable.mechanisms.vectors.clipping import squared_norms
 from deniable.noise.bits import Bits
-from deniable.rows import Floats
+from deniable.numbers.arrays import Floats
 
 _RANKS = 20  # times what a draw may miss: so many rows are beyond the far quantile
 _ASIDE = 5  # times the same: so far outside is every draw aimed

@@ -13,6 +13,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.numbers.arrays import Floats
 from deniable.privacy import (
     AddRemove,
     ApproximateLoss,
@@ -34,7 +35,7 @@ from deniable.privacy.amplification.sampling.poisson_replace import (
     poisson_replaced,
 )
 from deniable.privacy.pld.accountant import Part, composed_delta
-from deniable.privacy.pld.law import Floats, LossLaw, Tails
+from deniable.privacy.pld.law import LossLaw, Tails
 from deniable.privacy.pld.laws import LaplaceLaw, NormalLaw
 from deniable.privacy.pld.single import read
 

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.privacy.pld.law import UNIT, FiniteLaw, Floats, LossLaw, ReversedLaw, Tails
+from deniable.numbers.arrays import Floats
+from deniable.privacy.pld.law import UNIT, FiniteLaw, LossLaw, ReversedLaw, Tails
 from deniable.privacy.pld.pilot import span
 
 _POINTS = 2**13

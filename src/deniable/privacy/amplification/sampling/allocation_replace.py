@@ -13,13 +13,14 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from deniable.numbers.arrays import Floats
 from deniable.privacy.amplification.sampling.allocation import RandomlyAllocatedLoss
 from deniable.privacy.amplification.sampling.poisson import SampledLoss, known_laws
 from deniable.privacy.amplification.sampling.poisson_replace import StepFunction, densities
 from deniable.privacy.composition.group import GroupLoss
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.curve_law import heights_above, law_above, odds_grid
-from deniable.privacy.pld.law import UNIT, Floats, LossLaw, Pairs, ReversedLaw
+from deniable.privacy.pld.law import UNIT, LossLaw, Pairs, ReversedLaw
 from deniable.privacy.pld.pilot import span
 from deniable.privacy.pld.positive_part import StepBounds, positive_part_above
 from deniable.privacy.relation import Replace

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from deniable.numbers.arrays import Floats
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import Interval, round_up
 from deniable.numbers.rationals import Real, exact_root, positive_integer, root_above
@@ -34,7 +35,7 @@ from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.dominated import curve_of
 from deniable.privacy.losses.gaussian_mixture import GaussianMixtureLoss
 from deniable.privacy.notions.gaussian_dp import gaussian_delta
-from deniable.privacy.pld.law import Floats, LossLaw, Pairs, ReversedLaw
+from deniable.privacy.pld.law import LossLaw, Pairs, ReversedLaw
 from deniable.privacy.relation import AddRemove, Relation, Replace
 
 _RANGES = 256  # of sizes of the data: the last one is so short a part of all, the others are longer and longer

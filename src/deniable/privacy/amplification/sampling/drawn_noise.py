@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from deniable.numbers.arrays import Floats
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import exact_root
 from deniable.privacy.amplification.sampling.allocated_law import AllocatedLaw
@@ -16,7 +17,7 @@ from deniable.privacy.amplification.sampling.poisson import known_laws, mixed_pa
 from deniable.privacy.amplification.sampling.triangle import laplace_cells, triangle_law
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.gaussian_mixture import GaussianMixtureLoss
-from deniable.privacy.pld.law import UNIT, Floats, LossLaw, ReversedLaw, Tails
+from deniable.privacy.pld.law import UNIT, LossLaw, ReversedLaw, Tails
 from deniable.privacy.pld.pilot import span
 from deniable.privacy.relation import AddRemove
 

@@ -10,6 +10,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.numbers.arrays import Floats
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import decimal_above, positive_integer
@@ -19,7 +20,7 @@ from deniable.privacy.amplification.sampling.subsets import MirroredLaw
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.pure import PureLoss
 from deniable.privacy.notions.gaussian_dp import DIGITS
-from deniable.privacy.pld.law import UNIT, Floats, LossLaw, Pairs
+from deniable.privacy.pld.law import UNIT, LossLaw, Pairs
 from deniable.privacy.pld.laws import randomized_response_law
 from deniable.privacy.pld.pilot import span
 from deniable.privacy.pld.points import law_of_points

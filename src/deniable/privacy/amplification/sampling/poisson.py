@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.numbers.arrays import Floats
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import INFINITE, NONNEGATIVE, Interval, round_down, round_up
 from deniable.numbers.rationals import Real, decimal_above, exact_rational, shown
@@ -22,7 +23,7 @@ from deniable.privacy.notions.renyi import Directions, directed, integrated, tai
 from deniable.privacy.notions.sampled_normal import sampled_normal_divergence
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE
 from deniable.privacy.pld.curve_law import pairs_above
-from deniable.privacy.pld.law import UNIT, Atoms, Floats, LossLaw, Pairs, ReversedLaw, Tails
+from deniable.privacy.pld.law import UNIT, Atoms, LossLaw, Pairs, ReversedLaw, Tails
 from deniable.privacy.pld.single import single_delta, single_epsilon
 from deniable.privacy.relation import AddRemove, Relation, Replace
 

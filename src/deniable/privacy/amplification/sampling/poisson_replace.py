@@ -13,6 +13,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from deniable.numbers.arrays import Floats
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import Real, decimal_above, exact_rational
@@ -25,7 +26,7 @@ from deniable.privacy.amplification.sampling.poisson import (
 )
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.notions.gaussian_dp import DIGITS
-from deniable.privacy.pld.law import UNIT, FiniteLaw, Floats, LossLaw, Pairs, Tails
+from deniable.privacy.pld.law import UNIT, FiniteLaw, LossLaw, Pairs, Tails
 from deniable.privacy.pld.laws import NormalLaw
 from deniable.privacy.pld.pilot import span
 from deniable.privacy.relation import AddRemove, Replace

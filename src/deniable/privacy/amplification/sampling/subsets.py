@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.numbers.arrays import Floats
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import positive_integer
 from deniable.privacy.amplification.sampling.poisson import (
@@ -22,7 +23,7 @@ from deniable.privacy.amplification.sampling.poisson import (
 )
 from deniable.privacy.amplification.sampling.triangle import triangle_law
 from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.pld.law import UNIT, Atoms, Floats, LossLaw, Pairs, Tails
+from deniable.privacy.pld.law import UNIT, Atoms, LossLaw, Pairs, Tails
 from deniable.privacy.relation import Replace
 
 _ROUNDING = 1e-9

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from deniable.numbers.arrays import Floats
 from deniable.privacy.amplification.sampling.allocated_law import AllocatedLaw
 from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.pld.law import UNIT, FiniteLaw, Floats, LossLaw
+from deniable.privacy.pld.law import UNIT, FiniteLaw, LossLaw
 
 _CELLS = 400  # of each coordinate
 _FAR = 8.0  # standard deviations of normal noise that are told apart

@@ -13,9 +13,9 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.numbers.arrays import Floats
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import Real, decimal_above, decimal_below, positive_integer, positive_rational, shown
 from deniable.privacy.call import made_of
@@ -26,8 +26,6 @@ from deniable.privacy.notions.gaussian_dp import DIGITS, gaussian_delta
 from deniable.privacy.pld.law import UNIT, Pairs
 from deniable.privacy.pld.laws import NormalLaw
 from deniable.privacy.relation import AddRemove
-
-Floats = NDArray[np.float64]
 
 _MOST_STEPS = 10**7
 _MOST_ROWS = 2000

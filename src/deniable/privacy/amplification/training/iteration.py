@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.numbers.arrays import Floats
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import (
@@ -22,7 +23,7 @@ from deniable.numbers.rationals import (
 )
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.notions.gaussian_dp import DIGITS, gaussian_delta
-from deniable.privacy.pld.law import Floats, LossLaw, Pairs
+from deniable.privacy.pld.law import LossLaw, Pairs
 from deniable.privacy.pld.laws import NOTHING, NormalLaw
 
 _MOST_STARTS = 100_000

@@ -10,13 +10,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from deniable.numbers.arrays import Floats
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import positive_rational
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.dominated import curve_of
 from deniable.privacy.notions.renyi import Directions, both_ways
-from deniable.privacy.pld.law import UNIT, Floats, LossLaw, Pairs, Tails
+from deniable.privacy.pld.law import UNIT, LossLaw, Pairs, Tails
 from deniable.privacy.pld.laws import NOTHING
 from deniable.privacy.relation import Relation
 
