@@ -155,7 +155,8 @@ def _cast(device: torch.device, kind: torch.dtype | None) -> AbstractContextMana
 
 
 def _train(run: "PrivateOptimizer", show: bool, board: Any) -> "Iterator[PrivateOptimizer]":
-    for step in track(range(run.done + 1, run.plan.steps + 1), "training", disable=not show):
+    steps = range(run.done + 1, run.plan.steps + 1)
+    for step in track(steps, "training") if show else steps:  # rich 13.0 ends a line even where it shows nothing
         run.draw()
         run.step()
         if board is not None:
