@@ -60,7 +60,9 @@ def of_levels(rows: list[Any]) -> Any:
     ids=["arrow", "pandas", "polars", "lazy polars"],
 )
 def test_frames_are_taken_with_their_types(source: object) -> None:
-    assert open_source(source).schema() == WANTED
+    """A text column of pandas 2 is one of objects, which have no type."""
+    untyped = isinstance(source, pd.DataFrame) and source["c"].dtype == object
+    assert open_source(source).schema() == (WANTED | {"c": None} if untyped else WANTED)
 
 
 @pytest.mark.parametrize("source", [{"a": [1]}, [1], 3, None, pd.Series([1])])
