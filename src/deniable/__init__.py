@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from deniable import privacy as privacy
     from deniable import statistics as statistics
     from deniable import variants as variants
+    from deniable.files.declaration import Csv as Csv
+    from deniable.files.declaration import CsvColumn as CsvColumn
+    from deniable.files.guess import guess_csv as guess_csv
+    from deniable.files.write import import_csv as import_csv
     from deniable.ledger import Ledger as Ledger
     from deniable.privacy import AddRemove as AddRemove
     from deniable.privacy import Budget as Budget
@@ -42,10 +46,6 @@ if TYPE_CHECKING:
     from deniable.query.declarations import Text as Text
     from deniable.query.declarations import Timestamp as Timestamp
     from deniable.release import Release as Release
-    from deniable.rows.csv.declaration import Csv as Csv
-    from deniable.rows.csv.declaration import CsvColumn as CsvColumn
-    from deniable.rows.csv.guess import guess_csv as guess_csv
-    from deniable.rows.csv.write import import_csv as import_csv
 
 __version__ = "0.1.0"
 
@@ -56,9 +56,9 @@ _HOMES = {
     "each_row": "deniable.query.catalog",
     **dict.fromkeys(("Database", "connect"), "deniable.query.database"),
     **dict.fromkeys(("col", "len", "lit", "when"), "deniable.query.columns"),
-    **dict.fromkeys(("Csv", "CsvColumn"), "deniable.rows.csv.declaration"),
-    "guess_csv": "deniable.rows.csv.guess",
-    "import_csv": "deniable.rows.csv.write",
+    **dict.fromkeys(("Csv", "CsvColumn"), "deniable.files.declaration"),
+    "guess_csv": "deniable.files.guess",
+    "import_csv": "deniable.files.write",
     "Ledger": "deniable.ledger",
     "Release": "deniable.release",
 }

@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 import deniable
 from deniable import statistics
 from deniable.app.cli import app
+from deniable.files.declaration import Csv
 from deniable.mechanisms import MECHANISMS
 from deniable.query.policy import COLUMN_FIELDS, NUMBER, SECTIONS, read_policy
-from deniable.rows.csv.declaration import Csv
 from deniable.statistics.statistic import Statistic
 
 ROOT = Path(__file__).parents[2]

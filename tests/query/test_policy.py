@@ -10,11 +10,11 @@ import pytest
 
 from deniable.app.draft import Found, write_policy
 from deniable.errors import CatalogError, DeniableError, SourceError
+from deniable.files.write import import_csv
 from deniable.privacy import Budget, Replace
 from deniable.query.database import connect
 from deniable.query.expression import Kind
 from deniable.query.policy import read_policy
-from deniable.rows.csv.write import import_csv
 
 SCHEMA = {
     "person": Kind.INTEGER,

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from deniable.files.declaration import Csv
 from deniable.query.expression import Kind
 from deniable.query.source import table_name
-from deniable.rows.csv.declaration import Csv
 
 if TYPE_CHECKING:
-    from deniable.rows.csv.guess import Proposal
+    from deniable.files.guess import Proposal
 
 
 SERVER = [

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from deniable.errors import CatalogError, redacted
+from deniable.files.declaration import CSV_FIELDS, Csv, CsvColumn
+from deniable.files.imported import is_text_file
 from deniable.ledger.postgres import is_url
 from deniable.privacy import Budget, PrivacyUnit, Relation
 from deniable.query.catalog import Table, did_you_mean, each_row
 from deniable.query.declarations import Boolean, Date, Declaration, Keys, Number, Text, Timestamp
 from deniable.query.expression import Kind
-from deniable.rows.csv.declaration import CSV_FIELDS, Csv, CsvColumn
-from deniable.rows.csv.imported import is_text_file
 
 NUMBER = (int, str)  # decimals are read as text, so that 0.1 is one tenth
 LIMIT = (str, int)  # "auto" has it found

@@ -22,7 +22,7 @@ def import_(policy: PolicyFile) -> None:
         raise CatalogError(
             f"{Path(declared.source).name} is read as it is. Only text files are imported: .csv, .tsv, .txt."
         )
-    from deniable.rows.csv.write import import_csv
+    from deniable.files.write import import_csv
 
     for source, csv in found:
         with waiting("importing...") as progress:

@@ -33,7 +33,7 @@ def init(
     Leave the password to PGPASSWORD or ~/.pgpass: it is not printed, nor are user and options of the address.
     """
     from deniable.app.draft import write_policy
-    from deniable.rows.csv.imported import is_text_file
+    from deniable.files.imported import is_text_file
 
     found = [each for source in data for each in _found(source, table)]
     typer.echo(write_policy(*found), nl=False)
@@ -45,15 +45,15 @@ def init(
 
 def _found(data: str, table: str | None) -> "list[Found]":
     from deniable.app.draft import Found
+    from deniable.files.imported import is_text_file
     from deniable.ledger.postgres import is_url
     from deniable.query.expression import Kind
-    from deniable.rows.csv.imported import is_text_file
 
     if is_url(data):
         return _found_there(data, table)
     path = Path(data)
     if is_text_file(path):
-        from deniable.rows.csv.guess import propose
+        from deniable.files.guess import propose
 
         proposal = propose(path)
         schema = {name: Kind(proposal.csv.column(name).type) for name in proposal.columns}

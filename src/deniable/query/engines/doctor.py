@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
+from deniable.files.imported import facts_of_import, is_text_file, place_of_import
 from deniable.query.catalog import Path as KeyPath
 from deniable.query.catalog import Table
 from deniable.query.declarations import Declaration
@@ -18,7 +19,6 @@ from deniable.query.engines.duckdb.relations import Source
 from deniable.query.expression import Column, Expression, Facts, Kind, literal
 from deniable.query.operators import call
 from deniable.query.relation import Scan
-from deniable.rows.csv.imported import facts_of_import, is_text_file, place_of_import
 
 WARNING = (
     "FOR THE OWNER OF THE DATA ALONE. DO NOT PUBLISH. These numbers are exact, no noise protects anybody in them.\n"

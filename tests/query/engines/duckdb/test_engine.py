@@ -16,14 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import CatalogError, ExecutionError, InvalidParameterError, SourceError
+from deniable.files.guess import guess_csv
+from deniable.files.write import import_csv
 from deniable.privacy import AddRemove, Relation, Replace
 from deniable.query.declarations import Boolean, Date, Keys, Number, Timestamp
 from deniable.query.engines.duckdb.engine import DuckDBEngine, _records
 from deniable.query.evaluate import evaluate
 from deniable.query.expression import Kind
 from deniable.query.relation import Scan
-from deniable.rows.csv.guess import guess_csv
-from deniable.rows.csv.write import import_csv
 from tests.query.conftest import INF, NAN, SECRET, Exact, frame, plan_of, table_of
 
 GRID = 2**25  # steps a unit of income in [0, 100]: 2^32 steps at most to the larger bound

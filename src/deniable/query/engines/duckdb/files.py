@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deniable.errors import CatalogError, SourceError, redacted
+from deniable.files.declaration import Csv
+from deniable.files.imported import facts_of_import, find_import, is_text_file
 from deniable.query.engines.duckdb.expression import quoted, text
 from deniable.query.engines.duckdb.views import view_source
-from deniable.rows.csv.declaration import Csv
-from deniable.rows.csv.imported import facts_of_import, find_import, is_text_file
 
 if TYPE_CHECKING:
     import duckdb

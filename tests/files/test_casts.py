@@ -5,8 +5,8 @@ from datetime import date, datetime
 import duckdb
 import pytest
 
-from deniable.rows.csv.casts import cast, given
-from deniable.rows.csv.declaration import Csv, CsvColumn
+from deniable.files.casts import cast, given
+from deniable.files.declaration import Csv, CsvColumn
 
 WHOLE, REAL, DAY, MOMENT = (CsvColumn(type=kind) for kind in ("integer", "real", "date", "timestamp"))
 EURO = CsvColumn(type="real", sign="€")

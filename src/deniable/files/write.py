@@ -19,10 +19,10 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from deniable.errors import SourceError, redacted
-from deniable.rows.csv.casts import cast, given
-from deniable.rows.csv.declaration import Csv
-from deniable.rows.csv.imported import KEY, facts_of_import, place_of_import, stamp
-from deniable.rows.csv.lines import Block, CsvRows, decoded, header
+from deniable.files.casts import cast, given
+from deniable.files.declaration import Csv
+from deniable.files.imported import KEY, facts_of_import, place_of_import, stamp
+from deniable.files.lines import Block, CsvRows, decoded, header
 
 if TYPE_CHECKING:
     import pyarrow as pa

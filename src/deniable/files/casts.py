@@ -2,7 +2,7 @@
 
 import re
 
-from deniable.rows.csv.declaration import Csv, CsvColumn
+from deniable.files.declaration import Csv, CsvColumn
 
 SPACES = " \t\xa0\u2009\u202f"  # around numbers and dates, and between thousands
 ISO_MOMENT = r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}([.]\d{1,9})?)?([zZ]|[+-]\d{2}(:?\d{2})?)?)?"

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.rows.csv import lines
-from deniable.rows.csv.declaration import Csv, CsvColumn
-from deniable.rows.csv.write import text_columns
-from tests.rows.csv.conftest import PLAIN, Row, imported
+from deniable.files import lines
+from deniable.files.declaration import Csv, CsvColumn
+from deniable.files.write import text_columns
+from tests.files.conftest import PLAIN, Row, imported
 
 KINDS = ("text", "integer", "real", "boolean", "date", "timestamp")
 DAYS = ("%d/%m/%Y", "%m-%d-%Y", "%Y.%m.%d", "%d %b %Y", None)

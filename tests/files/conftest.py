@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from deniable.rows.csv.declaration import Csv, CsvColumn
-from deniable.rows.csv.write import import_csv
+from deniable.files.declaration import Csv, CsvColumn
+from deniable.files.write import import_csv
 
 PLAIN = Csv(columns={"id": CsvColumn(type="integer"), "x": CsvColumn(type="real")})
 Row = tuple[object, ...]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import SourceError
-from deniable.rows.csv.declaration import Csv
+from deniable.files.declaration import Csv
 
 BLOCK = 2**24  # bytes that are checked and parsed at once
 PIECE = 2**17  # bytes of a broken block that are taken apart

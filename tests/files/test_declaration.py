@@ -3,7 +3,7 @@
 import pytest
 
 from deniable.errors import CatalogError
-from deniable.rows.csv.declaration import Csv, CsvColumn
+from deniable.files.declaration import Csv, CsvColumn
 
 WRONG: list[tuple[dict[str, object], str]] = [
     ({"delimiter": ""}, "delimiter"),

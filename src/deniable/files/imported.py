@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from deniable.errors import SourceError, redacted
-from deniable.rows.csv.casts import text
-from deniable.rows.csv.declaration import Csv
+from deniable.files.casts import text
+from deniable.files.declaration import Csv
 
 TEXT_FILES = (".csv", ".tsv", ".txt")
 KEY = "deniable.import"

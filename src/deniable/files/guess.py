@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deniable.errors import SourceError, redacted
-from deniable.rows.csv.casts import cast, number_pattern, text
-from deniable.rows.csv.declaration import FALSE, TRUE, Csv, CsvColumn
-from deniable.rows.csv.lines import BLOCK, UTF_8, CsvRows, decoded, header
-from deniable.rows.csv.write import text_columns
+from deniable.files.casts import cast, number_pattern, text
+from deniable.files.declaration import FALSE, TRUE, Csv, CsvColumn
+from deniable.files.lines import BLOCK, UTF_8, CsvRows, decoded, header
+from deniable.files.write import text_columns
 
 if TYPE_CHECKING:
     pass

@@ -7,9 +7,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from deniable.errors import SourceError
-from deniable.rows.csv import write
-from deniable.rows.csv.write import import_csv
-from tests.rows.csv.conftest import PLAIN, imported
+from deniable.files import write
+from deniable.files.write import import_csv
+from tests.files.conftest import PLAIN, imported
 
 
 def test_the_files_are_the_owners_alone_and_nothing_half_written_stays(
@@ -60,7 +60,7 @@ def test_statistics_of_the_rows_are_not_in_the_import(tmp_path: Path) -> None:
 def test_an_import_tells_the_share_of_the_file_that_it_has_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deniable.rows.csv.lines.BLOCK", 1000)
+    monkeypatch.setattr("deniable.files.lines.BLOCK", 1000)
     source = tmp_path / "t.csv"
     source.write_bytes(b"id,x\n" + b"1,1\n" * 1000)
     shares: list[float] = []

@@ -7,9 +7,9 @@ import pytest
 
 import deniable as dn
 from deniable.errors import SourceError
-from deniable.rows.csv.declaration import Csv
-from deniable.rows.csv.imported import find_import
-from deniable.rows.csv.write import import_csv
+from deniable.files.declaration import Csv
+from deniable.files.imported import find_import
+from deniable.files.write import import_csv
 
 
 def test_an_import_is_used_while_file_and_declaration_are_the_same(tmp_path: Path) -> None:

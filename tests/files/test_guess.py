@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from deniable.errors import SourceError
-from deniable.rows.csv.declaration import Csv
-from deniable.rows.csv.guess import guess_csv, propose
-from tests.rows.csv.conftest import Row, imported
+from deniable.files.declaration import Csv
+from deniable.files.guess import guess_csv, propose
+from tests.files.conftest import Row, imported
 
 FILES: dict[str, tuple[str, bytes, dict[str, object], dict[str, str], Row]] = {
     # name: text, encoding, what is proposed, types, first row
