@@ -63,9 +63,10 @@ lowest newest:
 postgres:
 	.ci/postgres
 
-# The tests on Spark, which takes half a gigabyte and a minute to start, so that `make test` leaves it out.
+# The tests on Spark, which takes half a gigabyte and a minute to start, so that `make test` leaves it out: the newest, or
+# make spark SPARK='pyspark==4.0.0'
 spark: $(BIN)/.installed
-	VENV=$(VENV) .ci/spark
+	VENV=$(VENV) SPARK='$(SPARK)' .ci/spark
 
 # The pages of the reference that are made from the code.
 pages: $(BIN)/.installed

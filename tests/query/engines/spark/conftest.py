@@ -11,29 +11,57 @@ from typing import Any
 
 import pytest
 
+from tests.query.engines.spark.cluster import OWN, Cluster, free_port, wait_for
+
+EXECUTORS = 2
+
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
-    """The session of all tests."""
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Two worker processes of one core each."""
     for missing in (shutil.which("java") is None and "a Java runtime", find_spec("pyspark") is None and "pyspark"):
         if missing:
             (pytest.fail if os.environ.get("NEED_SPARK") else pytest.skip)(f"needs {missing}: make spark brings it")
-    with started() as session:
+    with Cluster(tmp_path_factory.mktemp("cluster")).stopped_at_the_end() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def connect_port() -> int:
+    """Where the session's driver serves Spark Connect."""
+    return free_port()
+
+
+@pytest.fixture(scope="session")
+def spark(cluster: Cluster, connect_port: int) -> Iterator[Any]:
+    """The session of all tests, on the cluster, where slow tasks have twins."""
+    own = {"spark.executor.memory": "700m", "spark.task.maxFailures": "3", "spark.speculation": "true"}
+    own |= {"spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin"}
+    own |= {"spark.connect.grpc.binding.port": str(connect_port)}
+    with started(cluster.url, **own) as session:
+        wait_for(lambda: executors(session) == EXECUTORS, "two executors")
         yield session
 
 
 @contextmanager
-def started() -> Iterator[Any]:
+def started(master: str = "local[2,3]", **more: str) -> Iterator[Any]:
     """A session of two threads, where a task may fail twice."""
     from pyspark.sql import SparkSession
 
     from deniable.query.engines.spark.runner import SETTINGS
 
     os.environ["PYSPARK_PYTHON"] = sys.executable  # what executors run
-    own = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.driver.host": "127.0.0.1"}
-    own |= {"spark.driver.bindAddress": "127.0.0.1", "spark.sql.shuffle.partitions": "3", **SETTINGS}
+    own = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.driver.host": OWN}
+    own |= {"spark.driver.bindAddress": OWN, "spark.sql.shuffle.partitions": "3", **SETTINGS, **more}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that pandas is newer than pyspark knows
-        session = SparkSession.builder.master("local[2,3]").appName("deniable").config(map=own).getOrCreate()
-    yield session
-    session.stop()
+        session = SparkSession.builder.master(master).appName("deniable").config(map=own).getOrCreate()
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+def executors(session: Any) -> int:
+    """How many the driver has now, beside itself."""
+    return len(session.sparkContext._jsc.sc().statusTracker().getExecutorInfos()) - 1

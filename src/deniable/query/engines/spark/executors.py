@@ -36,7 +36,8 @@ from deniable.query.plan import PricedPlan
 
 GROUPS = 2**14  # of a block
 BUCKETS = 2**10  # of keys that occur, however many there are
-TRIALS = 32  # tasks that say which copy of deniable they run, at most
+COMMIT = "mapreduce.fileoutputcommitter.algorithm.version"
+TRIALS = 2**12  # rows of a table whose tasks, one for each core, say which copy of deniable they run
 
 WORKERS = (
     "On every worker, the Python that PYSPARK_PYTHON names (the driver's minor version) needs deniable, pyarrow and "
@@ -127,7 +128,8 @@ class SparkEngine(RemoteEngine):
     def prepare(self, plan: PricedPlan, folder: str, *, intervals: bool, bits: Bits) -> Callable[[bytes], str]:
         """What writes the answer, given the secret of `exact`, to a new place in a folder, which it returns.
 
-        The place is made now, with a group that nobody is in. No row is read before the call of what is returned.
+        A group that nobody is in is written there now, under a name that Spark hides and the answer replaces. No row is
+        read before the call of what is returned.
         Raises: UnsupportedQueryError if executors have another copy of deniable, or cannot write there; the call raises
             ExecutionError for any reason.
         """
@@ -135,6 +137,8 @@ class SparkEngine(RemoteEngine):
         sample, row = _sample(plan)
         schema = answered(sample, row, bits, intervals=intervals).schema
         work = partial(answered, intervals=intervals, schema=schema)
+        self._compare()
+        new = _new_folders(session, place)
 
         def write(secret: bytes) -> str:
             with suppress(Exception):
@@ -144,21 +148,23 @@ class SparkEngine(RemoteEngine):
                 if plan.key_search is not None:
                     asked = self._find(plan, generator, place, secret, bits)
                 exact = session.sql(_exact(asked, generator, secret, _view(place)))
-                self._write(exact, place, Blocks(partial(work, asked), ("cell",), Streams(bits)), schema)
+                blocks = Blocks(partial(work, asked), ("cell",), Streams(bits))
+                self._write(exact, place, blocks, schema, 1 + (asked.query.question.cells - 1) // GROUPS)
                 return place
+            _remove(new)
             raise ExecutionError  # here, so that no other text is attached to it
 
-        self._compare()
-        new = _new_folders(session, place)
         with suppress(Exception):
-            self._write(
-                session.createDataFrame(row), place, Blocks(partial(work, sample), ("cell",), Streams(bits)), schema
-            )
+            made = session.createDataFrame(row)
+            blocks = Blocks(partial(work, sample), ("cell",), Streams(bits))
+            self._noisy(made, blocks, schema, 1).collect()  # what fails here has made no folder
+            self._write(made, f"{place}/_rehearsal/0", blocks, schema, 1)
             return write
-        for files, path in new:
-            with suppress(Exception):  # which has something in it: of somebody else
-                files.delete(path, path == new[0][1])
-        raise UnsupportedQueryError(f"Spark's executors cannot write to {redacted(folder)}. They need the right to.")
+        _remove(new)
+        raise UnsupportedQueryError(
+            f"Spark's executors cannot write to {redacted(folder)}. They need the right to, and a storage that "
+            "they and the driver share."
+        )
 
     def _compare(self) -> None:
         """Ask tasks, as many as may meet every executor, which copy of deniable they run.
@@ -167,9 +173,8 @@ class SparkEngine(RemoteEngine):
         """
         session, told = self._runner.session, None
         with suppress(Exception):
-            many = min(TRIALS, int(session.conf.get("spark.sql.shuffle.partitions")))
-            rows = session.range(0, many, 1, many).mapInArrow(tell_copy, "copy string").distinct().collect()
-            told = sorted(str(copy) for (copy,) in rows)
+            rows = session.range(TRIALS).mapInArrow(tell_copy, "copy string").collect()  # a task for each core
+            told = sorted({str(copy) for (copy,) in rows})
         if told is None:
             raise UnsupportedQueryError(f"Spark's executors cannot run deniable. {WORKERS}")
         if others := [copy for copy in told if copy != copy_of_deniable()]:
@@ -189,7 +194,8 @@ class SparkEngine(RemoteEngine):
         block = f"pmod(xxhash64({', '.join(names)}), {BUCKETS}) AS block"
         keys = session.sql(generator.keys(question, search, secret=secret)).selectExpr(block, *names, "weight")
         schema = pa.schema([("block", pa.int64()), *arrow_schema(question.sought), ("place", pa.int64())])
-        self._write(keys, f"{place}-keys", Blocks(partial(shown, search), tuple(names), Streams(bits)), schema)
+        blocks = Blocks(partial(shown, search), tuple(names), Streams(bits))
+        self._write(keys, f"{place}-keys", blocks, schema, BUCKETS)
         kept = session.read.parquet(f"{place}-keys")
         counts = dict(kept.groupBy("block").count().collect())
         starts = [*accumulate((counts.get(block, 0) for block in range(BUCKETS)), initial=0)]
@@ -197,26 +203,52 @@ class SparkEngine(RemoteEngine):
         kept.selectExpr(*names, position).createOrReplaceTempView(_view(place))
         return plan.on(range(starts[-1]))  # type: ignore[arg-type]
 
-    def _write(self, exact: Any, place: str, blocks: Blocks, schema: pa.Schema) -> None:
-        """Noise once, and files. A number of partitions that is given does not change with what is in them."""
+    def _write(self, exact: Any, place: str, blocks: Blocks, schema: pa.Schema, count: int) -> None:
+        """Noise once, and files: all of them, or an exception.
+
+        The first way to commit that Hadoop knows shows no file before the job is done. A storage that loses files, or
+        that the driver does not share, is seen by the number of rows.
+        """
+        from pyspark.sql import Observation
+        from pyspark.sql.functions import count as rows_of
+        from pyspark.sql.functions import lit
+
+        made = Observation()
+        noisy = self._noisy(exact, blocks, schema, count).observe(made, rows_of(lit(1)).alias("rows"))
+        noisy.write.mode("overwrite").option(COMMIT, "1").parquet(place)
+        if self.read(place).count() != made.get["rows"]:
+            raise ExecutionError
+
+    def _noisy(self, exact: Any, blocks: Blocks, schema: pa.Schema, count: int) -> Any:
+        """Exact rows of `count` blocks with noise. A number of partitions that is given does not change with them."""
         from pyspark.sql.pandas.types import from_arrow_schema
 
-        many = int(self._runner.session.conf.get("spark.sql.shuffle.partitions"))
-        parts = exact.repartition(many, "block").sortWithinPartitions("block")
-        noisy = parts.mapInArrow(blocks, from_arrow_schema(schema))
-        noisy.write.mode("overwrite").parquet(place)
+        parts = exact.repartition(max(1, min(count, self._shuffled())), "block").sortWithinPartitions("block")
+        return parts.mapInArrow(blocks, from_arrow_schema(schema))
+
+    def _shuffled(self) -> int:
+        return int(self._runner.session.conf.get("spark.sql.shuffle.partitions"))
 
 
-def _new_folders(session: Any, place: str) -> list[tuple[Any, Any]]:
-    """A folder and those around it that do not exist yet, inside out, with their file system; none on Spark Connect."""
-    found: list[tuple[Any, Any]] = []
+def _new_folders(session: Any, place: str) -> list[tuple[Any, Any, bool]]:
+    """The folders of an answer and those around them that do not exist yet, inside out, each with its file system.
+
+    Also whether it is deleted with what is in it. None on Spark Connect.
+    """
+    found: list[tuple[Any, Any, bool]] = []
     with suppress(Exception):
-        path = session.sparkContext._jvm.org.apache.hadoop.fs.Path(place)
+        keys, path = map(session.sparkContext._jvm.org.apache.hadoop.fs.Path, (f"{place}-keys", place))
         files = path.getFileSystem(session.sparkContext._jsc.hadoopConfiguration())
-        while path is not None and not files.exists(path):
-            found.append((files, path))
-            path = path.getParent()
+        found = [(files, keys, True), (files, path, True)]
+        while (path := path.getParent()) is not None and not files.exists(path):
+            found.append((files, path, False))
     return found
+
+
+def _remove(new: list[tuple[Any, Any, bool]]) -> None:
+    for files, path, whole in new:
+        with suppress(Exception):  # which has something in it: of somebody else
+            files.delete(path, whole)
 
 
 def _view(place: str) -> str:
