@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy import (
     AddRemove,
     ApproximateLoss,
@@ -18,10 +18,12 @@ from deniable.privacy import (
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
     ExponentialMechanismLoss,
+    FiniteLoss,
     GaussianLoss,
     LaplaceLoss,
     PrivacyLoss,
     PureLoss,
+    Replace,
     compose,
     of_clipped_sum,
     of_count,
@@ -43,6 +45,45 @@ def exact_delta(parts: list[tuple[float, float]], epsilon: float) -> float:
         q = math.prod(math.exp(e * (s < 0)) / (1 + math.exp(e)) for s, (e, _) in zip(signs, parts, strict=True))
         total += max(p - math.exp(epsilon) * q, 0.0)
     return 1 - survive * (1 - total)
+
+
+@pytest.mark.parametrize("name", ["failure", "failing_epsilon", "failing_rho", "failing_mu_squared", "mu_squared"])
+def test_sums_count_every_run_of_every_part(name: str) -> None:
+    parts = [PureLoss("1/2"), ApproximateLoss("1/3", "1e-3"), GaussianLoss(2), ConcentratedLoss("1/7"), LaplaceLoss(3)]
+    for one, other in itertools.combinations(parts, 2):
+        values = [getattr(part, name) for part in (one, other)]
+        wanted = None if None in values else 3 * values[0] + 2 * values[1]
+        assert getattr(compose([one, other, one, other, one]), name) == wanted, (one, other)
+    assert compose(ApproximateLoss(1, "0.4"), 3).failure == 1
+
+
+def test_relations_of_a_composition_are_those_of_all_parts() -> None:
+    both, added = PureLoss(1), ExponentialMechanismLoss(1, monotone=True)
+    exchanged = of_count(rows=1, groups=1, relation=Replace)
+    assert compose([both, added]).relations == {AddRemove}
+    assert compose([both, DiscreteLaplaceLoss(1, exchanged)]).relations == {Replace}
+    with pytest.raises(UnprovedError, match="no common guarantee"):
+        compose([both, added, DiscreteLaplaceLoss(1, exchanged)])
+
+
+def test_parts_that_fail_in_different_directions_do_not_fail_together() -> None:
+    """Outcome 1 gives away that the unit is there, in the first; that it is not, in the second: 1/2 each way."""
+    half, sure = [Fraction(1, 2), Fraction(1, 2)], [0, 1]
+    loss = compose([FiniteLoss(half, sure, relation=AddRemove), FiniteLoss(sure, half, relation=AddRemove)])
+    assert loss.infinite_mass == Fraction(1, 2)
+    assert loss.epsilon("0.51").upper == 0
+    assert loss.epsilon("0.49").lower == math.inf
+    assert loss.delta(0).contains(0.5)
+
+
+def test_a_pair_is_proved_where_the_curve_is_below_it() -> None:
+    """Also for pairs that are booked at another delta."""
+    parts = [ApproximateLoss("1/2", "1e-3"), StatedLoss(GaussianLoss(3), "1", "0.01"), PureLoss("1/4")]
+    loss = compose(parts)
+    for epsilon in (Fraction(1), Fraction(2), Fraction(4)):
+        found = loss.delta(epsilon)
+        assert loss.proves(epsilon, Fraction(found.upper) * Fraction(101, 100))
+        assert not loss.proves(epsilon, Fraction(found.lower) * Fraction(99, 100))
 
 
 @given(st.lists(tenths, min_size=1, max_size=7), st.fractions(0, 5, max_denominator=20))

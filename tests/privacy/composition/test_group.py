@@ -32,8 +32,36 @@ from deniable.privacy.composition.group import (
 )
 from deniable.privacy.composition.restricted import RestrictedLoss
 from deniable.privacy.composition.stated import StatedLoss
+from deniable.privacy.losses.exponential import PermuteAndFlipLoss
 
 ONE = of_count(rows=1, groups=1, relation=AddRemove)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 10])
+def test_a_group_fails_as_often_as_the_chain_of_its_members(size: int) -> None:
+    """d (1 + e^e + ... + e^((k - 1) e)): more than k d, in the failure, in what is booked, and in the curve."""
+    base = ApproximateLoss("1/2", "1e-4")
+    loss = GroupLoss(base, size)
+    truth = 1e-4 * sum(math.exp(member / 2) for member in range(size))
+    for failed in (loss.failure, loss.charge().delta, loss.charge().failure):
+        assert float(failed) == pytest.approx(truth, rel=1e-9)
+        assert failed >= Fraction(truth) * (1 - Fraction(1, 10**12))
+    assert loss.delta(Fraction(size, 2)).contains(truth) or loss.delta(Fraction(size, 2)).upper <= truth
+    assert loss.proves(Fraction(size, 2), loss.failure)
+
+
+def test_an_exchange_removes_and_adds_as_many() -> None:
+    base = ApproximateLoss("1/2", "1e-6")
+    assert GroupLoss(base, 3)._replaced() == GroupLoss(base, 6, Replace)
+    for size in (1, 3, 5):
+        with pytest.raises(InvalidParameterError, match="even"):
+            GroupLoss(PureLoss(1), size, Replace)
+
+
+def test_two_units_reveal_no_less_than_one_is_said_to() -> None:
+    """Of a loss that is known between bounds: what bounds a group from above is above what bounds a unit."""
+    base = PermuteAndFlipLoss(1)
+    assert GroupLoss(base, 2).renyi(2).upper > base.renyi(2).upper
 
 
 @pytest.mark.parametrize("size", [2, 5, 20])
