@@ -51,7 +51,7 @@ def test_encodings_in_which_a_byte_is_a_letter_are_taken(name: str) -> None:
     assert Csv(encoding=name).encoding == name
 
 
-def test_every_field_is_in_the_fingerprint() -> None:
+def test_every_field_is_in_the_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
     other = {
         "encoding": "latin-1",
         "delimiter": ";",
@@ -70,3 +70,6 @@ def test_every_field_is_in_the_fingerprint() -> None:
     prints = {Csv(**{name: value}).fingerprint for name, value in other.items()}  # type: ignore[arg-type]
     assert len(prints | {Csv().fingerprint}) == len(other) + 1
     assert Csv(null=["NA"]).fingerprint == Csv(null=("NA",)).fingerprint  # type: ignore[arg-type]
+    monkeypatch.setattr("deniable.files.declaration.FORMAT", 0)  # what the same words once meant
+    assert Csv().fingerprint not in prints
+    assert Csv(decimal=",").fingerprint not in prints

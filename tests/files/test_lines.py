@@ -171,6 +171,25 @@ def test_whatever_stands_in_one_line_no_other_is_read_otherwise(monkeypatch: pyt
         assert others == whole, (place, junk)
 
 
+@pytest.mark.parametrize("block", [7, 30, 64, 1 << 20])
+def test_every_row_knows_its_line_whatever_stands_before_it(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fields over several lines, empty lines and losses in all blocks, against lines that are counted by hand."""
+    monkeypatch.setattr(lines, "BLOCK", block)
+    monkeypatch.setattr(lines, "PIECE", 40)
+    rows = ['1,"a\nb\n"', "2,x", "", '3,"c\n\nd"', "4,y,z", "5,", "9,w,,z", "5,,,", '6,"e"', '"7\n",f\r', "8"] * 3
+    starts = [2 + sum(row.count("\n") + 1 for row in rows[:place]) for place in range(len(rows))]
+    lost: list[tuple[int, str]] = []
+    form = Csv(row_lines=4)
+    reader = lines.CsvRows(form, ("n", "t"), lambda line, _, reason: lost.append((line, reason.split()[0])))
+    data = io.BytesIO(("n,t\n" + "\n".join(rows) + "\n").encode())
+    found = [line for each in reader.blocks(lines.decoded(data, form)) for line in each.lines.tolist()]
+    kept = [row not in ("", "4,y,z", "9,w,,z") for row in rows]
+    assert found == [start for start, is_kept in zip(starts, kept, strict=True) if is_kept]
+    said = {"4,y,z": "more", "9,w,,z": "more", "8": "fewer"}
+    assert sorted(lost) == sorted((start, said[row]) for start, row in zip(starts, rows, strict=True) if row in said)
+    assert reader.most_lines == 3
+
+
 def test_what_a_broken_quote_can_swallow_is_bounded_by_row_lines(tmp_path: Path) -> None:
     form = Csv(row_lines=5, columns=PLAIN.columns)
     body = [b"%d,%d" % (n, n) for n in range(100)]
@@ -179,6 +198,16 @@ def test_what_a_broken_quote_can_swallow_is_bounded_by_row_lines(tmp_path: Path)
     closed = [*body[:50], b'7,"7', *body[50:53], b'8"', *body[53:]]  # the worst case: it ends just in time
     found, report = imported(tmp_path / "t.csv", b"id,x\n" + b"\n".join(closed), form)
     assert (len(found), report) == (98, [(52, "x")])
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 4])
+def test_a_field_over_one_line_more_than_declared_is_no_field(tmp_path: Path, most: int) -> None:
+    form = Csv(row_lines=most, columns=PLAIN.columns)
+    for over in (most, most + 1):
+        field = '"' + "\n" * (over - 1) + '5"'  # begins the last of `over` lines
+        found, report = imported(tmp_path / "t.csv", f"id,x\n1,1\n2,{field}\n3,3\n".encode(), form)
+        assert ((2, 5.0) in found, bool(report)) == ((True, False) if over == most else (False, True)), over
+        assert {(1, 1.0), (3, 3.0)} <= set(found)
 
 
 def test_the_bytes_of_a_foreign_encoding_cost_their_fields_alone(tmp_path: Path) -> None:

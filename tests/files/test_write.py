@@ -51,6 +51,30 @@ def test_a_header_that_does_not_fit_is_refused(tmp_path: Path, content: bytes, w
     assert [file.name for file in tmp_path.iterdir()] == ["t.csv"]
 
 
+def test_a_file_that_changes_while_it_is_read_is_not_imported(tmp_path: Path) -> None:
+    """Also where it keeps its size."""
+    source = tmp_path / "t.csv"
+    for content in (b"id,x\n1,2\n", b"id,x\n1,1\n2,2\n"):
+        source.write_bytes(b"id,x\n1,1\n")
+
+        def change(share: float, content: bytes = content) -> None:
+            source.write_bytes(content)
+            os.utime(source, ns=(0, 10**18))
+
+        with pytest.raises(SourceError, match="changed while"):
+            import_csv(source, PLAIN, progress=change)
+        assert [file.name for file in tmp_path.iterdir()] == ["t.csv"]
+
+
+def test_every_loss_counts_and_has_its_line(tmp_path: Path) -> None:
+    found, report = imported(tmp_path / "t.csv", b"id,x\n1,a\nb,c\n3,d\n4,4\n", PLAIN)
+    assert found == [(1, None), (None, None), (3, None), (4, 4.0)]
+    assert sorted(report) == [(2, "x"), (3, "id"), (3, "x"), (4, "x")]
+    done = import_csv(tmp_path / "t.csv", PLAIN)
+    assert {column: count for (column, _), count in done.losses.items()} == {"id": 1, "x": 3}
+    assert "3 x x: cannot be read as real" in str(done)
+
+
 def test_statistics_of_the_rows_are_not_in_the_import(tmp_path: Path) -> None:
     imported(tmp_path / "t.csv", b"id,x\n1,1\n7,7\n", PLAIN)
     group = pq.read_metadata(tmp_path / "t.csv.parquet").row_group(0)

@@ -40,3 +40,18 @@ def test_a_row_on_which_a_function_fails_changes_no_other_value(name: str) -> No
     assert found[[0, 2]].tolist() == [5.0, 15.0]
     assert (found.dtype, found.shape, rows.tolist()) == (np.float64, (3,), [1.0, 2.0, 3.0])
     assert each_row(function, rows[:0], width=(4,)).shape == (0, 4)
+
+
+def test_a_row_that_fails_is_zero_wherever_it_stands() -> None:
+    called: list[int] = []
+
+    def function(given: np.ndarray) -> np.ndarray:
+        called.append(len(given))
+        if (given < 0).any():
+            raise ValueError
+        return np.stack([given, given + 1], axis=1)
+
+    found = each_row(function, np.array([-1.0, 5.0, -2.0, -3.0, 7.0, -4.0]), width=(2,))
+    assert found.tolist() == [[0, 0], [5, 6], [0, 0], [0, 0], [7, 8], [0, 0]]
+    assert each_row(function, np.empty(0), width=(2,)).shape == (0, 2)
+    assert called == [6, 1, 1, 1, 1, 1, 1]  # never without rows

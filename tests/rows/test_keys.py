@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.rows import codes, column, labels
+from deniable.rows import codes, column, distinct, labels, places_of
 
 
 @pytest.mark.parametrize("kind", [list, np.array, pd.Series, pl.Series, pa.array, lambda x: pa.chunked_array([x])])
@@ -17,6 +17,61 @@ def test_codes_point_at_distinct_values(kind: Any) -> None:
     found, distinct = codes(kind(["b", "a", "b"]))
     assert found.tolist() == [0, 1, 0]
     assert distinct == ["b", "a"]
+
+
+def in_chunks(kind: pa.DataType) -> Any:
+    """Rows in two chunks with dictionaries of their own, of which the second knows more than it has."""
+    return lambda rows: pa.chunked_array(
+        [pa.array(rows[:3], kind).dictionary_encode(), pa.DictionaryArray.from_arrays(
+            pa.array([0 if row is not None else None for row in rows[3:]], pa.int32()),
+            pa.array([*rows[3:], rows[2]], kind))]
+    )  # fmt: skip
+
+
+def twice(rows: list[Any]) -> Any:
+    """A dictionary whose values are one, in another order."""
+    known = list(dict.fromkeys(row for row in rows if row is not None))
+    inner = pa.DictionaryArray.from_arrays(pa.array(range(len(known))[::-1], pa.int8()), pa.array(known))
+    places = [None if row is None else len(known) - 1 - known.index(row) for row in rows]
+    return pa.DictionaryArray.from_arrays(pa.array(places, pa.int8()), inner)
+
+
+ANY = [list, lambda rows: np.array(rows, dtype=object), pd.Series, pd.Categorical, twice, pl.Series, pa.array,
+       lambda rows: pa.array(rows).dictionary_encode()]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [*ANY, in_chunks(pa.string()), lambda rows: pd.Series(rows, dtype="string")])
+def test_keys_of_text_are_the_same_in_every_container(kind: Any) -> None:
+    column = kind(["b", None, "a", "b"])
+    found, keys = codes(column)
+    assert (found.tolist(), keys) == ([0, -1, 1, 0], ["b", "a"])
+    assert labels(column).tolist() == [0, -1, 1, 0]
+    assert places_of(column, ("a", "b", "c")).tolist() == [1, 3, 0, 1]
+
+
+@pytest.mark.parametrize("kind", [*ANY, in_chunks(pa.float64()), lambda rows: np.array(rows, dtype=np.float64)])
+def test_keys_of_numbers_are_the_same_in_every_container(kind: Any) -> None:
+    """One zero, and no key for what is no number."""
+    column = kind([0.5, None, -0.0, 0.0])
+    found, keys = codes(column)
+    assert (found.tolist(), list(map(repr, keys))) == ([0, -1, 1, 1], ["0.5", "0.0"])
+    assert labels(column).tolist() == [0, -1, 1, 1]
+    assert places_of(column, (0.0, 0.5)).tolist() == [1, 2, 0, 0]
+
+
+def test_a_place_beyond_its_dictionary_is_missing() -> None:
+    """What a damaged column points at may be a value of the chunk before."""
+    chunks = [pa.DictionaryArray.from_arrays(pa.array(places, pa.int8()), pa.array(values), safe=False)
+              for places, values in (([0, 1], ["a", "b"]), ([-1, 0, 1], ["c"]))]  # fmt: skip
+    found, keys = codes(pa.chunked_array(chunks))
+    assert (found.tolist(), keys) == ([0, 1, -1, 2, -1], ["a", "b", "c"])
+
+
+def test_public_keys_are_distinct_and_none_is_null() -> None:
+    assert distinct((2, 1.5)) == (2, 1.5)
+    for keys in ((None, "a"), ("a", "b", "a"), (1, 1.0), (0.0, -0.0), (float("nan"), 1.0)):
+        with pytest.raises(InvalidParameterError, match="distinct, and none of them NULL"):
+            distinct(keys)
 
 
 @pytest.mark.parametrize("rows", [[], [None], [[1, 2]]], ids=str)

@@ -157,6 +157,12 @@ def test_a_row_of_one_number_needs_no_list() -> None:
     assert replaced("exact", [5, 6], by=0, columns=2).tolist() == [[0, 0], [0, 0]]
 
 
+def test_what_is_masked_and_what_is_no_number_are_both_spoilt() -> None:
+    column = np.ma.array([np.nan, 2.0, 3.0, np.nan], mask=[False, True, False, True])
+    assert replaced("rows", column, by=9).tolist() == [9, 9, 3, 9]
+    assert left_out("rows", column).tolist() == [3]
+
+
 def test_tables_of_all_kinds_are_read() -> None:
     rows = [[1, 0], [1, None], [0, 1]]
     for table in (
