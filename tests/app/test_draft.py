@@ -1,5 +1,6 @@
 """A first policy for several tables: filled in, it opens them all."""
 
+import tomllib
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +14,27 @@ from deniable.query.expression import Kind
 from deniable.query.policy import read_policy
 
 PUBLIC = "# public = true              # if everybody may know its rows"
+
+
+def test_a_draft_declares_nothing_but_places_names_and_types() -> None:
+    """Whatever stands in a catalogue, and in names: what is public is the owner's to say."""
+    evil = 'one\n[columns.ghost]\ntype = "text"\rlower = 1\u2028keys = ["a"]'
+    schema = {
+        "age": Kind.INTEGER,
+        "x": Kind.REAL,
+        "who": Kind.TEXT,
+        "day": Kind.DATE,
+        'a "b"\n': Kind.TEXT,
+        "odd": None,
+    }
+    found = Found(Path("t.parquet"), schema, notes=[evil], about=dict.fromkeys(schema, evil))
+    alone, both = tomllib.loads(write_policy(found)), tomllib.loads(write_policy(found, found))
+    listed = {name: {"type": kind.value} for name, kind in schema.items() if kind is not None}
+    assert alone["columns"] == listed
+    assert [table["columns"] for table in both["tables"].values()] == [listed, listed]
+    assert alone["data"] == {"source": "t.parquet", "name": "t"}
+    for text in (alone, both):
+        assert text["privacy"] == {"rows": 1, "groups": 1, "relation": "add/remove"}
 
 
 def draft(place: Path) -> str:

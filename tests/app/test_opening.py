@@ -26,6 +26,25 @@ def test_reading_sees_what_was_spent(place: Path) -> None:
     assert for_reading(policy).explain(COUNT, epsilon="0.25").stored
 
 
+def test_reading_sees_the_answers_of_who_asks_and_what_everybody_spent(place: Path) -> None:
+    connect(place / "policy.toml", analyst="ada").sql(COUNT, epsilon="0.25")
+    policy = read(place / "policy.toml")
+    for analyst in ("ada", "bob", None):
+        database = for_reading(policy, analyst=analyst)
+        assert database.explain(COUNT, epsilon="0.25").stored == (analyst == "ada")
+        assert str(database.budget) == "budget epsilon=1; left epsilon=0.75"
+
+
+def test_data_that_moved_are_refused_where_nobody_said_so(place: Path) -> None:
+    connect(place / "policy.toml").sql(COUNT, epsilon="0.25")
+    (place / "survey.parquet").rename(place / "moved.parquet")
+    (place / "policy.toml").write_text(POLICY.replace("survey.parquet", "moved.parquet"))
+    policy = read(place / "policy.toml")
+    with pytest.raises(LedgerError, match="moved"):
+        for_reading(policy)
+    assert for_reading(policy, moved=True).explain(COUNT, epsilon="0.25").stored
+
+
 def test_a_changed_promise_is_refused(place: Path) -> None:
     connect(place / "policy.toml").sql(COUNT, epsilon="0.25")
     (place / "policy.toml").write_text(POLICY.replace("epsilon = 1.0", "epsilon = 2.0"))

@@ -14,6 +14,7 @@ from scipy import stats
 
 from deniable.audit import measure
 from deniable.audit.binomial import epsilon_of
+from deniable.audit.black_box import _split
 from deniable.audit.events import Goal, choose
 from deniable.audit.outputs import encode
 from deniable.audit.scores import fit
@@ -254,3 +255,14 @@ def test_a_mapping_that_may_be_a_law_is_pointed_out() -> None:
 def test_bad_seeds_and_runs_are_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(InvalidParameterError, match=r"(seed|runs) must be"):
         measure(len, [1], [2], **{"runs": 10, **bad})
+
+
+def test_runs_that_fit_choose_and_test_come_from_all_times() -> None:
+    """So that a mechanism that changes as it runs is the same in all three, on either input."""
+    outputs = encode(np.arange(4000.0), np.arange(4000.0), low_bits=False)
+    parts = _split(outputs, seed=0)
+    assert [len(one) for one, _ in parts] == [1000, 1000, 2000]
+    for which in (0, 1):
+        times = [part[which].columns[:, 0] for part in parts]
+        assert np.array_equal(np.sort(np.concatenate(times)), np.arange(4000.0))
+        assert all(abs(each.mean() - 2000) < 150 for each in times)  # 4 standard deviations

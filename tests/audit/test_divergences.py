@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from deniable.audit import estimate_divergences
+from deniable.audit.divergences import _means
 from deniable.errors import InvalidParameterError
 from deniable.privacy import GaussianLoss, LaplaceLoss
 
@@ -78,3 +79,15 @@ def test_the_worse_direction_counts() -> None:
 def test_parameters_outside_their_domain_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidParameterError, match=message):
         estimate_divergences(normal(1), 0, 1, **{"log_density": log_normal, "batched": True, **options})
+
+
+def test_means_are_bounded_as_maurer_and_pontil_do() -> None:
+    values = np.random.default_rng(2).uniform(size=(2, 50)) ** 2
+    mean, low, high = _means(values, 0.01)
+    variance = ((values[:, :, None] - values[:, None, :]) ** 2).sum(axis=(1, 2)) / (2 * 50 * 49)
+    slack = np.sqrt(2 * variance * np.log(200) / 50) + 7 * np.log(200) / (3 * 49)
+    assert mean == pytest.approx(values.mean(axis=1))
+    assert low == pytest.approx(np.maximum(mean - slack, 0))
+    assert high == pytest.approx(np.minimum(mean + slack, 1))
+    few = _means(values[:, :4] * 1e-3, 0.01)
+    assert (few[1].tolist(), few[2].tolist()) == ([0, 0], [1, 1])

@@ -1,10 +1,12 @@
 """The accountant on the command line: what it prints, draws and refuses. It reads no data and needs no ledger."""
 
 import json
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
+from deniable.app.commands.account import Training, in_epochs
 from deniable.privacy import GaussianLoss, LaplaceLoss, PrivacyLoss
 from deniable.privacy.pld.accountant import _search as searches
 from deniable.privacy.reports.report import certified
@@ -29,6 +31,32 @@ def test_training_has_the_epsilon_that_is_known_for_it(call: Call) -> None:
     assert rows["neighbours"].strip() == "add/remove"
     assert rows["epsilon"].strip().startswith("2.38")
     assert "at delta = 1e-5; the smallest true one lies in [2.38" in rows["epsilon"]
+
+
+def test_a_last_batch_that_is_not_full_is_a_step() -> None:
+    for examples in range(1, 13):
+        for batch in range(1, examples + 1):
+            for epochs in ("1", "2", "0.5", "1/3"):
+                rate, steps = in_epochs(epochs, batch, examples)
+                assert rate == f"{batch}/{examples}"
+                assert steps - 1 < Fraction(epochs) * examples / batch <= steps
+
+
+def test_steps_count_with_and_without_sampling() -> None:
+    assert Training("2", None, 7).loss() == GaussianLoss(2) * 7
+    assert Training("2", "1/3", 7).loss() == GaussianLoss(2).poisson_sampled(rate="1/3") * 7
+    assert Training("2", "1/3").loss() == GaussianLoss(2).poisson_sampled(rate="1/3")
+
+
+def test_each_number_is_said_at_its_own_and_from_above(call: Call) -> None:
+    result = call("account", "--noise-multiplier", "2", "--rate", "1/7", "--steps", "9",
+                  "--delta", "1e-5", "--epsilon", "0.5", "--tolerance", "0.1")  # fmt: skip
+    rows = dict(line.split("  ", 1) for line in result.stdout.splitlines())
+    for name, at in (("epsilon", "delta = 1e-5"), ("delta", "epsilon = 0.5")):
+        said, ends = rows[name].split(f" at {at}; the smallest true one lies in [")
+        lower, upper = map(float, ends.strip("] ").split(", "))
+        assert lower < upper * 0.999
+        assert float(said) >= upper * (1 - 1e-6)
 
 
 def test_one_run_has_one_number_and_the_numbers_that_were_typed(call: Call, folder: Path) -> None:

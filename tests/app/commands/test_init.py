@@ -2,10 +2,12 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import duckdb
 import pytest
 
+from deniable.query.expression import Kind
 from deniable.query.policy import read_policy
 from tests.app.conftest import SECRETS, Call
 from tests.postgres import PASSWORD, Server, as_reader
@@ -142,3 +144,19 @@ def test_a_servers_table_that_cannot_be_asked_is_refused(call: Call, shop: str, 
     assert words in result.stderr
     assert call("init", "postgresql://reader:SECRET").stderr.startswith("deniable: the address cannot be told apart")
     assert call("init", shop.replace("reader:", "nobody:")).stderr.count("does not let this user in") == 1
+
+
+def test_no_password_of_an_address_is_printed(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a server: whatever it says, the policy holds the address without user, password and options."""
+    runner = SimpleNamespace(schema=lambda: {"age": Kind.INTEGER})
+    room = "deniable.query.engines.postgres"
+    monkeypatch.setattr(f"{room}.runner.PostgresRunner", lambda url, name: runner)
+    monkeypatch.setattr(f"{room}.described.describe", lambda _: SimpleNamespace(notes=(), comments={}, labels={}))
+    monkeypatch.setattr(f"{room}.described.readable", lambda _: ["public.t", "public.u"])
+    address = "postgresql://ada:sesame@host/db?sslkey=sesame"
+    for words in ((address,), (address, "--table", "public.t")):
+        told = call("init", *words)
+        assert told.exit_code == 0
+        assert "host/db" in told.stdout
+        assert "sesame" not in told.output
+        assert "ada" not in told.output

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from deniable.audit import audit_one_run
+from deniable.audit.canaries.counting import by_count
 from deniable.audit.canaries.one_run import Method
 from deniable.errors import InvalidParameterError
 from deniable.privacy import GaussianDPLoss, PureLoss
@@ -76,3 +77,12 @@ def test_bad_requests_are_refused() -> None:
             audit_one_run(coins, coins, **given)  # type: ignore[arg-type]
     with pytest.raises(InvalidParameterError, match="one number for each canary"):
         audit_one_run(["high"] * 20, coins)
+
+
+def test_the_best_of_several_numbers_of_guesses_is_paid_for_with_the_level() -> None:
+    """64, 32, 16 and 8 guesses, all of them right: one in four of the level for each, or all for a number that was
+    named."""
+    coins = np.arange(64) % 2 == 0
+    for guesses, level in ((None, 0.05 / 4), (64, 0.05)):
+        found = audit_one_run(coins.astype(float), coins, method="count", guesses=guesses, confidence=0.95).epsilon
+        assert found == pytest.approx(by_count(64, 64, 64, level=level, delta=0.0))
