@@ -79,6 +79,18 @@ def postgres_server() -> Iterator[servers.Server]:
     server.remove()
 
 
+@pytest.fixture(scope="session", params=[1])
+def pooler(postgres_server: servers.Server, request: pytest.FixtureRequest) -> Iterator[servers.Pooler]:
+    """A pooler in transaction mode before that server, of one connection for each role in a database, or as asked."""
+    program = servers.pooler_program()
+    if program is None:
+        reason = "needs pgbouncer: `make postgres` installs it on Debian"
+        (pytest.fail if os.environ.get("NEED_POSTGRES") else pytest.skip)(reason)
+    pooler = servers.Pooler(postgres_server, program, size=request.param)
+    yield pooler
+    pooler.remove()
+
+
 @pytest.fixture
 def postgres(postgres_server: servers.Server) -> Iterator[str]:
     """The URL of an empty database on that server."""

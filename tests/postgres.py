@@ -1,8 +1,8 @@
 """A PostgreSQL server for tests: made anew in a folder of its own, reached by a socket there, gone with the tests.
 
 A test takes the fixture `postgres` (the URL of an empty database) or `postgres_server` (the `Server` itself: further
-databases and roles, statements of a superuser, a restart). Where no server can be had they skip, and say why; where
-NEED_POSTGRES is set, as in the gate, they fail instead.
+databases and roles, statements of a superuser, a restart), or `pooler`, a PgBouncer before it in transaction mode.
+Where none can be had they skip, and say why; where NEED_POSTGRES is set, as in the gate, they fail instead.
 """
 
 import getpass
@@ -42,8 +42,8 @@ class Server:
         if root:
             shutil.chown(self.folder, self._as["user"])
         try:
-            self._run("umask 077; cat > password", PASSWORD)
-            self._run("initdb -ND data -A scram-sha-256 -U deniable --pwfile=password -E UTF8 --locale=C.UTF-8")
+            self.run("umask 077; cat > password", PASSWORD)
+            self.run("initdb -ND data -A scram-sha-256 -U deniable --pwfile=password -E UTF8 --locale=C.UTF-8")
             self.start()
             self.execute(f"CREATE ROLE reader LOGIN PASSWORD '{PASSWORD}'")
         except BaseException:
@@ -77,16 +77,7 @@ class Server:
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        self._keeper = subprocess.Popen(
-            ["sh", "-c", _KEEPER, "sh", self.folder],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            cwd=self.folder,
-            env=self._env,
-            **self._as,
-        )
-        assert self._keeper.stdout is not None
-        self._keeper.stdout.readline()
+        self._keeper = self.started(_KEEPER)
 
     def stop(self) -> None:
         """Stop it as a cut of its power would: no transaction ends, and the log is replayed at the next start."""
@@ -99,11 +90,64 @@ class Server:
         self._keeper.communicate()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _run(self, command: str, given: str = "") -> None:
+    def run(self, command: str, given: str = "") -> None:
+        """Run a line of the shell as the user of the server, in its folder."""
         subprocess.run(
             ["sh", "-c", command], input=given, text=True, check=True, capture_output=True,
             cwd=self.folder, env=self._env, **self._as,
         )  # fmt: skip
+
+    def started(self, script: str) -> subprocess.Popen[bytes]:
+        """A script of the shell that runs until its input ends, as soon as it has written a line."""
+        keeper = subprocess.Popen(
+            ["sh", "-c", script, "sh", self.folder],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=self.folder,
+            env=self._env,
+            **self._as,
+        )
+        assert keeper.stdout is not None
+        keeper.stdout.readline()
+        return keeper
+
+
+class Pooler:
+    """A PgBouncer, which lends connections of a server for a transaction: so many to each role in a database."""
+
+    def __init__(self, server: Server, program: str, *, size: int) -> None:
+        users = "".join(f'"{user}" "{PASSWORD}"\n' for user in ("deniable", "reader"))
+        server.run("umask 077; cat > users", users)
+        self._port = 6431 + size
+        server.run(f"cat > {self._port}.ini", _POOLED.format(folder=server.folder, port=self._port, size=size))
+        self._keeper = server.started(_POOLING.format(program=program, port=self._port))
+
+    def of(self, url: str) -> str:
+        """The same database, behind it."""
+        return f"{url}&port={self._port}"
+
+    def remove(self) -> None:
+        """Stop it."""
+        self._keeper.communicate()
+
+
+_POOLED = """[databases]
+* = host={folder}
+[pgbouncer]
+listen_port = {port}
+unix_socket_dir = {folder}
+auth_type = scram-sha-256
+auth_file = {folder}/users
+pool_mode = transaction
+default_pool_size = {size}
+query_wait_timeout = 20
+"""
+_POOLING = """
+{program} -q {port}.ini > /dev/null 2>&1 &
+while ! [ -S .s.PGSQL.{port} ]; do kill -0 $! || break; sleep 0.05; done
+echo started; read _
+kill $!; wait
+"""
 
 
 def as_reader(url: str) -> str:
@@ -118,6 +162,11 @@ def programs() -> Path | None:
     if found := shutil.which("initdb"):
         return Path(found).resolve().parent
     return max((path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")), default=None)
+
+
+def pooler_program() -> str | None:
+    """The path of PgBouncer, on the path or where Debian puts it."""
+    return shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
 
 
 def missing() -> str | None:

@@ -23,7 +23,7 @@ from deniable.errors import (
 )
 from deniable.ledger import Ledger, Source, postgres, storage
 from tests.ledger.conftest import a_schema, entry, key, open_ledger
-from tests.postgres import PASSWORD, Server
+from tests.postgres import PASSWORD, Pooler, Server
 
 psycopg = pytest.importorskip("psycopg")
 
@@ -201,6 +201,50 @@ def test_a_server_that_restarts_between_two_questions_is_not_noticed(postgres_se
         ledger.verify()
 
 
+@pytest.mark.parametrize("pooler", [2], indirect=True)
+def test_who_answers_keeps_a_lock_behind_a_pooler_too(url: str, pooler: Pooler) -> None:
+    """A lock of a session stayed with a connection of the server that others got, and they gave it up for us."""
+    mine, other = open_ledger(pooler.of(url)), open_ledger(pooler.of(url))
+    waits = threading.Event()
+
+    def compute() -> str:
+        assert other.answer(entry(2), lambda: "2") == ("2", False)  # which gives up its own lock, and no other
+        waiting.start()
+        waiting.join(0.3)
+        assert waiting.is_alive()
+        mine.secret("rows")  # on the same connection
+        return "1"
+
+    waiting = threading.Thread(target=lambda: waits.set() if other.answer(entry(1), str) == ("1", True) else None)
+    assert mine.answer(entry(1), compute) == ("1", False)
+    waiting.join()
+    assert waits.is_set()
+
+    def dies() -> str:
+        (session,) = mine._storage._answering.values()  # type: ignore[attr-defined]
+        session.connection.close()
+        assert other.answer(entry(3), lambda: "3") == ("3", False)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        mine.answer(entry(3), dies)
+    assert [record.text for record in mine.entries()] == ["SELECT 1", "SELECT 2", "SELECT 3", "SELECT 3"]
+    mine.verify()
+
+
+def test_an_answer_is_stored_though_its_lock_was_lost(ledger: Ledger, postgres_server: Server) -> None:
+    def compute() -> str:
+        assert ledger.answer(entry(2), lambda: "2") == ("2", False)  # within, on the same connection
+        (session,) = ledger._storage._answering.values()  # type: ignore[attr-defined]
+        assert len(session.answers) == 1
+        postgres_server.execute(f"SELECT pg_terminate_backend({session.connection.info.backend_pid})")
+        return "1"
+
+    assert ledger.answer(entry(1), compute) == ("1", False)
+    assert ledger.recall(key(1)) == "1"
+    assert not ledger._storage._answering  # type: ignore[attr-defined]
+
+
 # --- the promise of the server -----------------------------------------------------------------------------------
 
 
@@ -322,6 +366,12 @@ def test_a_schema_of_others_is_refused_and_not_written(url: str, execute: Callab
 def test_a_ledger_of_a_newer_version_is_refused(ledger: Ledger, execute: Callable[..., object], url: str) -> None:
     execute("INSERT INTO migrations VALUES (2, 'of the future')")
     with pytest.raises(LedgerError, match="Upgrade deniable"):
+        open_ledger(url)
+
+
+def test_a_server_that_is_too_old_is_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres, "OLDEST", 99)
+    with pytest.raises(LedgerError, match="must be PostgreSQL 99 or newer"):
         open_ledger(url)
 
 

@@ -3,10 +3,14 @@
 Whoever writes takes the lock of the head first and holds it to the end, so writers go one by one on all hosts; readers
 see one moment and wait for nobody. A commit whose outcome is unknown, because the connection was cut, is settled by
 the lock too: whoever has it next sees whether the head that was to be is in the chain. Who answers a question holds a
-lock that the server gives up when that process, its host or its connection dies.
+lock that the server gives up when that process, its host or its connection dies. It is a lock of a session, so that
+thread keeps its connection until the answer is stored, and never leaves a transaction: a pooler that lends connections
+for transactions lends it to nobody else.
 """
 
+import os
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -20,8 +24,10 @@ from deniable.ledger.storage import Kept, Storage
 
 MIGRATIONS = (("create_tables", TABLES),)
 
+OLDEST = 12  # the first with COMMIT AND CHAIN
+_CHAIN = "COMMIT AND CHAIN"  # the next transaction begins at once
 _ANSWERING = "hashtext(current_schema()) & 2147483647"  # with a number, the lock of a question that is being answered
-_LOCK = "SET LOCAL idle_in_transaction_session_timeout = 30000; LOCK TABLE head IN SHARE ROW EXCLUSIVE MODE"
+_LOCK = "LOCK TABLE head IN SHARE ROW EXCLUSIVE MODE"
 _URL = re.compile(r"postgres(ql)?:/")
 
 
@@ -39,7 +45,7 @@ class PostgresStorage(Storage):
         self.place = f"postgresql://{named[0]}{named[1] and ':'}{named[1]}/{named[2]}?schema={self._schema}"
         self.identity = self.place
         self._kept = Kept()
-        self._answering: dict[int, Any] = {}
+        self._answering: dict[tuple[int, int], _Session] = {}  # by process and thread
 
     def exists(self) -> bool:
         with self.transaction(write=False) as session:
@@ -47,7 +53,7 @@ class PostgresStorage(Storage):
 
     def create(self, fill: Callable[["_Session"], object]) -> bool:
         lock = "SELECT pg_advisory_xact_lock(hashtext('a ledger of deniable'))"
-        with self._transaction(f"BEGIN; {self._local()}; {lock}", durable=True) as session:
+        with self._transaction(f"BEGIN READ WRITE; {self._local()}; {lock}", durable=True) as session:
             if _relations(session, self._schema):
                 return False
             if session.execute("SELECT to_regnamespace(?)", (self._schema,)).fetchone() == (None,):
@@ -82,22 +88,23 @@ class PostgresStorage(Storage):
             )
 
     def transaction(self, *, write: bool) -> Any:
-        begin = f"BEGIN ISOLATION LEVEL REPEATABLE READ{'' if write else ' READ ONLY'}; {self._local()}"
+        begin = f"BEGIN ISOLATION LEVEL REPEATABLE READ {'READ WRITE' if write else 'READ ONLY'}; {self._local()}"
         return self._transaction(f"{begin}; {_LOCK}" if write else begin, write)
 
     def begin(self, connection: "_Session", number: int) -> None:
         connection.execute(f"SELECT pg_try_advisory_lock({_ANSWERING}, ?)", (number,))
-        connection.answers = number
+        connection.answers.add(number)
 
     def end(self, number: int) -> None:
         from psycopg import Error
 
-        if connection := self._answering.pop(number, None):
+        for session in [each for each in list(self._answering.values()) if number in each.answers]:
+            session.answers.discard(number)
             with suppress(Error):  # a lock that was lost is free
-                connection.execute("SELECT pg_advisory_unlock_all()")
-                self._kept.give(None, connection)
+                session.execute(f"{self._local()}; SELECT pg_advisory_unlock({_ANSWERING}, {number}); {session.end}")
+                self._give_back(session)
                 return
-            connection.close()
+            self._close(session)
 
     def in_progress(self, connection: "_Session", by: object, number: int) -> bool:
         held = connection.execute(
@@ -114,7 +121,8 @@ class PostgresStorage(Storage):
         wait = f"{1000 * storage.PATIENCE:.0f}"
         return (
             f'SET LOCAL search_path = "{self._schema}", pg_temp; SET LOCAL synchronous_commit = on; '
-            f"SET LOCAL lock_timeout = {wait}"
+            f"SET LOCAL lock_timeout = {wait}; SET LOCAL statement_timeout = 0; "
+            "SET LOCAL idle_in_transaction_session_timeout = 30000"
         )
 
     @contextmanager
@@ -122,33 +130,30 @@ class PostgresStorage(Storage):
         import psycopg
 
         with self._in_plain_words():
-            session = _Session(self._begun(begin))
+            session = self._begun(begin)
             end = None
             try:
                 if durable:
                     self._check_durable(session)
                 yield session
                 end = session.execute("SELECT number, hash FROM head").fetchone() if durable else None
-                if session.execute("COMMIT").statusmessage != "COMMIT":
+                if session.execute(session.end).statusmessage != "COMMIT":
                     raise LedgerError(f"The server has undone a transaction of the ledger {self.place}. Try again.")
             except BaseException as error:
                 cut = isinstance(error, psycopg.Error) and session.connection.closed
-                session.connection.close()
+                self._close(session)
                 if not cut or end is None:
                     raise
                 self._settle(*end)
             else:
-                if session.answers is None:
-                    self._kept.give(None, session.connection)
-                else:
-                    self._answering[session.answers] = session.connection
+                self._give_back(session)
 
     def _settle(self, number: int, wanted: str) -> None:
         """Return if the record was committed before the connection was cut.
 
         Raises: LedgerError if it was not, or if nobody can tell.
         """
-        lock = f"BEGIN; {self._local()}; {_LOCK}"
+        lock = f"BEGIN READ WRITE; {self._local()}; {_LOCK}"
         pause = storage.PATIENCE / 1000
         while pause < storage.PATIENCE:
             try:
@@ -166,29 +171,65 @@ class PostgresStorage(Storage):
             "The question may have been charged, as the ledger will show; it was not answered."
         )
 
-    def _begun(self, begin: str) -> Any:
-        """A connection in a transaction. One that was kept may have been cut since; then nothing has happened."""
-        import psycopg
-
+    def _begun(self, begin: str) -> "_Session":
+        """A session in a transaction. One that was kept may have been cut since; then nothing has happened."""
+        answering = self._answering.get(_here())
+        if answering is not None and not answering.busy:
+            answering.busy = True
+            if self._can(answering.connection, begin.replace("BEGIN", f"{_CHAIN}; SET TRANSACTION", 1)):
+                return answering
+            self._forget(answering)  # its lock is lost
         while True:
             kept = self._kept.take(None)
             connection = kept or self._connect()
-            try:
-                connection.execute(begin.encode())
-            except BaseException as error:
-                cut = isinstance(error, psycopg.OperationalError) and connection.closed
-                connection.close()
-                if kept is None or not cut:
-                    raise
-            else:
-                return connection
+            if self._can(connection, begin, anew=kept is None):
+                return _Session(connection)
+
+    def _can(self, connection: Any, begin: str, *, anew: bool = False) -> bool:
+        """Whether a transaction has begun; False if the connection, which was not made `anew`, has been cut before."""
+        import psycopg
+
+        try:
+            connection.execute(begin.encode())
+        except BaseException as error:
+            cut = isinstance(error, psycopg.OperationalError) and connection.closed
+            connection.close()
+            if anew or not cut:
+                raise
+            return False
+        return True
+
+    def _give_back(self, session: "_Session") -> None:
+        """Keep a session whose transaction has ended: for its thread while that answers, else for everybody."""
+        session.busy = False
+        if session.answers:
+            self._answering[session.place] = session
+            return
+        self._forget(session)
+        self._kept.give(None, session.connection)
+
+    def _close(self, session: "_Session") -> None:
+        """Give up a session, with the locks that it holds."""
+        session.connection.close()
+        self._forget(session)
+
+    def _forget(self, session: "_Session") -> None:
+        """Let its thread use others."""
+        if self._answering.get(session.place) is session:
+            del self._answering[session.place]
 
     def _connect(self) -> Any:
         import psycopg
 
         patience = {"connect_timeout": "10", "keepalives_idle": "10", "tcp_user_timeout": "30000"}
         settings: dict[str, Any] = {**patience, "application_name": "deniable", **self._settings}
-        return psycopg.connect(**settings, autocommit=True, prepare_threshold=None)
+        connection = psycopg.connect(**settings, autocommit=True, prepare_threshold=None)
+        if (version := connection.info.server_version // 10000) < OLDEST:
+            connection.close()
+            raise LedgerError(
+                f"The server of the ledger {self.place} must be PostgreSQL {OLDEST} or newer, not {version}."
+            )
+        return connection
 
     def _check_durable(self, session: "_Session") -> None:
         asked = "SELECT current_setting('fsync'), current_setting('synchronous_commit')"
@@ -218,11 +259,25 @@ class _Session:
     """A connection in a transaction, which takes ? for values."""
 
     def __init__(self, connection: Any) -> None:
-        self.connection = connection
-        self.answers: int | None = None  # the reservation whose lock this connection holds
+        self.connection, self.place = connection, _here()
+        self.answers: set[int] = set()  # the reservations whose locks this connection holds
+        self.busy = True
+
+    @property
+    def end(self) -> str:
+        """How its transaction ends: with another in which nothing waits, while it holds a lock."""
+        if not self.answers:
+            return "COMMIT"
+        limits = ["idle_in_transaction_session_timeout"]
+        limits += ["transaction_timeout"] if self.connection.info.server_version >= 170000 else []
+        return "; ".join([_CHAIN, *(f"SET LOCAL {limit} = 0" for limit in limits)])
 
     def execute(self, statement: str, values: Sequence[Any] = (), /) -> Any:
         return self.connection.execute(statement.replace("?", "%s").encode(), values or None)
+
+
+def _here() -> tuple[int, int]:
+    return os.getpid(), threading.get_ident()
 
 
 def _relations(session: _Session, schema: str) -> bool:

@@ -15,7 +15,7 @@ import deniable as dn
 from deniable.errors import ExecutionError, InvalidParameterError, LedgerError, SourceError, UnsupportedQueryError
 from deniable.query.engines.dialect import Translator
 from deniable.query.engines.postgres.expression import Postgres
-from deniable.query.engines.postgres.runner import PostgresRunner, _cause
+from deniable.query.engines.postgres.runner import SETTINGS, PostgresRunner, _cause
 from deniable.query.expression import Column, Facts, Kind, literal
 from deniable.query.operators import call
 from tests.postgres import PASSWORD, Server, as_reader
@@ -180,8 +180,21 @@ def test_no_statement_needs_its_connection_beyond_a_transaction(
     monkeypatch.setattr(psycopg, "connect", lambda *_, **how: said.append(how) or connect(*_, **how))
     names = "SELECT count(*) FROM pg_prepared_statements"
     assert [runner.run(statement) for statement in (names, names)] == [[(0,)]] * 2
-    assert all(set(how) == {"connect_timeout", "client_encoding"} for how in said)
-    assert runner.run("SELECT current_setting('TimeZone'), current_setting('transaction_read_only')") == [("UTC", "on")]
+    assert all(set(how) == {"connect_timeout", "client_encoding", "autocommit"} for how in said)
+
+
+def test_settings_of_others_do_not_hold(postgres: str, postgres_server: Server, runner: PostgresRunner) -> None:
+    others = {"statement_timeout": "9s", "lock_timeout": "9s", "idle_in_transaction_session_timeout": "9s"}
+    others |= {"default_transaction_isolation": "serializable", "default_transaction_read_only": "off"}
+    ours = {**SETTINGS, "statement_timeout": "5s", "lock_timeout": "0", "transaction_isolation": "read committed"}
+    ours["transaction_read_only"] = "on"
+    if postgres_server.execute("SELECT current_setting('transaction_timeout', true)") != [(None,)]:
+        others["transaction_timeout"], ours["transaction_timeout"] = "9s", "0"
+    for name, value in others.items():
+        postgres_server.execute(f"ALTER ROLE reader SET {name} = '{value}'")
+    asked = ", ".join(f"current_setting('{name}')" for name in ours)
+    (found,) = runner.run(f"SELECT {asked}")
+    assert dict(zip(ours, found, strict=True)) == ours
 
 
 @pytest.mark.parametrize("way", ["variables", "service"])

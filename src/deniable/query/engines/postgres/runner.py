@@ -22,9 +22,9 @@ T = TypeVar("T")
 Rows = list[tuple[Any, ...]]
 OLDEST = 14  # before it, NUMERIC has no infinity
 SETTINGS: Mapping[str, str] = {  # what a statement's meaning depends on, whatever the user, database or server set
-    "search_path": "pg_catalog",
+    "search_path": "pg_catalog, pg_temp",  # temporary tables last, which else come first
     "TimeZone": "UTC",
-    "DateStyle": "ISO",
+    "DateStyle": "ISO, YMD",
     "lc_numeric": "C",
     "extra_float_digits": "1",
     "standard_conforming_strings": "on",
@@ -32,10 +32,11 @@ SETTINGS: Mapping[str, str] = {  # what a statement's meaning depends on, whatev
     "quote_all_identifiers": "off",
     "gin_fuzzy_search_limit": "0",  # else some indexes find some of the rows
     "row_security": "off",  # what a policy would choose rows of fails
+    "idle_in_transaction_session_timeout": "0",
 }
 # PostgreSQL 17 can end a transaction too; the limits here are those of statements.
-LOCAL = (
-    "SELECT "
+BEGIN = (  # at once, so that no limit of others ends it before ours hold
+    "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; SELECT "
     + ", ".join(f"pg_catalog.set_config('{name}', '{value}', true)" for name, value in SETTINGS.items())
     + ", CASE WHEN pg_catalog.current_setting('transaction_timeout', true) IS NOT NULL "
     "THEN pg_catalog.set_config('transaction_timeout', '0', true) END"
@@ -192,12 +193,13 @@ def attempt(
     limits = {"statement_timeout": seconds, "lock_timeout": patience}
     limited = [f"pg_catalog.set_config('{name}', '{1000 * limit:.0f}', true)" for name, limit in limits.items()]
     try:
-        with psycopg.connect(url, connect_timeout=10, client_encoding="utf8") as connection:
+        with psycopg.connect(url, connect_timeout=10, client_encoding="utf8", autocommit=True) as connection:
             if held is not None:
                 held.append(connection)
-            connection.read_only = True
-            connection.execute(", ".join([LOCAL, *limited]).encode())
-            return work(connection), None
+            connection.execute(", ".join([BEGIN, *limited]).encode())
+            found = work(connection)
+            connection.execute("COMMIT")
+            return found, None
     except psycopg.Error as error:
         return None, _cause(error.sqlstate, str(error))
     except Exception:
