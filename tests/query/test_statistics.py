@@ -181,6 +181,23 @@ def test_under_replace_nothing_that_moves_sizes_is_asked() -> None:
     assert db.mean("age", epsilon=1).safe
 
 
+@pytest.mark.parametrize("paths", [{}, {"stays": ("age", "visits")}])
+def test_under_replace_a_unit_may_have_no_row_in_one_of_several_tables(paths: dict[str, Any]) -> None:
+    """The number of rows was taken for public: a sum over [10, 11] drew noise for 1 where one more row adds 10."""
+    stays = VISITS.drop_columns(["patient"]) if paths else VISITS
+    given: dict[str, Any] = {"unit": "patient", "columns": {"stays": COLUMNS}, "budget": dn.Budget(epsilon=9)}
+    tables, given = {"visits": VISITS, "stays": stays}, {**given, "paths": paths, "relation": dn.Replace}
+    db = dn.connect(tables, **given, rows=1)
+    for ask in (
+        lambda: db["stays"].sum("age", bounds=(10, 11), epsilon=1),
+        lambda: db.median("age", bounds=(0, 9), epsilon=1),
+    ):
+        with pytest.raises(UnprovedError, match="one of 2 private tables, a patient may have none"):
+            ask()
+    assert db.ledger.entries() == []
+    assert dn.connect(tables, **given, rows=2)["stays"].sum("age", epsilon=1).cost.charge().epsilon == 1
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_under_replace_what_is_paid_is_answered(name: str) -> None:
     """The number of rows is public there, but nobody knows it before the payment: it must not choose another price."""

@@ -32,6 +32,7 @@ class Statistics:
     _engine: Engine
     _bits: Bits
     _table: Table
+    tables: Mapping[str, Table]
     ledger: Ledger
 
     count = Asked()
@@ -87,6 +88,7 @@ class Statistics:
             raise InvalidParameterError(
                 "rows='auto' is found for SQL and frames; statistics need rows=... of the table."
             )
+        self._check_sizes()
         chosen = Chosen(function, asked, self._table, self._condition(function.__name__, where))
         public = chosen.completed(given)
         loss, text = chosen.rehearse(public)
@@ -133,6 +135,22 @@ class Statistics:
             version=record.version,
         )
         return replace(release, provenance=known)
+
+    def _check_sizes(self) -> None:
+        """Refuse to take the number of rows for public where a unit may have none.
+
+        Under replace with one row a unit, statistics take it for the number of units. In one of several private tables
+        a unit may have no row, and the one that takes its place may have one.
+        """
+        table = self._table
+        single = (table.total_rows or table.rows) == 1 and table.unit.column is not None
+        private = sum(not each.public for each in self.tables.values())
+        if table.relation is Relation.REPLACE and single and private > 1:
+            raise UnprovedError(
+                f"under replace with one row of each {table.unit.noun}, statistics take the number of rows for public. "
+                f"In {table.name}, one of {private} private tables, a {table.unit.noun} may have none. Ask in SQL, or "
+                "declare rows=2 or add/remove."
+            )
 
     def _condition(self, statistic: str, where: str | None) -> Expression | None:
         """Which rows count, checked by the engine as the filter of a query is."""
