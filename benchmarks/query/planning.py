@@ -1,6 +1,6 @@
 """How long does it take to plan a question, and to answer it again? Random questions, and hard ones that are known.
 
-python benchmarks/query/planning.py [--questions 300] [--seed 1]
+PYTHONPATH=. python benchmarks/query/planning.py [--questions 300] [--seed 1]
 
 Random questions nest functions, subqueries, groups, joins and unions, up to what the limits admit. All times are of one
 run on one machine, each also over that of the plainest question. "refused" are questions that the limits or the grammar
@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 
 import pyarrow as pa
+from tests.query.fuzz.grammar import Column, Grammar, Source
 
 import deniable as dn
 from deniable.errors import DeniableError
@@ -21,12 +22,8 @@ from deniable.query.database import Database
 
 TABLE = pa.table({"u": [1, 2, 3], "x": [1, 2, 3], "r": [1.0, 2.0, 3.5], "s": ["a", "b", "c"], "g": ["a", "b", "a"]})
 PLAIN = "SELECT COUNT(*) AS n FROM t"
-OF_NUMBERS = (
-    *("LEAST({0}, {1})", "GREATEST({0}, {1})", "({0} + {1})", "({0} * {1})", "({0} % {1})", "ROUND({0}, 1)"),
-    *("COALESCE({0}, {1})", "WIDTH_BUCKET({0}, 0, 9, 5)", "CASE WHEN {0} > {1} THEN {0} ELSE 1 END", "ABS({0})"),
-    *("CAST(CAST({0} AS TEXT) AS DOUBLE)", "NULLIF({0}, {1})", "FLOOR({0})", "SQRT({0})"),
-)
-TOTALS = ("SUM", "AVG", "STDDEV", "COUNT", "MEDIAN", "VAR_POP")
+NUMBERS = (Column("x", "I", bounded=True), Column("r", "R", bounded=True))
+COLUMNS = (Column("u", "I"), *NUMBERS, Column("s", "T"), Column("g", "T", keyed=True))
 
 
 def database() -> Database:
@@ -40,48 +37,10 @@ def database() -> Database:
     )
 
 
-class Grammar:
-    """Random questions about the columns u, x and r of two tables."""
-
-    def __init__(self, seed: int) -> None:
-        self.draw = random.Random(seed)
-
-    def number(self, depth: int, columns: tuple[str, ...]) -> str:
-        if depth == 0:
-            return self.draw.choice((*columns, *columns, "2", "0.5"))
-        operator = self.draw.choice(OF_NUMBERS)
-        return operator.format(*(self.number(depth - 1, columns) for _ in range(1 + operator.count("{1}"))), "")
-
-    def rows(self, depth: int) -> str:
-        """A FROM that has the columns u, x and r."""
-        if depth == 0:
-            return self.draw.choice("tw")
-        inner = f"(SELECT u, x, r FROM {self.rows(depth - 1)}) AS a"
-        value, other = (self.number(self.draw.randint(0, 3), ("x", "r")) for _ in range(2))
-        match self.draw.randrange(5):
-            case 0:
-                return f"(SELECT u, {value} AS x, {other} AS r FROM {inner} WHERE {other} > 1) AS q"
-            case 1:
-                return (
-                    f"(SELECT u, COUNT(*) AS x, SUM(LEAST(GREATEST({value}, 0), 9)) AS r FROM {inner} GROUP BY u) AS q"
-                )
-            case 2:
-                join = self.draw.choice(("JOIN", "LEFT JOIN"))
-                return (
-                    f"(SELECT a.u AS u, a.x + COALESCE(b.x, 0) AS x, b.r AS r FROM {inner} {join} "
-                    f"(SELECT u, x, r FROM {self.rows(depth - 1)}) AS b ON a.u = b.u) AS q"
-                )
-            case 3:
-                return f"(SELECT u, x, r FROM {inner} UNION ALL SELECT u, r AS x, x AS r FROM w) AS q"
-        return f"(SELECT DISTINCT u, x, {value} AS r FROM {inner}) AS q"
-
-    def question(self) -> str:
-        asked = []
-        for place in range(self.draw.choice((1, 2, 5, 20))):
-            value = self.number(self.draw.randint(0, 4), ("x", "r"))
-            asked.append(f"{self.draw.choice(TOTALS)}(LEAST(GREATEST({value}, 0), 9)) AS a{place}")
-        where = f" WHERE {self.number(self.draw.randint(0, 4), ('x', 'r'))} > 1" if self.draw.random() < 0.5 else ""
-        return f"SELECT {', '.join(asked)} FROM {self.rows(self.draw.randint(0, 5))}{where}"
+def grammar(seed: int) -> Grammar:
+    """Random questions of the fuzz (`make fuzz-queries`), nested more deeply, with more aggregates."""
+    tables = {name: Source(name, COLUMNS, unit=("u",)) for name in "tw"}
+    return Grammar(random.Random(seed), tables, depths=range(6), outputs=(1, 2, 5, 20))
 
 
 def hard() -> Iterator[tuple[str, str]]:
@@ -120,7 +79,7 @@ def seconds(db: Database, text: str) -> tuple[float, bool]:
 
 
 def main(questions: int, seed: int) -> None:
-    db, grammar = database(), Grammar(seed)
+    db, questions_of = database(), grammar(seed)
     seconds(db, PLAIN)
     plain = min(seconds(database(), PLAIN)[0] for _ in range(5))
     db.sql(PLAIN, epsilon=1)
@@ -129,7 +88,7 @@ def main(questions: int, seed: int) -> None:
         start = time.perf_counter()
         db.sql(PLAIN, epsilon=1)
         starts.append(time.perf_counter() - start)
-    texts = [grammar.question() for _ in range(questions)]
+    texts = [questions_of.question() for _ in range(questions)]
     times = sorted((*seconds(db, text), text) for text in texts)
     planned = [each for each, done, _ in times if done]
     refused = [each for each, done, _ in times if not done]

@@ -1,9 +1,9 @@
-"""Ask random questions about random databases until something is found, or the time is over; see `oracle`.
+"""Ask random questions about random databases until the time is over; what is found is made small. See `oracle`.
 
 python -m tests.query.fuzz [--engine duckdb|postgres|spark] [--minutes 10] [--seed 1] [--world 7]
 
 Prints the seed, how many questions were asked and refused, the worst time of planning, and of what is found the
-smallest case and the command that asks it again.
+smallest case and the command that asks it again. Exits with the number of different findings.
 """
 
 import argparse
@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from itertools import count
 from secrets import randbits
 
-from tests.query.fuzz.cases import Tally, run
-from tests.query.fuzz.engines import started
+from tests.query.fuzz.cases import Case, Tally, run
+from tests.query.fuzz.engines import Engine, started
 
 
 def _numbers(seconds: float, world: int | None, tally: Tally) -> Iterator[int]:
@@ -47,21 +47,28 @@ def main() -> int:
     given = parser.parse_args()
     seed, tally, begun = given.seed if given.seed is not None else randbits(32), Tally(), time.monotonic()
     _say(f"seed {seed}, {given.engine}")
-    found = None
+    findings: set[str] = set()
     with started(given.engine) as engine:
         for number in _numbers(60 * given.minutes, given.world, tally):
             case = run(engine, seed, [number], tally)
             if case is not None:
-                _say(f"FOUND in world {number}: {case.question.text}")
-                found = case.finding(engine)
-                if found is None:
-                    _say("It fails after other questions of its world alone.")
-                else:
-                    _say(f"{found}\nThe smallest such case:\n{case.smaller(engine, found.kind)}")
+                findings.add(_told(engine, case, findings))
                 _say(f"Again: python -m tests.query.fuzz --engine {given.engine} --seed {seed} --world {number}")
-                break
-    _say(f"{(time.monotonic() - begun) / 60:.1f} minutes: {tally}")
-    return 0 if case is None else 1
+    _say(f"{(time.monotonic() - begun) / 60:.1f} minutes: {tally}\nworst: {tally.worst[1]}")
+    return len(findings)
+
+
+def _told(engine: Engine, case: Case, known: set[str]) -> str:
+    """Print a case that fails, and how it begins; the first that begins so is made small."""
+    found = case.finding(engine)
+    if found is None:
+        _say(f"FOUND after other questions of its world alone: {case}")
+        return case.question.text
+    begins = str(found)[:60]
+    _say(f"FOUND: {case.question.text}\n{found}")
+    if begins not in known:
+        _say(f"The smallest such case:\n{case.smaller(engine, found.kind)}")
+    return begins
 
 
 if __name__ == "__main__":

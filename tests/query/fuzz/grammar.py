@@ -183,6 +183,7 @@ class Grammar:
 
     Args:
         finds: whether the price lets groups be found.
+        depths: how many subqueries may stand below each other; outputs: how many aggregates may be asked for.
         ranked: whether units are bounded as medians and different values need it.
     """
 
@@ -190,6 +191,8 @@ class Grammar:
     tables: Mapping[str, Source]
     finds: bool = False
     ranked: bool = True
+    depths: Sequence[int] = (0, 0, 0, 1, 1, 2, 3)
+    outputs: Sequence[int] = (1, 1, 2, 3, 5)
     used: set[str] = field(default_factory=set)  # templates and clauses of the question at hand
     names: int = 0
 
@@ -442,14 +445,14 @@ class Grammar:
             self.tables = held
 
     def _select(self) -> str:
-        text, source = self._from(self.draw.choice([0, 0, 0, 1, 1, 2, 3]))
+        text, source = self._from(self.draw.choice(self.depths))
         keys: list[str] = []
         for _ in range(self.draw.choice([0, 0, 1, 1, 2])):
             found = self.finds and self.draw.random() < 0.3
             key = self.fill(self.draw.choice(FOUND if found else KEYS), self.draw.choice([0, 1, 2]), source)
             if key not in keys and not key.isdigit() and not key.startswith("'"):
                 keys.append(key)
-        outputs = [self.output(source) for _ in range(self.draw.choice([1, 1, 2, 3, 5]))]
+        outputs = [self.output(source) for _ in range(self.draw.choice(self.outputs))]
         listed = [f"{key} AS k{place}" for place, key in enumerate(keys)]
         listed += [f"{output} AS a{place}" for place, output in enumerate(outputs)]
         group = ""

@@ -49,10 +49,16 @@ def _refusing(real: Callable[..., Any], self: Any, plan: Any, **how: Any) -> Any
     return exact
 
 
+def _every_pair(layers: list[str], question: Any, keyed: Any, *columns: str) -> str:
+    layers.append(f"pairs AS (SELECT {', '.join(['u', 'cell', *columns])} FROM placed GROUP BY u, cell)")
+    return "pairs"
+
+
 TWINS: dict[str, tuple[Any, str, Any]] = {
     "a sensitivity of half": (counts, "of_clipped_sum", _too_little),
     "no clamp": (sql, "clamp", lambda value, low, high, **step: value),
-    "no bound on groups": (sql, "_counted", lambda layers, question, keyed: "placed"),
+    "no limit on groups": (sql, "_pairs", _every_pair),
+    "no limit on rows": (sql, "_shared", lambda value, steps, most: f"{value} * {steps}"),
     "an error that depends on rows": (DuckDBEngine, "exact", _refusing),
     "a plan that depends on rows": (DuckDBEngine, "unchanged", lambda self: self._rows % 2 == 0),
     "noise of half": (PricedAggregate, "release", lambda real, self, exact, *, bits: real(self, exact // 2, bits=bits)),

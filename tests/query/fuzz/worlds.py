@@ -184,9 +184,9 @@ def _with(draw: Random, world: World, rest: Rows, own: Sequence[Any]) -> Rows:
         single = world.options["unit"] == dn.each_row("row")
         extreme = draw.random() < 0.5
         first = _row(draw, world, name, own, extreme=extreme)
-        count = 1 if single else draw.choice([0, 1, 1, 2, 3, 7, 20])
+        count, alike = 1 if single else draw.choice([0, 1, 2, 5, 20, 20]), draw.choice([0, 0, 0.5, 0.9])
         count = max(count, len(own)) if name == "t" else count
-        more = [dict(first) if draw.random() < 0.4 else _row(draw, world, name, own, extreme=extreme)
+        more = [dict(first) if draw.random() < alike else _row(draw, world, name, own, extreme=extreme)
                 for _ in range(count)]  # fmt: skip
         if world.period:
             more = [row | {"d": day} for row in more]
@@ -199,8 +199,8 @@ def _with(draw: Random, world: World, rest: Rows, own: Sequence[Any]) -> Rows:
         holders = _holders(world, found, name)
         kept = [row for row in mine.get(name, []) if holders.get(row[world.paths[name][0]], set()) - {None} <= {*own}]
         found[name] = [*rest[name], *kept]
-    for rows in found.values():
-        draw.shuffle(rows)
+    for name in (each for each in found if each not in world.public):  # the order of public rows is public
+        draw.shuffle(found[name])
     return found
 
 
