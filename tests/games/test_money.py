@@ -1,5 +1,6 @@
 """Money is exact: no rounding puts a bid on the wrong side of a price."""
 
+import math
 from decimal import Decimal
 from fractions import Fraction
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError
 from deniable.games.money import amounts, as_written, price_list, steps, unit_of
+from deniable.numbers.rationals import exact_rational
 
 PRICES = price_list("prices", ["0.7", "1.1", Fraction(1, 3), 2])
 UNIT = unit_of(PRICES)
@@ -48,6 +50,30 @@ def test_floats_would_put_a_bid_on_the_wrong_side() -> None:
 )  # fmt: skip
 def test_every_bid_is_read_alone(bids: object, found: list[int]) -> None:
     assert steps(bids, unit=Fraction(1, 2), top=8).tolist() == found  # type: ignore[arg-type]
+
+
+STEPS = (1, Fraction(1, 10), Fraction(1, 3), Fraction(5, 7), Fraction(10**320), Fraction(1, 10**320))
+AT_STEPS = np.concatenate([np.arange(99) * float(step) for step in STEPS[:4]])
+NEAR = np.concatenate([AT_STEPS, np.nextafter(AT_STEPS, -np.inf), np.nextafter(AT_STEPS, np.inf), [5e-324, 1e308, 0.7]])
+MIXED = [*NEAR.tolist(), *[None, True, "3", " 1/3 ", "x", b"3", [2], Fraction(7, 3), Fraction(-1, 2), 10**400, -3, 8]]
+MIXED += [*map(Decimal, ("7.25", "NaN", "sNaN", "-2", "1E+2000")), np.float32(3.3), np.int8(5), np.uint64(2**63 + 1)]
+
+
+@pytest.mark.parametrize("step", STEPS, ids=str)
+def test_bids_are_rounded_together_as_each_is_alone(step: Fraction) -> None:
+    """The slow route: the exact rational of one bid over the unit, rounded down."""
+
+    def alone(bid: object) -> int:
+        try:
+            return min(max(math.floor(exact_rational("bid", bid) / step), 0), 30)
+        except (InvalidParameterError, ValueError):
+            return 0
+
+    expected = [alone(bid) for bid in NEAR.tolist()]
+    assert steps(NEAR, unit=Fraction(step), top=30).tolist() == expected
+    assert steps(MIXED, unit=Fraction(step), top=30).tolist() == [alone(bid) for bid in MIXED]  # type: ignore[arg-type]
+    if step == Fraction(1, 10):  # the twin: the division of floats decides wrongly at the steps
+        assert np.clip(AT_STEPS // 0.1, 0, 30).tolist() != expected[: len(AT_STEPS)]
 
 
 @pytest.mark.parametrize("prices", [[], [0], [-1], [1, "1.0"], "1", 5, ["1e-9", 9], [None], [float("nan")]], ids=str)

@@ -1,6 +1,6 @@
 """Selling copies of a digital good at one private price: revenue with a bound in money, lies that cannot pay much."""
 
-import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -183,16 +183,11 @@ class DigitalGoods(metaclass=InWords):
 
     def _groups(self, worth: tuple[Fraction, ...]) -> dict[int, list[int]]:
         """For each number of prices that a value reaches, the bidders with the least and the largest such value."""
-        floors = [min(math.floor(one / self._unit), 2**62) for one in worth]
-        reached = np.searchsorted(self._steps, floors, side="right")
-        groups: dict[int, list[int]] = {}
-        for bidder, cell in enumerate(reached.tolist()):
-            ends = groups.setdefault(cell, [bidder, bidder])
-            if worth[bidder] < worth[ends[0]]:
-                ends[0] = bidder
-            if worth[bidder] > worth[ends[1]]:
-                ends[1] = bidder
-        return groups
+        first = dict(zip(reversed(worth), reversed(range(len(worth))), strict=True))  # bidder of each value
+        values = sorted(first)
+        reached = [bisect_left(values, price) for price in self.prices]  # from which on values reach a price
+        cells = (part for part in np.split(np.array(values, dtype=object), reached))
+        return {cell: [first[part[0]], first[part[-1]]] for cell, part in enumerate(cells) if part.size}
 
 
 class _Laws:

@@ -3,7 +3,8 @@
 Proofs: docs/theory/games/imposing.md.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -32,6 +33,7 @@ from deniable.privacy.composition.restricted import RestrictedLoss
 from deniable.rows.entries import by_itself
 
 Worth = Callable[[Any, Any, Any], Real]
+_COMPARED = {int, float, bool, str, Fraction, type(None)}  # equal values of these types have one hash
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -225,8 +227,17 @@ class Imposing(metaclass=InWords):
         return int(np.ptp(scores[:, None] - scores, axis=2).max())
 
     def _totals(self, reports: Sequence[Any]) -> NDArray[np.int64]:
-        counts = np.bincount([self._place(report) for report in reports], minlength=len(self.types))
+        counts = np.zeros(len(self.types), dtype=np.int64)
+        for report, count in self._tally(reports):
+            counts[self._place(report)] += count
         return np.asarray(counts @ self._objectives[1], dtype=np.int64)
+
+    def _tally(self, reports: Sequence[Any] | NDArray[Any]) -> Iterable[tuple[Any, int]]:
+        """Reports and how often they occur; all are told apart unless equal ones must be of the same type."""
+        listed = reports.tolist() if isinstance(reports, np.ndarray) and reports.dtype.kind in "iu" else list(reports)
+        if _COMPARED.issuperset(map(type, (*self.types, *listed))):
+            return Counter(listed).items()
+        return ((report, 1) for report in listed)
 
     def _place(self, report: object) -> int:
         """The place of a type; that of the first for what is none, since an error would tell of it."""

@@ -1,8 +1,12 @@
 """The classical mechanism to compare with: Vickrey, Clarke, Groves. Exactly truthful, needs payments, not private."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import chain
+
+import numpy as np
 
 from deniable.errors import InvalidParameterError
 from deniable.games.money import amounts
@@ -37,18 +41,29 @@ def vcg(values: Sequence[Sequence[Real]], *, costs: Sequence[Real] | None = None
     >>> vcg([[0, 30], [0, 25], [0, -10]], costs=[0, 40]).payments  # build for 40: the first two are pivotal
     (Fraction(25, 1), Fraction(20, 1), Fraction(0, 1))
     """
-    table = [amounts("values", row, negative=True) for row in values]
+    table = [row if isinstance(row, list | tuple) else amounts("values", row, negative=True) for row in values]
+    said = amounts("values", chain.from_iterable(table), negative=True)
     if not table or not table[0] or len({len(row) for row in table}) > 1:
         raise InvalidParameterError(f"values must be a table, a row a player, a column an outcome: {shown(values)}")
     public = amounts("costs", costs if costs is not None else [0] * len(table[0]), negative=True)
     if len(public) != len(table[0]):
         raise InvalidParameterError(f"costs must be one for each of {len(table[0])} outcomes, got {len(public)}")
-    total = [sum(column) - cost for column, cost in zip(zip(*table, strict=True), public, strict=True)]
-    chosen = total.index(max(total))
-    rests = [[all_of_them - own for all_of_them, own in zip(total, row, strict=True)] for row in table]
-    payments = tuple(max(rest) - rest[chosen] for rest in rests)
-    deficit = public[chosen] - sum(payments, Fraction(0))
-    return Chosen(outcome=chosen, payments=payments, welfare=total[chosen], deficit=deficit)
+    listed = [*public, *said]
+    known = dict.fromkeys(listed)
+    parts = math.lcm(*(one.denominator for one in known))  # of one unit of money
+    whole = {one: int(one * parts) for one in known}
+    exact = np.array([whole[one] for one in listed], dtype=object).reshape(-1, len(public))  # costs, then players
+    total = exact[1:].sum(axis=0) - exact[0]
+    chosen = total.tolist().index(total.max())
+    rests = total - exact[1:]
+    due = (rests.max(axis=1) - rests[:, chosen]).tolist()
+    amount = {one: Fraction(one, parts) for one in dict.fromkeys(due)}
+    return Chosen(
+        outcome=chosen,
+        payments=tuple(amount[one] for one in due),
+        welfare=Fraction(total[chosen], parts),
+        deficit=Fraction(exact[0, chosen] - sum(due), parts),
+    )
 
 
 @in_words
@@ -67,10 +82,12 @@ def second_price(bids: Sequence[Real]) -> Chosen:
     said = amounts("bids", bids)
     if not said:
         raise InvalidParameterError("bids must be those of at least one bidder, got an empty list")
-    winner = said.index(max(said))
-    pays = max((Fraction(0), *said[:winner], *said[winner + 1 :]))
-    payments = tuple(pays if place == winner else Fraction(0) for place in range(len(said)))
-    return Chosen(outcome=winner, payments=payments, welfare=said[winner], deficit=-pays)
+    best, *others = sorted(set(said), reverse=True)
+    winner = said.index(best)
+    pays = best if said.count(best) > 1 else next(iter(others), Fraction(0))
+    payments = [Fraction(0)] * len(said)
+    payments[winner] = pays
+    return Chosen(outcome=winner, payments=tuple(payments), welfare=best, deficit=-pays)
 
 
 @in_words

@@ -124,11 +124,14 @@ def _of_column(given: Column, name: str) -> tuple[NDArray[Any], Mask]:
 
 def _of_entries(entries: NDArray[Any]) -> tuple[NDArray[Any], Mask]:
     """A column without a type is always taken."""
-    if set(map(type, entries)) <= {bool, int}:
+    kinds = set(map(type, entries))
+    if kinds <= {bool, int}:
         try:
             return entries.astype(np.int64), np.zeros(len(entries), dtype=np.bool_)
         except OverflowError:
             pass
+    if kinds <= {float, type(None)}:
+        return _typed(entries.astype(np.float64))
     found = each(whole, entries, object)
     spoilt = np.array([value is None for value in found], dtype=np.bool_)
     return np.where(spoilt, 0, found), spoilt

@@ -142,7 +142,10 @@ class MarkovQuilt:
         laws = [_laws(chain, self.length) for chain in self.chains]
         slack = (self.length + reach) * (self.states + 2) * 2.0**-48  # above the rounding of what is multiplied
         alike: dict[bytes, list[int]] = {}  # times with the same past: nearly all, once the chain is stationary
-        for time in times.tolist():
+        is_stationary = all(len(law) == 1 for law in laws)
+        if is_stationary:
+            alike[b""] = times.tolist()
+        for time in () if is_stationary else times.tolist():
             past = np.maximum(time - 1 - np.arange(reach + 1), 0)
             alike.setdefault(b"".join(law[past % len(law)].tobytes() for law in laws), []).append(time)
         worst = 0.0
