@@ -53,6 +53,7 @@ def test_a_pipe_gets_plain_text(capsys: pytest.CaptureFixture[str]) -> None:
     show_table(("name", "n"), [("x", "1"), ("long", "10")], right=frozenset({"n"}))
     show_pairs([("a", "b"), ("long", HOSTILE)])
     hint("for people at a terminal")
+    say(f"above\n{HOSTILE}")
     with waiting("..."):
         say("done\nit is")
     told = capsys.readouterr()
@@ -60,6 +61,7 @@ def test_a_pipe_gets_plain_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert "region" in told.out
     assert "name   n\n----  --\nx      1\nlong  10\n" in told.out
     assert "\x1b" not in told.out
+    assert f"above\n{printable(HOSTILE)}\ndone" in told.out
     assert told.out.endswith("done\nit is\n")
 
 

@@ -20,6 +20,14 @@ def test_either_input_runs_as_often() -> None:
     assert (runner.called, runner.stopped) == (200, False)
 
 
+def test_which_input_runs_first_is_a_coin() -> None:
+    """Else whatever counts its calls tells them apart."""
+    calls = iter(range(10**6))
+    ours, theirs = Runner(mechanism=lambda _: next(calls) % 2, inputs=(0, 1)).draw(1000)
+    assert abs(int(np.sum(ours)) - 500) < 80  # 5 standard deviations
+    assert np.array_equal(np.asarray(ours), 1 - np.asarray(theirs))
+
+
 def test_an_error_is_an_output_without_its_text() -> None:
     def fails(rows: list[int]) -> float:
         return 1 / len(rows)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tests.app.conftest import Call, spent
+from tests.app.conftest import POLICY, Call, spent
 
 SQL = "SELECT region, COUNT(*) AS n FROM survey GROUP BY region"
 ASK = ("query", "policy.toml", SQL, "--epsilon", "0.2")
@@ -87,6 +87,16 @@ def test_a_bad_place_is_refused_before_anything_is_spent(call: Call, place: Path
     assert "--output" in result.stderr
     assert spent(call)["entries"] == []
     assert (place / "survey.parquet").read_bytes() == before
+
+
+def test_no_answer_and_no_picture_replaces_a_ledger_of_any_name(call: Call, place: Path) -> None:
+    policy = place / "policy.toml"
+    for name, words in (("kept.json", "--output"), ("kept.svg", "--plot")):
+        policy.write_text(POLICY.replace("epsilon = 1.0", f'epsilon = 1.0\nledger = "{name}"'))
+        assert call(*ASK).exit_code == 0
+        refused = call(*ASK, "--fresh", words, name)
+        assert (refused.exit_code, "the ledger" in refused.stderr) == (2, True)
+        assert len(spent(call)["entries"]) == 1
 
 
 def test_a_refused_question_leaves_the_old_file(call: Call, place: Path) -> None:

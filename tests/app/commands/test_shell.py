@@ -97,6 +97,15 @@ def test_an_unfinished_question_can_be_dropped_and_swallows_no_command(
     assert entry["question"].endswith("AS k\nFROM survey;")
 
 
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_a_line_inside_of_quotes_is_no_command(place: Path, quote: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("deniable.app.commands.shell._do", lambda *given: asked.append(given[-1]))
+    lines = [f"SELECT COUNT(*) AS n, {quote}a", f"\\q{quote} AS k FROM survey;"]
+    converse(dn.connect(place / "policy.toml"), {"epsilon": "0.1"}, typed(*lines), patient=False)
+    assert asked == ["\n".join(lines)]
+
+
 def test_ctrl_c_ends_a_question_and_not_the_shell(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     class Interrupted:
         asked = 0

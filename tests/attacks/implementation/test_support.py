@@ -108,3 +108,9 @@ def test_private_sums_give_nothing_away(delta: float | None) -> None:
 def test_what_cannot_be_searched_is_refused(outputs: list[float], scale: float, sampler: Sampler) -> None:
     with pytest.raises(InvalidParameterError):
         reachable(outputs, 0, scale=scale, sampler=sampler)
+
+
+def test_uniform_numbers_lie_between_0_and_1() -> None:
+    given = Sampler(draw=lambda u: u, invert=lambda noise: noise, taken=1, bits=4, window=20)
+    outputs = np.arange(-3, 20) / 16
+    assert np.array_equal(reachable(outputs, 0.0, scale=1.0, sampler=given), (outputs > 0) & (outputs < 1))

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import binomtest, norm
 
 from deniable.audit import audit_counts
 from deniable.audit.canaries.many_runs import by_rates
@@ -60,3 +60,10 @@ def test_what_is_shown_and_what_cannot_be() -> None:
     for gaussian in (False, True):
         few = audit_counts(5, 0, runs_with=5, runs_without=5, epsilon=3, delta=1e-5, gaussian=gaussian)
         assert "10 runs cannot certify so much" in few.sentence
+
+
+def test_each_rate_is_over_the_runs_of_its_own_world() -> None:
+    found = audit_counts(8, 30, runs_with=10, runs_without=1000, confidence=0.95).measured
+    assert found is not None
+    for rate, (errors, runs) in ((found.false_negative, (2, 10)), (found.false_positive, (30, 1000))):
+        assert rate[0] == pytest.approx(binomtest(errors, runs).proportion_ci(0.95, method="exact").high)

@@ -115,3 +115,14 @@ def test_what_no_unit_moves_has_a_loss_of_zero_with_any_noise() -> None:
     still = Sensitivity(l1=0, l2_squared=0, linf=0, relation=AddRemove)
     for mechanism in (Laplace(scale=3), Gaussian(sigma_squared=9), Snapping(scale=3, bound=30)):
         assert mechanism.privacy_loss(still).delta(0).upper == 0
+
+
+@pytest.mark.parametrize("noise", [Laplace(scale=Fraction(7, 2)), Gaussian(sigma_squared=Fraction(20)),
+    TruncatedLaplace(scale=Fraction(3), bound=9), Staircase(rate=Fraction(1), step=4, centre=2)], ids=repr)  # fmt: skip
+@pytest.mark.parametrize("level", ["0.5", "0.9", "0.99"])
+def test_a_half_width_is_missed_on_both_sides_together_as_seldom_as_said(noise: Any, level: str) -> None:
+    """By the masses of the law, and by no less: one step nearer it is missed more often."""
+    width, miss = noise.half_width(level), 1 - float(level)
+    inside = [float(noise._mass(abs(k))) for k in range(-width, width + 1)]
+    assert 1 - sum(inside) <= miss + 1e-12
+    assert 1 - sum(inside[1:-1]) > miss - 1e-12

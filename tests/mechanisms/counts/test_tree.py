@@ -148,6 +148,7 @@ def test_the_sensitivity_is_that_of_all_nodes(relation: Relation, rows: int) -> 
     assert np.abs(moves).sum(axis=1).max() == sensitivity.l1
     assert (moves**2).sum(axis=1).max() == sensitivity.l2_squared
     assert np.abs(moves).max() == sensitivity.linf
+    assert np.count_nonzero(moves, axis=1).max() <= (sensitivity.coordinates or 0)
 
 
 def test_counts_that_only_each_cell_bounds_are_refused() -> None:

@@ -148,3 +148,9 @@ def test_bounds_need_as_many_candidates_as_are_chosen() -> None:
     assert PeelingTopK(rate=Fraction(1), count=1).expected_gap(9) == ExponentialMechanism(
         rate=Fraction(1)
     ).expected_gap(9)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_all_rounds_together_fail_as_seldom_as_said(count: int) -> None:
+    single, several = ExponentialMechanism(rate=Fraction(1, 3)), PeelingTopK(rate=Fraction(1, 3), count=count)
+    assert several.gap_bound(10, failure="0.03") == single.gap_bound(10, failure=Fraction(3, 100 * count))

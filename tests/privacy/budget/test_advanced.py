@@ -3,6 +3,8 @@
 import math
 from fractions import Fraction
 
+import pytest
+
 from deniable.privacy import ApproximateLoss, Budget, ConcentratedLoss, GaussianLoss, PureLoss
 from deniable.privacy.budget.advanced import AdvancedRule
 from deniable.privacy.notions.concentrated import largest_rho
@@ -46,3 +48,14 @@ def test_a_delta_that_is_spent_twice_is_caught() -> None:
     greedy = AdvancedRule({**honest.sums, "failing_rho": largest_rho(*budget.pair)}, failure=budget.delta)
     menu = [failing("0", "1/5"), failing("0", "1/10"), response("1/3")]
     assert worst_delta(menu, budget, 0.5, 5, rule=honest) <= 0.2 < worst_delta(menu, budget, 0.5, 5, rule=greedy) / 1.1
+
+
+@pytest.mark.parametrize("failure", [None, "1e-9", "1e-6", "9e-6"])
+def test_failures_and_the_rest_are_both_in_delta(failure: str | None) -> None:
+    budget = Budget(epsilon=1, delta="1e-5", failure=failure)
+    rule = AdvancedRule.under(budget)
+    assert rule is not None
+    assert rule.failure is not None
+    rest = (Fraction("1e-5") - rule.failure) / (1 - rule.failure)
+    assert rule.sums["failing_rho"] <= largest_rho(Fraction(1), rest)
+    assert rule.failure == (Fraction("5e-6") if failure is None else Fraction(failure))

@@ -210,3 +210,20 @@ def test_many_runs_of_noise_cost_little_more_than_few() -> None:
             exact = float(np.maximum(first - math.exp(epsilon) * second, 0).sum()) * step
             assert exact <= 1e-6
             assert loss.delta(1).upper >= float(np.maximum(first - math.e * second, 0).sum()) * step
+
+
+def test_the_growth_of_a_base_that_fails_often_is_that_of_its_failures() -> None:
+    """At epsilon = 0 and d = 1/2, with one run in ten the last: (1 + shape) ln(1 + 9/10 d / (1/10)), not the corner."""
+    corner = (1 + 0.1 + 0.45) / (1 + 0.1 - 0.45)
+    for shape in (0, 1):
+        found = BestOfLoss(ApproximateLoss(0, "1/2"), stop="0.1", shape=shape).failing_epsilon
+        assert found is not None
+        assert float(found) == pytest.approx((1 + shape) * math.log(1 + 0.45 / 0.1))
+        assert float(found) > (1 + shape) * math.log(corner)
+
+
+def test_no_run_at_all_counts_in_the_divergence_of_a_poisson_number() -> None:
+    """Order 2, one run on average: ln(e^-1 + e^(D_2 + delta(ln 2))), of Gaussian noise with D_2 = 1/4."""
+    failed = GaussianLoss(2).delta(math.log(2)).upper
+    known = {float(order): float(value) for order, value in BestOfPoissonLoss(GaussianLoss(2), 1)._divergences_known}
+    assert known[2.0] == pytest.approx(math.log(math.exp(-1) + math.exp(0.25 + failed)))

@@ -31,6 +31,7 @@ from deniable.privacy.notions.conversion import (
     delta_by_renyi,
     epsilon_by_renyi,
     loss_above,
+    mean_concentrated_of_concentrated,
     renyi_delta,
     renyi_delta_optimal,
     renyi_epsilon,
@@ -228,3 +229,11 @@ def test_the_orders_tried_are_close_enough_for_sampled_noise() -> None:
     fine = epsilon_by_renyi(loss, "1e-5", orders=[Fraction(k, 50) for k in range(150, 250)])
     assert found <= 1.01 * fine
     assert epsilon_by_renyi(loss, "1e-5", orders=range(2, 33)) > 1.04 * fine
+
+
+@pytest.mark.parametrize("rho", [0.005, 0.1, 1.0])
+def test_a_spread_keeps_both_of_its_bounds(rho: float) -> None:
+    """Least over t of the greater of rho (1 + 1/t) and (exp(rho t (1 + t)) - 1)/t^2."""
+    parts = [k / 64 for k in range(1, 65)]
+    halves = [max(rho * (1 + 1 / t), math.expm1(rho * t * (1 + t)) / t**2) for t in parts]
+    assert mean_concentrated_of_concentrated(rho)[1] == pytest.approx(math.sqrt(2 * min(halves)))

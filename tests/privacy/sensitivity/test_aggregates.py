@@ -209,3 +209,12 @@ def test_weights_that_are_shared_among_the_groups_of_a_unit(
     assert 0.5 * bound.l2_squared < l2_squared <= bound.l2_squared
     assert bound.coordinates is not None
     assert changed <= bound.coordinates
+
+
+def test_weights_move_as_far_as_those_of_any_number_of_keys() -> None:
+    """steps / sqrt(m) in each of m keys, whose sum is steps sqrt(m): never above what is stated, by less than 1."""
+    for steps in (1, 3, 10):
+        for groups in range(1, 12):
+            found = of_weights(steps=steps, groups=groups, relation=AddRemove, ids=1)
+            assert (found.l1 - 1) ** 2 < steps**2 * groups <= found.l1**2
+            assert (found.l2_squared, found.linf, found.coordinates) == (steps**2, steps, groups)

@@ -207,3 +207,19 @@ def test_gaussians_together_are_sampled_as_one() -> None:
     assert both.delta(1).upper == pytest.approx(one.delta(1).upper, rel=1e-12)
     pair = composed_delta([[Part(SampledLaw(NormalLaw(1.0), Fraction(1, 10)), 1)]], Fraction(1), 1e-6)
     assert both.delta(1).upper == pytest.approx(pair.upper, rel=1e-5)
+
+
+def test_tails_of_a_mirrored_law_are_sums_of_its_atoms() -> None:
+    """At, beside and between the atoms, on both sides of 0."""
+    law = MirroredLaw(SampledLaw(PureLoss(1).laws().upper[0], Fraction(1, 4)))
+    atoms = law.atoms()
+    assert atoms is not None
+    places = np.sort(
+        np.concatenate([atoms.losses, np.nextafter(atoms.losses, -9), np.nextafter(atoms.losses, 9), [-1, 1]])
+    )
+    above, below = law.above(places), law.below(places)
+    for name in ("p", "q"):
+        masses = getattr(atoms, name)
+        tops = [masses[atoms.losses > place].sum() for place in places]
+        assert getattr(above, name) == pytest.approx(tops, abs=1e-12)
+        assert getattr(below, name) == pytest.approx([masses.sum() - top for top in tops], abs=1e-12)

@@ -215,3 +215,25 @@ def test_bad_strategies_are_refused() -> None:
         ExplicitStrategy([[1.0, 0.5]])
     with pytest.raises(InvalidParameterError, match="participations"):
         CorrelatedLoss(ToeplitzStrategy([1.0], steps=3), noise_multiplier=1, participations=0)
+
+
+@pytest.mark.parametrize("bands", [1, 2, 3])
+def test_classes_take_turns_in_rounds_of_which_the_last_may_be_short(bands: int) -> None:
+    for steps in range(bands + 1, 3 * bands + 2):
+        strategy = ToeplitzStrategy.square_root(steps=steps, bands=bands)
+        loss = banded_poisson_sampled(strategy, noise_multiplier=2, rate="0.1")
+        assert sum(count for _, count in loss.composition) == math.ceil(steps / bands)
+
+
+@pytest.mark.parametrize("separation", [1, 2, 3])
+def test_coefficients_that_rise_again_are_worst_where_columns_meet(separation: int) -> None:
+    """By brute force over all sets of steps: two columns meet three steps apart, which the first steps need not be."""
+    strategy = ToeplitzStrategy([1.0, 0.0, 0.0, 0.9], steps=8)
+    matrix = np.array([[strategy.coefficients[s - t] if 0 <= s - t < 4 else 0.0 for t in range(8)] for s in range(8)])
+    most = max(
+        float((matrix[:, list(chosen)].sum(axis=1) ** 2).sum())
+        for chosen in itertools.combinations(range(8), 3)
+        if all(later - step >= separation for step, later in itertools.pairwise(chosen))
+    )
+    found = strategy.squared_sensitivity(3, separation)
+    assert found.lower <= most <= found.upper
