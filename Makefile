@@ -35,8 +35,8 @@ fuzz: $(BIN)/.installed
 		[ -z "$(SEED)" ] && [ $$(date +%s) -lt $$end ] || exit 0; \
 	done
 
-# Asks random questions about random databases and their neighbours, on duckdb, postgres or spark, until MINUTES are over
-# or something is found, which is then made small: make fuzz-queries ENGINE=postgres MINUTES=60
+# Asks random questions about random databases and their neighbours on duckdb, postgres or spark, or about one on both of the
+# first two, until MINUTES are over. What is found is made small: make fuzz-queries ENGINE=postgres MINUTES=60
 ENGINE ?= duckdb
 fuzz-queries: $(BIN)/.installed
 	$(BIN)/python -m tests.query.fuzz --engine $(ENGINE) --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(WORLD),--world $(WORLD))

@@ -1,9 +1,10 @@
 """Ask random questions about random databases until the time is over; what is found is made small. See `oracle`.
 
-python -m tests.query.fuzz [--engine duckdb|postgres|spark] [--minutes 10] [--seed 1] [--world 7]
+python -m tests.query.fuzz [--engine duckdb|postgres|spark|both] [--minutes 10] [--seed 1] [--world 7]
 
-Prints the seed, how many questions were asked and refused, the worst time of planning, and of what is found the
-smallest case and the command that asks it again. Exits with the number of different findings.
+`both` holds the secret numbers of PostgreSQL against those of DuckDB. Prints the seed, how many questions were asked
+and refused, the worst time of planning, and of what is found the smallest case and the command that asks it again.
+Exits with the number of different findings.
 """
 
 import argparse
@@ -40,7 +41,7 @@ def _say(text: str) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--engine", choices=["duckdb", "postgres", "spark"], default="duckdb")
+    parser.add_argument("--engine", choices=["duckdb", "postgres", "spark", "both"], default="duckdb")
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--world", type=int, default=None)

@@ -58,11 +58,8 @@ class Case:
 
     def finding(self, engine: Engine) -> Finding | None:
         try:
-            with (
-                engine.opened(self.world, self.world.here) as here,
-                engine.opened(self.world, self.world.there) as there,
-            ):
-                check(here, there, self.question, self.world.relation)
+            with engine.pair(self.world) as (here, there):
+                check(here, there, self.question, None if engine.same else self.world.relation)
         except Finding as found:
             return found
         return None
@@ -205,10 +202,11 @@ def run(
     for number in numbers:
         draw = Random(f"{seed} {number}")
         world = world_of(draw)
-        with engine.opened(world, world.here) as here, engine.opened(world, world.there) as there:
+        with engine.pair(world) as (here, there):
             for question, used in questions_of(draw, world, per_world):
                 try:
-                    tally.note(check(here, there, question, world.relation), question, used)
+                    relation = None if engine.same else world.relation
+                    tally.note(check(here, there, question, relation), question, used)
                 except Finding:
                     return Case(world, question)
     return None

@@ -3,7 +3,7 @@
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,13 @@ class Engine(ABC):
     """Where tables are kept."""
 
     name: str
+    same: bool = False  # whether a pair has the same rows, on two engines
+
+    @contextmanager
+    def pair(self, world: World) -> Iterator[tuple[Database, Database]]:
+        """Databases of two neighbours."""
+        with self.opened(world, world.here) as here, self.opened(world, world.there) as there:
+            yield here, there
 
     @abstractmethod
     @contextmanager
@@ -112,12 +119,29 @@ class Spark(Engine):
         yield dn.connect(frames, **world.options)
 
 
+class Both(Engine):
+    """The same rows on two engines, which must have the same secret numbers."""
+
+    name, same = "both", True
+
+    def __init__(self, one: Engine, other: Engine) -> None:
+        self._one, self._other = one, other
+
+    @contextmanager
+    def pair(self, world: World) -> Iterator[tuple[Database, Database]]:
+        with self._one.opened(world, world.here) as here, self._other.opened(world, world.here) as there:
+            yield here, there
+
+    def opened(self, world: World, rows: Rows) -> AbstractContextManager[Database]:
+        return self._one.opened(world, rows)
+
+
 @contextmanager
 def started(name: str) -> Iterator[Engine]:
     """An engine by its name, with a server or session of its own."""
     if name == "duckdb":
         yield DuckDB()
-    elif name == "postgres":
+    elif name in ("postgres", "both"):
         folder = programs()
         assert folder is not None, "needs PostgreSQL's server programs: make postgres"
         server = Server(folder)

@@ -20,6 +20,7 @@ from deniable.ledger import Ledger
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, PrivacyLoss, Relation
 from deniable.query.aggregates.aggregate import PricedAggregate
+from deniable.query.aggregates.aggregate import Tally as Tallied
 from deniable.query.aggregates.mode import PricedMode
 from deniable.query.aggregates.order import PricedOrder
 from deniable.query.database import Database
@@ -262,13 +263,41 @@ def _joint(losses: list[PrivacyLoss], stated: PrivacyLoss) -> None:
             raise Finding("joint", f"the moves spend {kind}={float(sum(spent))}, stated {float(most)}")
 
 
-def check(here: Database, there: Database, question: Question, relation: Relation) -> Heard:
+def equal(one: Heard, other: Heard) -> None:
+    """Hold the secret numbers of two engines against each other, where neither refuses.
+
+    Raises: Finding.
+    """
+    if one.refused or other.refused:
+        return
+    for (part, here, _), (_, there, _) in zip(one.parts, other.parts, strict=True):
+        if _plain(here) != _plain(there):
+            raise Finding(
+                "engines", f"{getattr(part, 'aggregate', 'keys')} is {_plain(here)} and {_plain(there)}"[:900]
+            )
+
+
+def _plain(exact: Any) -> Any:
+    if isinstance(exact, Tallied):
+        return [exact.cells.tolist(), exact.codes.tolist(), exact.counts.tolist()]
+    if isinstance(exact, tuple):
+        return sorted(zip(map(repr, exact[0].to_pylist()), exact[1].tolist(), strict=True))
+    return exact.tolist()
+
+
+def check(here: Database, there: Database, question: Question, relation: Relation | None) -> Heard:
     """Ask both, compare, and return what the first one said.
+
+    Args:
+        relation: of the two; None if they are of the same rows, on two engines.
 
     Raises: Finding.
     """
     for db in (here, there):
         db._bits = DeterministicBits(1)
     one = heard(here, question)
-    compare(one, heard(there, question, before=one), relation)
+    if relation is not None:
+        compare(one, heard(there, question, before=one), relation)
+    elif not one.refused and question.how != "statistic":
+        equal(one, heard(there, question, before=one))
     return one

@@ -15,8 +15,9 @@ from deniable.query.aggregates import counts
 from deniable.query.aggregates.aggregate import PricedAggregate
 from deniable.query.engines.duckdb import sql
 from deniable.query.engines.duckdb.engine import DuckDBEngine
+from deniable.query.engines.remote import RemoteEngine
 from tests.query.fuzz.cases import Tally, questions_of, run
-from tests.query.fuzz.engines import DuckDB, Postgres
+from tests.query.fuzz.engines import Both, DuckDB, Postgres
 from tests.query.fuzz.worlds import world_of
 
 
@@ -29,11 +30,17 @@ def test_one_unit_moves_what_is_drawn_as_far_as_is_stated_and_nothing_else() -> 
     assert len(tally.used) >= 0.8 * len(tally.known)
 
 
-def test_so_it_is_on_a_server(postgres: str) -> None:
+def test_so_it_is_on_a_server_which_has_the_numbers_of_duckdb(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tally = Tally()
     with closing(Postgres(postgres)) as engine:
-        case = run(engine, 2, range(5), tally, per_world=6)
+        case = run(engine, 2, range(4), tally, per_world=6)
+        other = run(Both(DuckDB(), engine), 3, range(3), tally, per_world=6)
+        real = RemoteEngine.exact
+        monkeypatch.setattr(RemoteEngine, "exact", lambda *given, **how: [*reversed(real(*given, **how))])
+        twin = run(Both(DuckDB(), engine), 3, range(3), Tally(), per_world=6)
     assert case is None, f"{case}"
+    assert other is None, f"{other}"
+    assert twin is not None
     assert tally.refused <= 0.5 * tally.asked
 
 
