@@ -1,13 +1,20 @@
 """A question that would take long to plan is refused, unpaid, for what its text says: no row decides."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 import deniable as dn
 from deniable.errors import UnsupportedQueryError
+from deniable.privacy.deadline import checkpoint
 from deniable.query import effort
+from deniable.query.aggregates.aggregate import Bounded
+from deniable.query.aggregates.counts import Count
 from deniable.query.canonical import MAX_PARTS
 from deniable.query.clauses import MAX_AGGREGATES
 from deniable.query.database import Database
+from deniable.query.plan import Question
 from deniable.query.relation import MAX_TABLES
 from tests.query.conftest import frame
 
@@ -87,3 +94,43 @@ def test_no_question_takes_longer_than_the_time_for_planning(monkeypatch: pytest
     assert db.ledger.entries() == []
     monkeypatch.undo()
     assert db.sql("SELECT COUNT(*) FROM t WHERE age > 3", epsilon=0.5).to_dicts()
+
+
+@pytest.mark.parametrize(
+    "how", [{"epsilon": 0.5}, {"error": 50}, {"epsilon": 0.5, "delta": "1e-6"}, {"error": "5%", "epsilon": 0.5}]
+)
+def test_the_time_for_planning_is_that_for_the_price_too(how: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock jumps once the plan is there, so that only checkpoints of the pricer see it."""
+    db, clock, bounded = database(), [0.0], Count.bounded
+
+    def late(self: Count, question: Question) -> Bounded:
+        clock[0] = 1e9
+        return bounded(self, question)
+
+    monkeypatch.setattr(effort, "thread_time", lambda: clock[0])
+    monkeypatch.setattr(Count, "bounded", late)
+    monkeypatch.setattr(db._engine, "check", lambda plan: pytest.fail("the engine was asked"))
+    text = "SELECT COUNT(*) AS n FROM t"
+    asks: list[Callable[[], object]] = [lambda: db.explain(text, **how), lambda: db.sql(text, **how)]
+    if "error" not in how:
+        asks += [lambda: db.workload([text, text], **how)]
+    for ask in asks:
+        clock[0] = 0.0
+        with pytest.raises(UnsupportedQueryError, match="seconds to plan"):
+            ask()
+    assert db.ledger.entries() == []
+
+
+def test_limits_of_time_nest_and_end_with_the_payment(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(effort, "thread_time", lambda: clock[0])
+    with effort.limited_time():
+        clock[0] = effort.MAX_SECONDS + 1
+        with effort.limited_time(), pytest.raises(UnsupportedQueryError):
+            effort.check_time()  # no new time
+        with effort.unlimited_time():
+            effort.check_time()
+            checkpoint()
+        with pytest.raises(UnsupportedQueryError):
+            checkpoint()
+    checkpoint()

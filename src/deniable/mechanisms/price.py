@@ -11,6 +11,7 @@ from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.numbers.rationals import Real, positive_rational, probability
 from deniable.privacy import ApproximateLoss, ConcentratedLoss, PrivacyLoss, PureLoss, Sensitivity
 from deniable.privacy.composition.stated import StatedLoss
+from deniable.privacy.deadline import with_checkpoints
 from deniable.privacy.notions.concentrated import epsilon_within, largest_rho
 from deniable.privacy.notions.gaussian_dp import largest_mu_squared
 
@@ -142,11 +143,13 @@ class Price:
         parts = list(zip(sensitivities, shares, strict=True))
 
         def laplace(epsilons: Callable[[Fraction], Fraction]) -> tuple[AdditiveNoise, ...]:
-            return tuple(Laplace.calibrated(reach, epsilon=epsilons(share)) for reach, share in parts)
+            steps = with_checkpoints(parts)
+            return tuple(Laplace.calibrated(reach, epsilon=epsilons(share)) for reach, share in steps)
 
         def gaussian(**whole: Fraction) -> tuple[AdditiveNoise, ...]:
             ((name, value),) = whole.items()
-            return tuple(Gaussian.calibrated(reach, **{name: value * share}) for reach, share in parts)
+            steps = with_checkpoints(parts)
+            return tuple(Gaussian.calibrated(reach, **{name: value * share}) for reach, share in steps)
 
         if self.rho is not None:
             rho = self.rho

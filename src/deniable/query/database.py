@@ -19,6 +19,7 @@ from deniable.privacy.call import in_words
 from deniable.query.answer import build_release, found_of, noisy_of
 from deniable.query.catalog import Table
 from deniable.query.declarations import Declaration
+from deniable.query.effort import limited_time
 from deniable.query.engines.base import Engine, Progress
 from deniable.query.explanation import Explanation
 from deniable.query.frames import Ask, Frame
@@ -273,6 +274,7 @@ class Database(Workloads):
     def _repr_html_(self) -> str:
         return pairs_as_html(self._about())
 
+    @limited_time()
     def explain(
         self,
         text: str | Ask,
@@ -371,12 +373,12 @@ class Database(Workloads):
                 stored=lambda part: not fresh and self._is_stored(plan, part, weights),
                 check=lambda left: self.ledger.check_affordable(price(plan.query, left, self.ledger.budget).loss),
             )
-        plan = self._plan(text, epsilon, delta, rho, **how, pay=True)
+        with limited_time():
+            plan = self._plan(text, epsilon, delta, rho, **how, pay=True)
+            name = self._named(plan)[0]
+            entry = self._entry(plan, name)
         bounds = tuple(f"The {each.subject} are {each}." for each in plan.searches)
-        name = self._named(plan)[0]
-        answer, stored = self.ledger.answer(
-            self._entry(plan, name), lambda: self._exact(plan, name, progress), fresh=fresh
-        )
+        answer, stored = self.ledger.answer(entry, lambda: self._exact(plan, name, progress), fresh=fresh)
         searched = () if plan.key_search is None else (plan.key_search.note,)
         release = build_release(
             plan.on(found_of(answer, plan)),

@@ -1,6 +1,7 @@
 """How much work a question may be to plan: limits that follow from its text and the schema alone, never from rows.
 
-They hold before anything is paid. Other limits stand where a question grows: the number of tables where they meet
+They hold before anything is paid, for plans and for prices: what calibrates noise and proves losses calls
+`deniable.privacy.deadline.checkpoint`. Other limits stand where a question grows: the number of tables where they meet
 (`relation.limited`), the size and depth of one expression where it is made (`operators.call`), the number of aggregates
 where they are collected (`clauses`), and the length of the text where it is read (`sql`).
 """
@@ -15,6 +16,7 @@ from time import thread_time
 from typing import TypeVar
 
 from deniable.errors import UnsupportedQueryError
+from deniable.privacy.deadline import watched
 
 MAX_SECONDS = 10.0  # of work of this thread: waiting for a server, or for other processes, does not count
 
@@ -24,8 +26,25 @@ _end: ContextVar[float] = ContextVar("end", default=inf)
 
 @contextmanager
 def limited_time() -> Iterator[None]:
-    """Let `check_time` refuse a question whose planning takes longer than `MAX_SECONDS` in here."""
+    """Let `check_time` refuse a question whose planning and pricing take longer than `MAX_SECONDS` in here.
+
+    Inside another one it adds nothing: the time of that one holds.
+    """
+    if _end.get() < inf:
+        yield
+        return
     token = _end.set(thread_time() + MAX_SECONDS)
+    try:
+        with watched(check_time):
+            yield
+    finally:
+        _end.reset(token)
+
+
+@contextmanager
+def unlimited_time() -> Iterator[None]:
+    """Let nothing in here be refused for the time it takes: a part of the question is paid already."""
+    token = _end.set(inf)
     try:
         yield
     finally:

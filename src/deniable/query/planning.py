@@ -22,7 +22,7 @@ from deniable.query.answer import answer_text, check_outcome
 from deniable.query.auto import Found, searches, settle
 from deniable.query.canonical import check_parts, fingerprint, public_tables
 from deniable.query.catalog import Table, stated
-from deniable.query.effort import limited_time
+from deniable.query.effort import limited_time, unlimited_time
 from deniable.query.engines.base import Progress
 from deniable.query.expression import Expression, Value
 from deniable.query.frames import Ask
@@ -163,7 +163,8 @@ class Planning(Statistics):
             for each in found:
                 self.ledger.check_unit(f"a search for the {each.subject}", units=True)
             self.ledger.check_affordable(self._stored(plans).total)
-            plans = [priced(settle(found, self.ledger, self._engine, self._bits), prices[due], way)]
+            with unlimited_time():
+                plans = [priced(settle(found, self.ledger, self._engine, self._bits), prices[due], way)]
         return plans, not (found or looked or public)
 
     def _look(self, rows: Rows, expression: Expression) -> Sequence[Value]:

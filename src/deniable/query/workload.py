@@ -20,6 +20,7 @@ from deniable.numbers.rationals import Real
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.query.aggregates.aggregate import BoundedAggregate, PricedAggregate
 from deniable.query.answer import answer_text, build_release, divisors_of, noisy_of
+from deniable.query.effort import limited_time
 from deniable.query.evaluate import evaluate, numbers
 from deniable.query.explanation import Explanation
 from deniable.query.expression import Column, bases_of
@@ -124,6 +125,7 @@ class Workloads(Written):
         further = f"{len(made.plans)} questions that are paid together: {price_text(made.entry.loss, every=True)}"
         return [Explanation(plan=plan, left=left, stored=stored, further=further) for plan in made.plans]
 
+    @limited_time()
     def _shared(  # noqa: PLR0917 - as `workload` has them
         self,
         questions: Sequence[str | Ask],

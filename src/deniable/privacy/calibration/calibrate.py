@@ -20,6 +20,7 @@ from deniable.numbers.rationals import (
 from deniable.privacy.calibration.search import ROUGH, SMALLEST, Domain, best_setting, closer_setting
 from deniable.privacy.calibration.target import Goal, Target, goal_of
 from deniable.privacy.composition.compose import compose
+from deniable.privacy.deadline import checkpoint
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.discrete_gaussian import DiscreteGaussianLoss, mu_squared_of_step
 from deniable.privacy.losses.discrete_laplace import checked_sensitivity
@@ -101,11 +102,13 @@ def _least_for_mu(reach: Sensitivity, target: Fraction) -> Fraction:
 def _least(private: Callable[[Fraction], bool], above: Fraction) -> Fraction:
     below = above / 2
     while private(below):
+        checkpoint()
         above, below = below, below / 2
     while above > below * (1 + Fraction(1, 10 ** (_DIGITS - 1))):
         middle = decimal_above((above + below) / 2, _DIGITS)
         if not below < middle < above:
             break
+        checkpoint()
         if private(middle):
             above = middle
         else:

@@ -89,7 +89,7 @@ class Composed(PrivacyLoss):
         booked = self.charge()
         if booked.epsilon is not None and booked.epsilon <= epsilon and booked.delta <= delta:
             return True  # as fractions: the float above delta would prove less
-        if Fraction(self._summed(epsilon).upper) <= delta:
+        if Fraction(min(self._sums(epsilon))) <= delta or Fraction(self._summed(epsilon).upper) <= delta:
             return True
         for tolerance in (0.1, DEFAULT_TOLERANCE):
             found = self._found_delta(epsilon, tolerance)[0]
@@ -233,6 +233,15 @@ class Composed(PrivacyLoss):
     def _summed(self, epsilon: Fraction) -> Interval:
         """What sums in each currency prove, for parts that may be known by a bound alone."""
         lower = max(_least_of(loss, count, epsilon) for loss, count in self.parts)
+        bounds = self._sums(epsilon)
+        if (self.failure == 0 or min(bounds) == 1.0) and self._directions() is None and not self._is_beyond_floats:
+            from deniable.privacy.notions.conversion import delta_by_renyi
+
+            bounds.append(delta_by_renyi(self, epsilon))
+        return Interval(min(lower, *bounds), min(bounds))
+
+    def _sums(self, epsilon: Fraction) -> list[float]:
+        """Bounds on delta from sums of what each part costs, which take no search."""
         bounds = [1.0]
         booked = self.charge()
         if booked.epsilon is not None and booked.epsilon <= epsilon:
@@ -244,11 +253,7 @@ class Composed(PrivacyLoss):
             bounds.append(mixed_with_failure(rest, self.failure).upper)
         if self.mu_squared is not None:
             bounds.append(gaussian_delta(self.mu_squared, epsilon).upper)
-        if (self.failure == 0 or min(bounds) == 1.0) and self._directions() is None and not self._is_beyond_floats:
-            from deniable.privacy.notions.conversion import delta_by_renyi
-
-            bounds.append(delta_by_renyi(self, epsilon))
-        return Interval(min(lower, *bounds), min(bounds))
+        return bounds
 
     @property
     def relations(self) -> frozenset[Relation]:

@@ -14,6 +14,7 @@ from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import NONNEGATIVE, REAL, round_up
 from deniable.numbers.rationals import Real, decimal_above, exact_rational, nonnegative_rational, probability
+from deniable.privacy.deadline import checkpoint
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.notions.concentrated import concentrated_delta
 from deniable.privacy.notions.gaussian_dp import DIGITS
@@ -302,6 +303,7 @@ def _least(orders: Iterable[Real], value: Callable[[Fraction], float]) -> float:
     """
     best, worse = math.inf, 0
     for order in sorted(map(checked_order, orders)):
+        checkpoint()
         found = value(order)
         if math.isinf(found):
             break

@@ -14,6 +14,7 @@ from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import INFINITE, Interval, round_down, round_up
 from deniable.numbers.rationals import Real, exact_rational
+from deniable.privacy.deadline import checkpoint
 from deniable.privacy.pld.law import LossLaw, Pairs
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def renyi(loss: "PrivacyLoss", order: Real) -> Interval:
 @lru_cache(maxsize=4096)
 def directed(loss: "PrivacyLoss", order: Fraction) -> Directions:
     """The divergences of both directions."""
+    checkpoint()
     return loss._divergences(order) if order >= 1 else loss._divergences_below_one(order)
 
 

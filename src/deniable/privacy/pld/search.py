@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from deniable.numbers.interval import NONNEGATIVE, Interval
+from deniable.privacy.deadline import checkpoint
 from deniable.privacy.pld.discretise import Discretised, Grid, Mesh, discretise
 from deniable.privacy.pld.enumeration import enumeration
 from deniable.privacy.pld.law import UNIT, LossLaw
@@ -120,6 +121,7 @@ class Search:
         effort = _Effort.of(min(aim.relative, 0.1))
         missing, stalled = math.inf, 0
         for _ in range(_MOST_ROUNDS):
+            checkpoint()
             bounds = self.bounds(aim, effort)
             while bounds is None and effort.smoothing < 1 and math.isinf(found.upper):
                 effort = effort.times(10.0)

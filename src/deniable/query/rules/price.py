@@ -7,6 +7,7 @@ from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.mechanisms.price import Price
 from deniable.numbers.rationals import Real
 from deniable.privacy import Budget, PrivacyLoss, compose
+from deniable.privacy.deadline import with_checkpoints
 from deniable.query.aggregates.aggregate import Bounded, BoundedAggregate
 from deniable.query.keys import KeySearch, key_searches
 from deniable.query.plan import PricedPlan, Query
@@ -40,7 +41,11 @@ def together(
     Args:
         parts: their aggregates, where these are not bounded as each question by itself would bound them.
     """
-    parts = parts or [[aggregate.bounded(each.question) for aggregate in each.question.aggregates] for each in queries]
+    if parts is None:
+        parts = [
+            [aggregate.bounded(each.question) for aggregate in with_checkpoints(each.question.aggregates)]
+            for each in queries
+        ]
     joint = [part for each in parts for part in each if isinstance(part, BoundedAggregate)]
     first, searched = queries[0], queries[0].question.searched
     whole, share = _shares(price, len(joint) + searched, sum(map(len, parts)) - len(joint))
@@ -53,7 +58,8 @@ def together(
         noises = iter(mechanisms)
         priced = [
             tuple(
-                part.priced(next(noises)) if isinstance(part, BoundedAggregate) else part.priced(share) for part in each
+                part.priced(next(noises)) if isinstance(part, BoundedAggregate) else part.priced(share)
+                for part in with_checkpoints(each)
             )
             for each in parts
         ]

@@ -6,6 +6,7 @@ import numpy as np
 
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import Real, positive_rational
+from deniable.privacy.deadline import with_checkpoints
 from deniable.query.aggregates.aggregate import Bounded, BoundedAggregate
 from deniable.query.evaluate import evaluate, numbers
 from deniable.query.expression import bases_of
@@ -38,7 +39,7 @@ def importance(query: Query, every: Sequence[Bounded], weights: Mapping[str, Rea
         raise InvalidParameterError(f"weights names {sorted(unknown)[0]!r}; the columns with a share are {listed}")
     moved = values[:, None] * (1 + 1e-4 * np.concatenate([np.zeros((len(parts), 1)), np.eye(len(parts))], axis=1))
     known = dict(zip(names, moved, strict=True))
-    for output in noisy:
+    for output in with_checkpoints(noisy):
         found = np.broadcast_to(numbers(evaluate(output.expression, known)), len(parts) + 1)
         relative = (found[1:] - found[0]) / 1e-4  # of one total by as much as it is
         size = max(abs(found[0]), 1e-6 * np.abs(relative).sum())

@@ -11,7 +11,9 @@ from deniable.errors import InvalidParameterError, UnsupportedQueryError
 from deniable.mechanisms.price import Price
 from deniable.numbers.rationals import Real, positive_rational, shown
 from deniable.privacy import Budget, compose
+from deniable.privacy.deadline import with_checkpoints
 from deniable.query.aggregates.aggregate import PricedAggregate
+from deniable.query.effort import limited_time
 from deniable.query.evaluate import evaluate, numbers
 from deniable.query.expression import Call, Column, Expression, Literal, bases_of
 from deniable.query.plan import PricedPlan, Query
@@ -60,7 +62,8 @@ def cheapest(
             plan = price(query, Price(rho=amount) if counts_rhos else Price(epsilon=amount, delta=delta), budget)
         except InvalidParameterError:
             return None  # so little that no noise can be drawn for it, or so much
-        return plan if all(_half_width(plan, name, confidence) <= most for name, most in wanted.items()) else None
+        accurate = all(_half_width(plan, name, confidence) <= most for name, most in with_checkpoints(wanted.items()))
+        return plan if accurate else None
 
     low, high = 0, (_DECADES[1] - _DECADES[0]) * _PER_DECADE
     found = planned(high)
@@ -130,13 +133,15 @@ def approached(
     if not _LEAST_SHARE <= min(shares.values()) <= max(shares.values()) < 1:
         raise InvalidParameterError(f"error is a share from {100 * _LEAST_SHARE:g}% to below 100%.")
     rest, further = _amount(most), 1 if most.rho is None else 2
-    paid = [price for price in _prices(rest / 2**_SEARCHED, rest) if stored(_at(most, price))]
+    with limited_time():
+        paid = [price for price in _prices(rest / 2**_SEARCHED, rest) if stored(_at(most, price))]
     steps: list[Release] = []
     price = paid[0] if paid else _amount(first_step(most))
     checked = False
     while True:
         if price not in paid and not checked:
-            check(_at(most, rest, answers=_MAX_ANSWERS - len(steps)))
+            with limited_time():
+                check(_at(most, rest, answers=_MAX_ANSWERS - len(steps)))
             checked = True
         steps.append(ask(_at(most, price)))
         rest -= price

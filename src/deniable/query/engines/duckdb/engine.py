@@ -43,7 +43,6 @@ BLIND_PASSES = frozenset(
     {
         "expression_rewriter",
         "unused_columns",
-        "common_subexpressions",
         "common_aggregate",
         "column_lifetime",
         "cte_inlining",
