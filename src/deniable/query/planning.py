@@ -108,7 +108,10 @@ class Planning(Statistics):
         tables = stricter(stated(self.tables, columns), options, limits)
         relative = is_relative(error)
         if error is not None and not relative and (epsilon is not None or rho is not None):
-            raise InvalidParameterError("say what the answer may cost, or how far it may be off (error=), not both.")
+            percent = f" A share of the answer is written error='{error}%'." if str(error).isdecimal() else ""
+            raise InvalidParameterError(
+                f"say what the answer may cost, or how far it may be off (error=), not both.{percent}"
+            )
         if relative and epsilon is None and rho is None:
             raise InvalidParameterError(f"an error of {error!r} needs a price, the most that it may cost: epsilon=0.5.")
         asked = Price.of(1 if error is not None and not relative and rho is None else epsilon, delta, rho)

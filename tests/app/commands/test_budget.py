@@ -21,8 +21,18 @@ def test_entries_are_listed_without_the_data(call: Call, place: Path) -> None:
     shown = call("budget", "policy.toml").stdout
     for word in ("SELECT COUNT(*) AS n FROM survey", "epsilon=0.2", "yes", "left epsilon=0.8", "head "):
         assert word in shown
+    assert "time (UTC)" in shown
+    assert "asked by" not in shown
     (entry,) = spent(call)["entries"]
     assert (entry["cost"], entry["charge"]["epsilon"], entry["answered"]) == ("epsilon=0.2", "1/5", True)
+
+
+def test_several_who_asked_are_named(call: Call) -> None:
+    for analyst in ("ada", "owner"):
+        call(*ASK, "--analyst", analyst)
+    told = call("budget", "policy.toml").stdout
+    assert "asked by" in told
+    assert "ada" in told
 
 
 def test_a_ledger_verifies_against_a_noted_head(call: Call) -> None:

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import deniable as dn
 from deniable.app.cli import app
-from deniable.app.commands.shell import Read, _typing, completions, converse, price_of
+from deniable.app.commands.shell import Read, _typing, changed, completions, converse, price_of
 from deniable.errors import InvalidParameterError
 from tests.app.conftest import Call, spent
 
@@ -50,6 +50,7 @@ def test_a_price_may_change_and_q_ends(call: Call) -> None:
     [
         (COUNT, 2, "epsilon"),
         ("\\price epsilon\n", 2, "a price is written"),
+        ("\\bugdet\n", 2, "there is no command \\bugdet. \\? lists"),
         ("\\price epsilon=5\n" + COUNT, 3, "would cost epsilon=5"),
         ("\\price epsilon=0.1\n" + COUNT.replace(";", ""), 2, "no semicolon"),
         ("\\price epsilon=0.1\nSELECT nothing FROM survey;\n" + COUNT, 2, "no column 'nothing'"),
@@ -83,18 +84,18 @@ def test_an_unfinished_question_can_be_dropped_and_swallows_no_command(
     lines: tuple[Any, ...] = (
         "SELECT COUNT(*) AS n", "\\budget", "help", "FROM survey", KeyboardInterrupt,  # dropped
         "SELECT COUNT(*) AS m", "\\r",  # dropped
-        "help", "", "SELECT COUNT(*) FILTER (WHERE region = '", "\\budget') AS k", "FROM survey;",
+        "help", "", "SELECT COUNT(*) FILTER (WHERE region = '", "\\budget') AS k", "FROM survey", "help", ";",
         "exit", "SELECT COUNT(*) AS never FROM survey;",
     )  # fmt: skip
     converse(db, {"epsilon": "0.1"}, typed(*lines, unfinished=unfinished), patient=True)
     shown = capsys.readouterr()
-    assert unfinished == [False, *[True] * 4, False, True, False, False, False, True, True, False]
+    assert unfinished == [False, *[True] * 4, False, True, False, False, False, *[True] * 4, False]
     assert shown.out.count("budget epsilon=1; left epsilon=1\n") == 1
-    assert "This line belongs to a question" in shown.out
+    assert "This line was left out" in shown.out
     assert shown.out.count("A question ends with a semicolon") == 1
     assert "dropped" in shown.err
     (entry,) = spent(call)["entries"]
-    assert entry["question"].endswith("AS k\nFROM survey;")
+    assert entry["question"].endswith("AS k\nFROM survey\n;")  # no alias
 
 
 @pytest.mark.parametrize("quote", ["'", '"'])
@@ -159,6 +160,8 @@ def test_a_person_may_try_again(place: Path, capsys: pytest.CaptureFixture[str])
 
 def test_a_price_is_words_with_values() -> None:
     assert price_of(["epsilon=1/2", "delta=1e-6"]) == {"epsilon": "1/2", "delta": "1e-6"}
+    assert changed({"epsilon": "1", "delta": "0.1"}, {"rows": "1"}) == {"epsilon": "1", "delta": "0.1", "rows": "1"}
+    assert changed({"epsilon": "1", "delta": "0.1", "rows": "1"}, {"rho": "2"}) == {"rho": "2", "rows": "1"}
     for wrong in ("epsilon=", "eps=1", "fresh=1"):
         with pytest.raises(InvalidParameterError, match="a price is written"):
             price_of([wrong])

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import deniable as dn
-from deniable.errors import DeniableError
+from deniable.errors import DeniableError, InvalidParameterError
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import compose
@@ -155,7 +155,14 @@ def test_a_share_that_cannot_be_reached_is_said_and_never_costs_more_than_the_mo
         db = paying()
         answer = db.sql(text, error="0.0001%", epsilon=1)
         assert "Not all numbers are known to be within 0.0001% of n" in str(answer)
+        assert "The budget has less than that left." in str(answer)
         assert (db.ledger.spent().epsilon or 9) <= 1
+
+
+@pytest.mark.parametrize("error", ["0%", "-5%", "100%", "x%"])
+def test_a_plan_refuses_what_no_answer_could_keep(error: str) -> None:
+    with pytest.raises(InvalidParameterError, match="error"):
+        paying().explain("SELECT COUNT(*) AS n FROM t", error=error, epsilon=1)
 
 
 @pytest.mark.parametrize(
@@ -164,6 +171,9 @@ def test_a_share_that_cannot_be_reached_is_said_and_never_costs_more_than_the_mo
         ("SELECT COUNT(*) AS n FROM t", {"error": "5%"}, "needs a price"),
         ("SELECT COUNT(*) AS n FROM t", {"error": "5%", "epsilon": 3}, "only epsilon=2 is left"),
         ("SELECT COUNT(*) AS n FROM t", {"error": "100%", "epsilon": 1}, "below 100%"),
+        ("SELECT COUNT(*) AS n FROM t", {"error": "0%", "epsilon": 1}, "below 100%"),
+        ("SELECT COUNT(*) AS n FROM t", {"error": "-5%", "epsilon": 1}, "below 100%"),
+        ("SELECT COUNT(*) AS n FROM t", {"error": "5", "epsilon": 1}, "error='5%'"),
         ("SELECT COUNT(*) AS n FROM t", {"error": "1e-400%", "epsilon": 1}, "from 1e-07% to below 100%"),
         ("SELECT COUNT(*) AS n FROM t", {"error": "x%", "epsilon": 1}, "error"),
         ("SELECT COUNT(*) AS n FROM t", {"error": {"m": "5%"}, "epsilon": 1}, "noisy columns are n"),

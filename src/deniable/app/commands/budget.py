@@ -42,18 +42,22 @@ def budget(
 
 
 def _show(ledger: "Ledger", exists: bool, checked: bool) -> None:
+    history = ledger.history()
+    several = bool(history.analysts - {"owner"})  # one person alone needs no column
     rows = [
         (
             str(record.number),
-            record.time.astimezone().strftime("%Y-%m-%d %H:%M"),
+            f"{record.time:%Y-%m-%d %H:%M}",
+            *((record.analyst,) if several else ()),
             " ".join(record.text.split()),
             _cost(record),
             _state(record),
         )
-        for record in ledger.entries()
+        for record in history.records
     ]
     if rows:
-        show_table(("number", "time", "question", "cost", "answered"), rows, right=frozenset({"number"}))
+        heads = ("number", "time (UTC)", *(("asked by",) if several else ()), "question", "cost", "answered")
+        show_table(heads, rows, right=frozenset({"number"}))
     else:
         say("Nothing was asked yet.")
     say(f"budget {ledger.budget}; left {ledger.left()}")

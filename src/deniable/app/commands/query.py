@@ -40,7 +40,9 @@ def query(
     rows: Rows = None,
     groups: Groups = None,
     total_rows: TotalRows = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Pay for new noise, even if it was answered before.")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Pay for new noise. Later calls without it repeat the first answer.")
+    ] = False,
     moved: Moved = False,
     analyst: Analyst = None,
     to_json: AsJson = False,

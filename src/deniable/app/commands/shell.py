@@ -20,13 +20,15 @@ if TYPE_CHECKING:
 HELP = """A question ends with a semicolon. The same question again is free.
 \\explain SELECT ...;   what it would cost, and how exact it would be; free
 \\price epsilon=0.1     what each question may cost from now on; also delta=..., rho=..., error=..., dialect=postgres,
-                        and smaller limits on a unit: rows=..., groups=..., total_rows=...
+                        and smaller limits on a unit: rows=..., groups=..., total_rows=...;
+                        limits and dialect stay until they are changed
 \\budget  \\history  \\columns   at any time
 \\r  or Ctrl-C          drop a question that is not finished
 \\q  or Ctrl-D          leave"""
-UNFINISHED = "This line belongs to a question. End it with a semicolon, or drop it with \\r or Ctrl-C."
+UNFINISHED = "This line was left out: the question goes on. End it with a semicolon, or drop it with \\r or Ctrl-C."
 INTERRUPTED = "interrupted. What was charged stays charged, and \\history shows it."
 Read: TypeAlias = Callable[[bool], str | None]
+WORDS = ("help", "quit", "exit")
 PRICE = ("epsilon", "delta", "rho", "error", "dialect", "rows", "groups", "total_rows")
 
 
@@ -73,7 +75,8 @@ def converse(database: "Database", price: Mapping[str, str], read_line: Read, *,
                 break
             finished = _finished(f"{text}\n{line}".strip(), alone=not text, patient=patient)
             if finished is None:
-                text = f"{text}\n{line}".strip()
+                if not patient or line.strip().casefold() not in WORDS or text.count("'") % 2 or text.count('"') % 2:
+                    text = f"{text}\n{line}".strip()
                 continue
             command, _, rest = finished.partition(" ")
             if command == "\\q":
@@ -81,7 +84,7 @@ def converse(database: "Database", price: Mapping[str, str], read_line: Read, *,
             if not command.startswith("\\") or command in ("\\explain", "\\r"):
                 text = ""
             if command == "\\price":
-                price = price_of(rest.split())
+                price = changed(price, price_of(rest.split()))
             elif command != "\\r":
                 asking = True
                 _do(database, price, command, rest if command == "\\explain" else finished)
@@ -112,9 +115,9 @@ def _finished(text: str, *, alone: bool, patient: bool) -> str | None:
     if text.endswith(";"):
         return text
     word = line.strip().casefold()
-    if alone and word in ("help", "quit", "exit", ""):
+    if alone and word in (*WORDS, ""):
         return {"help": "\\?", "": None}.get(word, "\\q")
-    if patient and not inside and word in ("help", "quit", "exit"):
+    if patient and not inside and word in WORDS:
         say(UNFINISHED)
     return None
 
@@ -128,6 +131,8 @@ def _do(database: "Database", price: Mapping[str, Any], command: str, text: str)
     if command == "\\explain":
         show_pairs(list(database.explain(text, **price).rows()))
     elif command.startswith("\\"):
+        if command not in listed and command != "\\?":
+            raise InvalidParameterError(f"there is no command {command}. \\? lists those that there are.")
         say(str(listed[command]()) if command in listed else HELP)
     else:
         with waiting("asking...") as progress:
@@ -144,6 +149,13 @@ def price_of(words: Sequence[str]) -> dict[str, str]:
         if word.partition("=")[0] not in PRICE or not word.partition("=")[2]:
             raise InvalidParameterError(f"a price is written epsilon=0.1, perhaps with delta=1e-6, got {word!r}.")
     return dict(word.split("=", 1) for word in words)
+
+
+def changed(price: Mapping[str, str], words: Mapping[str, str]) -> dict[str, str]:
+    """A price with new words: what they do not speak of stays, except that another kind of price replaces the old."""
+    kinds = {"epsilon", "delta", "rho", "error"}
+    kept = price if kinds.isdisjoint(words) else {word: value for word, value in price.items() if word not in kinds}
+    return {**kept, **words}
 
 
 def completions(database: "Database", text: str) -> list[str]:

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from deniable.errors import InvalidParameterError, UnsupportedQueryError
+from deniable.errors import BudgetExceededError, InvalidParameterError, UnsupportedQueryError
 from deniable.mechanisms.price import Price
-from deniable.numbers.rationals import Real, positive_rational, shown
+from deniable.numbers.rationals import Real, nonnegative_rational, positive_rational, shown
 from deniable.privacy import Budget, compose
 from deniable.privacy.deadline import with_checkpoints
 from deniable.query.aggregates.aggregate import PricedAggregate
@@ -88,7 +88,21 @@ def is_relative(error: Target | None) -> bool:
     shares = [isinstance(each, str) and each.strip().endswith("%") for each in every]
     if any(shares) and not all(shares):
         raise InvalidParameterError("error takes shares, such as '5%', of all columns that it names, or of none.")
+    for each in every if any(shares) else ():
+        _share(str(each))
     return any(shares)
+
+
+def _share(error: str) -> float:
+    """A share, from a text such as "5%".
+
+    Raises: InvalidParameterError unless it is above 0% and below 100%.
+    """
+    said = error.strip()[:-1].strip()
+    share = 0.0 if said.startswith("-") else float(nonnegative_rational("error", said)) / 100
+    if not _LEAST_SHARE <= share < 1:
+        raise InvalidParameterError(f"error is a share from {100 * _LEAST_SHARE:g}% to below 100%, got {shown(error)}.")
+    return share
 
 
 def first_step(most: Price) -> Price:
@@ -129,9 +143,7 @@ def approached(
         raise InvalidParameterError(f"confidence must be a number above 0 and at most 0.996, got {shown(confidence)}")
     known = plan.query.question.aggregates
     columns = _columns(plan.query, error, lambda each: all(known[int(base[5:])].additive for base in bases_of(each)))
-    shares = {name: float(positive_rational("error", str(each).strip()[:-1])) / 100 for name, each in columns.items()}
-    if not _LEAST_SHARE <= min(shares.values()) <= max(shares.values()) < 1:
-        raise InvalidParameterError(f"error is a share from {100 * _LEAST_SHARE:g}% to below 100%.")
+    shares = {name: _share(str(each)) for name, each in columns.items()}
     rest, further = _amount(most), 1 if most.rho is None else 2
     with limited_time():
         paid = [price for price in _prices(rest / 2**_SEARCHED, rest) if stored(_at(most, price))]
@@ -168,6 +180,10 @@ def approached(
             f"Not all numbers are known to be within {said}. That needs about {more} more: ask again with {whole}, "
             f"which counts the {before} that was paid, or for a larger error."
         )
+        try:
+            check(_at(most, wanted))
+        except BudgetExceededError:
+            note += " The budget has less than that left."
     return _together(steps, note, level)
 
 
