@@ -89,7 +89,7 @@ class Composed(PrivacyLoss):
         booked = self.charge()
         if booked.epsilon is not None and booked.epsilon <= epsilon and booked.delta <= delta:
             return True  # as fractions: the float above delta would prove less
-        if Fraction(min(self._sums(epsilon))) <= delta or Fraction(self._summed(epsilon).upper) <= delta:
+        if any(Fraction(self._summed(epsilon, quick=quick).upper) <= delta for quick in (True, False)):
             return True
         for tolerance in (0.1, DEFAULT_TOLERANCE):
             found = self._found_delta(epsilon, tolerance)[0]
@@ -218,10 +218,8 @@ class Composed(PrivacyLoss):
         """The closed form of real Gaussians alone, or of equal pure or approximate losses alone."""
         if self.normal_mu_squared is not None:
             return partial(gaussian_delta, self.normal_mu_squared)
-        loss, count = self.parts[0]
-        if len(self.parts) == 1 and loss.response is not None:
-            return partial(randomized_responses_delta, *loss.response, count)
-        return None
+        (loss, count), *others = self.parts
+        return None if others or loss.response is None else partial(randomized_responses_delta, *loss.response, count)
 
     def _directions(self) -> tuple[Directions, Directions] | None:
         """The parts as laws: those that dominate, and those that are attained (the same object if nothing differs).
@@ -230,18 +228,9 @@ class Composed(PrivacyLoss):
         """
         return _directions_of(self)
 
-    def _summed(self, epsilon: Fraction) -> Interval:
-        """What sums in each currency prove, for parts that may be known by a bound alone."""
+    def _summed(self, epsilon: Fraction, *, quick: bool = False) -> Interval:
+        """What sums in each currency prove, for parts that may be known by a bound alone; `quick`: without a search."""
         lower = max(_least_of(loss, count, epsilon) for loss, count in self.parts)
-        bounds = self._sums(epsilon)
-        if (self.failure == 0 or min(bounds) == 1.0) and self._directions() is None and not self._is_beyond_floats:
-            from deniable.privacy.notions.conversion import delta_by_renyi
-
-            bounds.append(delta_by_renyi(self, epsilon))
-        return Interval(min(lower, *bounds), min(bounds))
-
-    def _sums(self, epsilon: Fraction) -> list[float]:
-        """Bounds on delta from sums of what each part costs, which take no search."""
         bounds = [1.0]
         booked = self.charge()
         if booked.epsilon is not None and booked.epsilon <= epsilon:
@@ -253,7 +242,13 @@ class Composed(PrivacyLoss):
             bounds.append(mixed_with_failure(rest, self.failure).upper)
         if self.mu_squared is not None:
             bounds.append(gaussian_delta(self.mu_squared, epsilon).upper)
-        return bounds
+        if quick:
+            return Interval(min(lower, *bounds), min(bounds))
+        if (self.failure == 0 or min(bounds) == 1.0) and self._directions() is None and not self._is_beyond_floats:
+            from deniable.privacy.notions.conversion import delta_by_renyi
+
+            bounds.append(delta_by_renyi(self, epsilon))
+        return Interval(min(lower, *bounds), min(bounds))
 
     @property
     def relations(self) -> frozenset[Relation]:
