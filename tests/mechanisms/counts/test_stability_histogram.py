@@ -125,3 +125,19 @@ def test_the_failure_of_noise_without_a_bound_is_in_the_loss() -> None:
     noise = Gaussian.calibrated(reach, rho="1/2")
     made = StabilityHistogram.above(noise, reach, groups=2, failure=Fraction(1, 1000))
     assert made.privacy_loss(reach).delta(60).upper == pytest.approx(1e-3, rel=1e-6)
+
+
+def test_a_threshold_one_too_low_is_refused() -> None:
+    """Of bounded noise, which may not lift a count of 0 above it; and of noise that does so with some probability."""
+    reach, bounded = of_count(rows=1, groups=2, relation=AddRemove), TruncatedLaplace(scale=Fraction(2), bound=7)
+    for threshold in (7, 8):
+        found = StabilityHistogram(noise=bounded, threshold=threshold, groups=2)
+        assert found.privacy_loss(reach) == bounded.privacy_loss(reach)
+    lowest = StabilityHistogram.above(Gaussian(sigma_squared=Fraction(9)), reach, groups=2, failure=Fraction(1, 1000))
+    assert lowest.privacy_loss(reach).failure == Fraction(1, 1000)
+    for low in (
+        StabilityHistogram(noise=bounded, threshold=6, groups=2),
+        replace(lowest, threshold=lowest.threshold - 1),
+    ):
+        with pytest.raises(InvalidParameterError, match="threshold must be at least"):
+            low.privacy_loss(reach)

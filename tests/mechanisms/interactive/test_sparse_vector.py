@@ -240,3 +240,11 @@ def test_a_mechanism_with_values_is_written_and_read() -> None:
     mechanism = SparseVector.calibrated(moved(2), epsilon=1, answers=4, value_share="1/4")
     assert Mechanism.from_json(mechanism.to_json()) == mechanism
     assert Mechanism.from_json(replace(mechanism, value_scale=None).to_json()).to_data()["value_scale"] is None
+
+
+@pytest.mark.parametrize("questions", [1, 7, 1000])
+def test_threshold_and_all_questions_together_err_as_seldom_as_said(questions: int) -> None:
+    found = SparseVector(threshold_scale=Fraction(3), query_scale=Fraction(5), answers=2)
+    one, each = Fraction(1, 20) / 2, Fraction(1, 20) / (2 * questions)
+    wide = Laplace(scale=Fraction(3)).half_width(1 - one) + Laplace(scale=Fraction(5)).half_width(1 - each)
+    assert found.half_width("0.95", questions=questions) == wide

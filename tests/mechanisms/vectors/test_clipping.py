@@ -78,3 +78,8 @@ def test_chunks_are_the_rows_in_order() -> None:
     for count in (0, 1, CHUNK, 2 * CHUNK + 1):
         rows = np.arange(count, dtype=np.float64)[:, np.newaxis]
         assert np.concatenate([rows[:0], *chunks(rows)]).tolist() == rows.tolist()
+
+
+def test_what_is_no_number_is_no_step() -> None:
+    for l1 in (True, False):
+        assert clipped(np.array([[np.nan], [2.0]]), radius=1.0, steps=5, l1=l1)[0].tolist() == [0]

@@ -201,3 +201,14 @@ def test_a_failure_is_never_read_as_free() -> None:
     failing = ApproximateLoss(1, "1/10")
     assert (failing.pure_epsilon, failing.failing_epsilon) == (None, 1)
     assert (failing.rho, failing.failing_rho) == (None, Fraction(1, 2))
+
+
+def test_failures_are_a_part_of_the_delta_of_a_reading() -> None:
+    """What failures leave of delta is what an odometer without any reads at."""
+    failing, plain = (ConcentratedOdometer(sharpest_at=1, failure=f, relation=AddRemove) for f in ("1e-6", 0))
+    for odometer in (failing, plain):
+        odometer.add(GaussianLoss(1))
+    for delta in (Fraction("1.01e-6"), Fraction("1e-3")):
+        rest = (delta - Fraction("1e-6")) / (1 - Fraction("1e-6"))
+        assert failing.epsilon(delta).upper == pytest.approx(plain.epsilon(rest).upper)
+        assert failing.epsilon(delta).upper > plain.epsilon(delta).upper

@@ -336,3 +336,9 @@ def test_equal_shares_of_a_pure_budget() -> None:
 def test_targets_without_a_meaning_are_refused(target: dict[str, object]) -> None:
     with pytest.raises(InvalidParameterError):
         calibrate(PureLoss, **target)  # type: ignore[call-overload]
+
+
+def test_who_asks_for_an_exact_answer_gets_little_noise() -> None:
+    exact, rough = split([GaussianLoss, GaussianLoss], weights=[4, 1], epsilon=1, delta="1e-5")
+    assert rough == 4 * exact
+    assert (GaussianLoss(exact) + GaussianLoss(rough)).epsilon("1e-5").upper <= 1

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError
+from deniable.numbers.interval import Interval
 from deniable.privacy import GaussianLoss, LaplaceLoss, PureLoss
-from deniable.privacy.calibration.target import goal_of, largest_delta
+from deniable.privacy.calibration.target import Goal, goal_of, largest_delta
 
 
 def test_the_excess_says_on_which_side_of_the_target_a_loss_is() -> None:
@@ -59,3 +60,12 @@ def test_the_best_epsilon_is_the_limit_of_gaussian_noise() -> None:
 def test_half_a_target_or_two_are_refused(target: dict[str, object]) -> None:
     with pytest.raises(InvalidParameterError, match="a target is epsilon"):
         goal_of(target)  # type: ignore[arg-type]
+
+
+def test_a_limit_is_kept_exactly_or_by_a_second_proof() -> None:
+    """The float 0.1 is above one tenth."""
+    at = Interval.around(Fraction(1, 10))
+    for proved, private in ((False, False), (True, True)):
+        goal = Goal(Fraction(1, 10), lambda loss, width: Interval(at.lower, 0.1), lambda loss, yes=proved: yes)
+        assert Fraction(0.1) > goal.limit
+        assert (goal.excess(PureLoss(1), 0.01) <= 0) is private

@@ -1,12 +1,21 @@
 """The report: its numbers are those of the loss, its words say what they mean, and round to the safe side."""
 
 import json
+import re
 from fractions import Fraction
 
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy import ApproximateLoss, GaussianLoss, LaplaceLoss, PrivacyLoss, PureLoss, Relation
+from deniable.privacy import (
+    ApproximateLoss,
+    ConcentratedLoss,
+    GaussianLoss,
+    LaplaceLoss,
+    PrivacyLoss,
+    PureLoss,
+    Relation,
+)
 from deniable.privacy.reports.report import above, assumptions, percent_above
 
 RUN = GaussianLoss("1.1").poisson_sampled(rate="256/60000") * 14063
@@ -104,3 +113,14 @@ def test_beliefs_are_those_of_the_curve(loss: PrivacyLoss) -> None:
 
 def test_repr_is_one_line() -> None:
     assert repr(PureLoss(1).report("1e-5")) == "<Report: epsilon <= 0.999987 at delta = 1e-5>"
+
+
+@pytest.mark.parametrize("loss", [ConcentratedLoss("0.3"), GaussianLoss(1), GaussianLoss(7)], ids=repr)
+def test_every_share_is_said_from_above(loss: PrivacyLoss) -> None:
+    about = loss.report("1e-6")
+    found = re.findall(r"finds at most ([0-9.]+)%", str(about))
+    assert len(found) == len(about.hits)
+    for said, (_, rate) in zip(found, about.hits, strict=True):
+        assert float(said) >= 100 * rate.upper * (1 - 1e-12)
+    (coin,) = re.findall(r"is right with at most ([0-9.]+)%", str(about))
+    assert float(coin) >= 50 * (1 + about.advantage.upper) * (1 - 1e-12)
