@@ -95,13 +95,10 @@ def show_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, right: f
     if sys.stdout.isatty():
         _rich_table(header, cells, right)
         return
-    widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
-    for row in (header, ["-" * width for width in widths], *cells):
-        padded = [
-            cell.rjust(width) if name in right else cell.ljust(width)
-            for name, cell, width in zip(header, row, widths, strict=True)
-        ]
-        typer.echo("  ".join(padded).rstrip())
+    from deniable.release.display import aligned
+
+    for line in aligned(header, cells, right=[name in right for name in header]):
+        typer.echo(line)
 
 
 def show_pairs(pairs: Sequence[tuple[str, str]]) -> None:

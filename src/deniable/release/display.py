@@ -3,7 +3,7 @@
 import html
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -101,17 +101,24 @@ def as_page(release: "Release", *, title: str = "", origin: str = "") -> str:
 
 def as_text(release: "Release") -> str:
     """An aligned table; each noisy value with its error, and below it the cost and what is left."""
-    columns = [[name, *cells] for name, cells in _cells(release)]
-    widths = [max(map(len, column)) for column in columns]
-    lines = []
-    for row in zip(*columns, strict=True):
-        padded = [
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(row, widths, _numeric(release), strict=True)
-        ]
-        lines.append("  ".join(padded).rstrip())
-    lines.insert(1, "  ".join("-" * width for width in widths))
+    heads, columns = zip(*_cells(release), strict=True)
+    lines = aligned(heads, list(zip(*columns, strict=True)), right=_numeric(release))
     return "\n".join([*lines, *_footer(release)])
+
+
+def aligned(heads: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[bool] = ()) -> list[str]:
+    """Return the lines of a table: heads, a rule and rows, in columns of equal width.
+
+    Args:
+        right: for each column, whether its cells end below each other; by default all begin there.
+    """
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    padded = [str.rjust if each else str.ljust for each in right or [False] * len(heads)]
+    lines = [heads, ["-" * width for width in widths], *rows]
+    return [
+        "  ".join(pad(cell, width) for pad, cell, width in zip(padded, row, widths, strict=True)).rstrip()
+        for row in lines
+    ]
 
 
 def as_line(release: "Release") -> str:

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar, overload
 from deniable.privacy import Budget
 from deniable.privacy.budget import Remaining
 from deniable.privacy.charge import Charge
-from deniable.release.display import as_markup, printable
+from deniable.release.display import aligned, as_markup, printable
 
 Row = tuple[str, ...]
 Item = TypeVar("Item")
@@ -75,10 +75,7 @@ class Listing(Sequence[dict[str, str]]):
         if not self.rows:
             return self.empty
         heads, *rows = ([printable(cell) for cell in row] for row in (self.heads, *self.rows))
-        widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
-        lines = [heads, ["-" * width for width in widths], *rows]
-        padded = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in lines)
-        return "\n".join(line.rstrip() for line in padded)
+        return "\n".join(aligned(heads, rows))
 
     __repr__ = __str__
 
