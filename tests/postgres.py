@@ -65,10 +65,10 @@ class Server:
             return found.fetchall() if found.description else []
 
     @contextmanager
-    def database(self) -> Iterator[str]:
+    def database(self, options: str = "") -> Iterator[str]:
         """The URL of an empty database, which is dropped at the end with all who still use it; see `as_reader`."""
         name = f"test_{next(_NUMBERS)}"
-        self.execute(f"CREATE DATABASE {name}")
+        self.execute(f"CREATE DATABASE {name} {options}")
         self.execute("ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO reader", database=name)
         try:
             yield self.dsn(name)

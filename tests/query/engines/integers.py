@@ -34,6 +34,7 @@ QUESTIONS = [
     "SELECT k > 3 AS big, g, COUNT(*), SUM(x) FROM t GROUP BY big, g",
     "SELECT VAR_POP(x), COUNT(*) FROM t WHERE CAST(note AS DOUBLE) IS NULL",
     "SELECT g, COUNT(DISTINCT note), COUNT(DISTINCT k), CORR(x, k) FROM t GROUP BY g",
+    "SELECT WIDTH_BUCKET(WIDTH_BUCKET(ROUND(x * k, 1), -9, 90, 9), 1, 9, 3) AS n, COUNT(*), SUM(x) FROM t GROUP BY n",
 ]
 # `lines` reach a unit by a note of theirs, `d` is public. "who" stands for the unit, which may have a
 # day beside it.

@@ -67,6 +67,19 @@ def test_nesting_does_not_multiply_an_expression(dialect: Dialect) -> None:
     assert max(steps) == min(steps)
 
 
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+def test_a_value_that_is_needed_several_times_is_written_once(dialect: Dialect) -> None:
+    """As WIDTH_BUCKET needs it: three times, so that each level tripled the text."""
+    types = {"x": "DOUBLE" if dialect is DUCKDB else dialect.types[Kind.REAL].lower()}
+    made, sizes = Column("x", Facts(kind=Kind.REAL)), []
+    for _ in range(6):
+        share = call("subtract", made, literal(1))
+        made = call("case", call("lt", made, literal(0)), literal(0), call("ge", made, literal(9)), literal(9), share)  # type: ignore[assignment]
+        sizes.append(len(Translator(dialect, types).expression(made)))
+    steps = [after - before for before, after in pairwise(sizes[2:])]  # a short value may stand there several times
+    assert max(steps) <= 1.05 * min(steps)
+
+
 def test_arguments_are_placed_whatever_they_hold() -> None:
     assert filled("f($2, $1, $*, $+)", ["'$2'", "$1"]) == "f($1, '$2', '$2', $1, $1)"
 

@@ -45,23 +45,37 @@ def load(url: str, name: str, rows: pa.Table) -> None:
                 copy.write_row(row)
 
 
+ODD = {  # settings of a role
+    **{"TimeZone": "'Asia/Kolkata'", "DateStyle": "'German'", "IntervalStyle": "'sql_standard'"},
+    **{"client_encoding": "'LATIN1'", "bytea_output": "'escape'", "extra_float_digits": "-3", "array_nulls": "off"},
+    **{"standard_conforming_strings": "off", "backslash_quote": "on", "escape_string_warning": "off"},
+    **{"transform_null_equals": "on", "quote_all_identifiers": "on", "search_path": "shadows, public, pg_catalog"},
+    **{"default_transaction_read_only": "on", "default_transaction_isolation": "'serializable'", "row_security": "off"},
+    **{"statement_timeout": "'9s'", "plan_cache_mode": "'force_generic_plan'", "enable_hashagg": "off"},
+}
+SHADOWS = """
+CREATE SCHEMA shadows; GRANT USAGE ON SCHEMA shadows TO reader;
+CREATE TABLE shadows.t (who int); CREATE VIEW shadows.pg_class AS SELECT * FROM pg_catalog.pg_class LIMIT 0;
+CREATE FUNCTION shadows.length(text) RETURNS int LANGUAGE sql AS 'SELECT 13';
+CREATE FUNCTION shadows.md5(text) RETURNS text LANGUAGE sql AS $$SELECT repeat('0', 32)$$;
+CREATE DOMAIN shadows.date AS int
+"""
+
+
 @pytest.fixture(scope="module")
 def engines(postgres_server: Server) -> Iterator[tuple[Engine, Engine, str]]:
-    """All tables on DuckDB and on a server, and its URL; its settings are none that we would choose."""
+    """All tables on DuckDB and on a server, and its URL; its locale and settings are none that we would choose."""
     tables = {"t": arrow(), **OTHERS}
-    with postgres_server.database() as url:
+    ((version,),) = postgres_server.execute("SELECT current_setting('server_version_num')::int / 10000")
+    turkish = "TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'tr-TR'" if int(str(version)) > 14 else ""
+    with postgres_server.database(turkish) as url:
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute(
                 "CREATE COLLATION blind (provider = icu, locale = 'und-u-ks-level1', deterministic = false)"
             )
             connection.execute("CREATE EXTENSION citext")
-            odd = {
-                "TimeZone": "'Asia/Kolkata'",
-                "DateStyle": "'German'",
-                "extra_float_digits": "-3",
-                "lc_numeric": "'C'",
-            }
-            for name, value in odd.items():
+            connection.execute(SHADOWS)
+            for name, value in ODD.items():
                 connection.execute(f"ALTER ROLE reader SET {name} = {value}".encode())
         for name, rows in tables.items():
             load(url, name, rows)

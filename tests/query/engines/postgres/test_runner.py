@@ -159,6 +159,14 @@ def test_a_server_that_is_too_old_is_refused(postgres: str, runner: PostgresRunn
         PostgresRunner(as_reader(postgres), "odd")
 
 
+def test_a_database_in_another_encoding_is_refused(postgres_server: Server) -> None:
+    for encoding in ("LATIN1", "SQL_ASCII"):
+        with postgres_server.database(f"TEMPLATE template0 ENCODING '{encoding}' LOCALE 'C'") as url:
+            postgres_server.execute("CREATE TABLE odd (t text)", database=url.split("/")[3].partition("?")[0])
+            with pytest.raises(InvalidParameterError, match=f"in UTF8, not .* in {encoding}"):
+                PostgresRunner(as_reader(url), "odd")
+
+
 def test_a_right_that_is_revoked_is_said_before_anything_is_paid(postgres: str, runner: PostgresRunner) -> None:
     import psycopg
 
@@ -266,6 +274,7 @@ def test_what_a_server_is_asked_before_a_payment_has_a_deadline(
 def test_ctrl_c_ends_what_a_server_plans(postgres: str, runner: PostgresRunner) -> None:
     import psycopg
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background jobs do without
     asked = "SELECT FROM pg_stat_activity WHERE query LIKE 'EXPLAIN%slow%' AND state = 'active'"
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute(SLOW)

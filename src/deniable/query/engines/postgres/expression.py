@@ -110,6 +110,7 @@ class Postgres(Dialect):
     )
     # A subquery of one row; OFFSET keeps the planner from writing its items out again.
     sharing = "(SELECT {sql} FROM (SELECT {items} OFFSET 0) AS {v})"
+    named = "(SELECT {sql} FROM (SELECT {value} AS {name} OFFSET 0) AS {name})"
     refused: Mapping[str, str] = {
         **dict.fromkeys(("ln", "log10", "exp", "power"), ROUGH),
         "modulo real": "Take the remainder of whole numbers.",

@@ -65,6 +65,7 @@ class Spark(Dialect):
         zip(SORTS, ("boolean", "bigint", "double", "string", "date", "timestamp_ntz"), strict=True)
     )
     sharing = "transform(array(struct({items})), {v} -> {sql})[0]"
+    named = "transform(array({value}), {name} -> {sql})[0]"
     refused: Mapping[str, str] = dict.fromkeys(("ln", "log10", "exp", "power"), ROUGH)
     operators: Mapping[str, str] = {
         **CAREFUL,
