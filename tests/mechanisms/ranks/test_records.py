@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from deniable.mechanisms.ranks.records import SortedRecords
+from deniable.mechanisms.ranks.records import RankWindow, SortedRecords
 from deniable.statistics.order.grid import ValueGrid
 
 GRID = ValueGrid.between((0, 1000), 1)
@@ -64,3 +64,14 @@ def test_no_rows_are_parted_too(size: int) -> None:
     rows = SortedRecords(np.arange(size), [0, 1, 5])
     assert rows.between(-3, 9).tolist() == list(range(size))
     assert rows.below(np.array([0, 7])).tolist() == [0, size]
+
+
+def test_a_window_of_counted_records_holds_every_rank_that_was_asked_for() -> None:
+    codes, counts = np.array([2, 5, 9]), np.array([3, 1, 4])
+    listed = np.repeat(codes, counts)
+    for first in range(listed.size):
+        for last in range(first, listed.size + 2):
+            window = RankWindow.tallied(codes, counts, first, last)
+            assert (window.start, window.total) == (first, listed.size)
+            assert window.known.tolist() == listed[first : last + 1].tolist()
+            assert [window.below(code) for code in range(11)] == np.searchsorted(listed, np.arange(11)).tolist()
