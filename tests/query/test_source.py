@@ -161,10 +161,11 @@ def test_two_frames_of_spark_never_share_a_view(monkeypatch: pytest.MonkeyPatch)
         __module__ = "pyspark.sql"
         sparkSession = None
 
-        def createOrReplaceTempView(self, name: str) -> None:
-            views.append(name)
+    def opened(session: None, view: str, frame: Frame) -> Broken:
+        views.append(view)
+        return Broken()
 
-    monkeypatch.setattr("deniable.query.engines.spark.runner.SparkRunner", lambda session, view: Broken())
+    monkeypatch.setattr("deniable.query.engines.spark.runner.SparkRunner", opened)
     for _ in range(3):
         open_source(Frame())
     assert len(set(views)) == 3

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deniable.files.declaration import Csv
+from deniable.query.engines.runner import SPARK
 from deniable.query.expression import Kind
 from deniable.query.source import table_name
 
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
 SERVER = [
     "# No password belongs here. User, password and options of the address are left out: they come from PGUSER,",
     "# PGPASSWORD or ~/.pgpass, PGHOST and PGSSLMODE; or write user@host and ?sslmode=verify-full into source.",
+]
+
+
+SESSION = [
+    "# The session of Spark is the active one, or one that SPARK_REMOTE or spark-defaults.conf name.",
 ]
 
 
@@ -87,7 +93,7 @@ def write_policy(*tables: Found) -> str:
         "# Policy for deniable: what is protected, what is public, what may be spent.",
         "# Everything here counts as PUBLIC. Fill it in from what you know about the world (codebooks, laws, forms),",
         "# never from the rows themselves.",
-        *(SERVER if isinstance(source, str) else []),
+        *(SESSION if source == SPARK else SERVER if isinstance(source, str) else []),
         "",
         "[data]",
         f"source = {_quoted(str(source))}",

@@ -19,6 +19,7 @@ from deniable.ledger.postgres import is_url
 from deniable.privacy import Budget, PrivacyUnit, Relation
 from deniable.query.catalog import Table, did_you_mean, each_row
 from deniable.query.declarations import Boolean, Date, Declaration, Keys, Number, Text, Timestamp
+from deniable.query.engines.runner import is_remote
 from deniable.query.expression import Kind
 
 NUMBER = (int, str)  # decimals are read as text, so that 0.1 is one tenth
@@ -143,7 +144,7 @@ def _policy(path: Path, content: Mapping[str, Any]) -> Policy:
     budget = dict(_section(path, content, "budget"))
     if not isinstance(data.get("source"), str):
         raise CatalogError(f'{path.name}: [data] needs source = "file", the path of the data.')
-    source, table, remote = path.parent / data["source"], data.get("table"), is_url(data["source"])
+    source, table, remote = path.parent / data["source"], data.get("table"), is_remote(data["source"])
     called = source.stem if table is None else table.rpartition(".")[2] if remote else table
     ledger = budget.pop("ledger", f"{path.stem}.ledger")
     columns: dict[str, Declaration] = {}

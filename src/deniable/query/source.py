@@ -14,7 +14,7 @@ from deniable.query.catalog import Table
 from deniable.query.declarations import Declaration
 from deniable.query.engines.base import Engine
 from deniable.query.engines.remote import RemoteEngine
-from deniable.query.engines.runner import Runner
+from deniable.query.engines.runner import SPARK, Runner, is_remote
 from deniable.query.promise import declared_tables
 from deniable.rows import arrow_of
 from deniable.rows.declared import Declared
@@ -47,15 +47,21 @@ def open_source(
     """
     from deniable.query.engines.duckdb.engine import DuckDBEngine
 
-    runner = _runner(source, table)
+    runner = runner_of(source, table)
     if runner is not None:
         return _engine({"": runner}, None if table is None else table.rpartition(".")[2])
     part = _part(source, columns or {}, unit, table=table)
     return DuckDBEngine({"": part}, memory=memory, threads=threads)
 
 
-def _runner(source: object, table: str | None = None) -> Runner | None:
-    """A table or view of a PostgreSQL server, or a DataFrame of Spark, which stay where they are."""
+def runner_of(source: object, table: str | None = None) -> Runner | None:
+    """A table or view of a PostgreSQL server or of Spark's catalogue, or a DataFrame of Spark, which stay there."""
+    if isinstance(source, str) and source == SPARK:
+        from deniable.query.engines.spark.runner import open_table
+
+        if table is None:
+            raise SourceError("say which table or view of Spark's catalogue is meant: table='database.name'.")
+        return open_table(table)
     if isinstance(source, str) and is_url(source):
         from deniable.query.engines.postgres.runner import PostgresRunner
 
@@ -66,8 +72,7 @@ def _runner(source: object, table: str | None = None) -> Runner | None:
         from deniable.query.engines.spark.runner import SparkRunner
 
         frame, view = cast(Any, source), f"deniable_{token_hex(16)}"  # processes may share a session, so no number
-        frame.createOrReplaceTempView(view)
-        return SparkRunner(frame.sparkSession, view)
+        return SparkRunner(frame.sparkSession, view, frame)
     return None
 
 
@@ -93,7 +98,7 @@ def open_sources(
     """
     from deniable.query.engines.duckdb.engine import DuckDBEngine
 
-    runners = {name: _runner(*each) if isinstance(each, tuple) else _runner(each) for name, each in sources.items()}
+    runners = {name: runner_of(*each) if isinstance(each, tuple) else runner_of(each) for name, each in sources.items()}
     remote = {name: runner for name, runner in runners.items() if runner is not None}
     if remote:
         if len(remote) < len(sources) or len({runner.place for runner in remote.values()}) > 1:
@@ -124,7 +129,7 @@ def open_policy(
 
     engine: Engine
     every = policy.several or {"": policy}
-    if any(is_url(each.source) for each in every.values()):
+    if any(is_remote(each.source) for each in every.values()):
         pairs = {name: (each.source, each.table) for name, each in every.items()}
         alone = not policy.several
         engine = open_source(policy.source, table=policy.table) if alone else open_sources(pairs, columns={}, unit=None)

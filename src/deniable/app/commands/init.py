@@ -1,7 +1,9 @@
 """`deniable init`: a policy to fill in."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -9,6 +11,7 @@ from deniable.app.terminal import hint, printable
 
 if TYPE_CHECKING:
     from deniable.app.draft import Found
+    from deniable.query.engines.runner import Described, Runner
 
 
 def init(
@@ -16,12 +19,13 @@ def init(
         list[str],
         typer.Argument(
             help="A .parquet, .csv, .tsv or .duckdb file, or a folder or pattern of .parquet files; one or several. "
-            "Or the address of a PostgreSQL server, postgresql://host/database.",
+            "Or the address of a PostgreSQL server, postgresql://host/database; or spark, for a session's catalogue.",
             show_default=False,
         ),
     ],
     table: Annotated[
-        str | None, typer.Option(help="The table or view inside a .duckdb file; or on a server, as schema.table.")
+        str | None,
+        typer.Option(help="The table or view inside a .duckdb file; or on a server or in Spark, schema.table."),
     ] = None,
 ) -> None:
     """Print a commented policy for DATA: deniable init data.parquet > policy.toml
@@ -29,7 +33,8 @@ def init(
     It holds the names and types of the columns and nothing from the rows. (A CSV file has no types: they are guessed
     from its values, as are its encoding, marks and formats, here on the owner's side, and marked as guesses.)
 
-    Of a server it holds what the catalogue says, keys and comments too; without --table, all tables that you may read.
+    Of a server, or of Spark, it holds what the catalogue says, keys and comments too; without --table, all tables that
+    you may read.
     Leave the password to PGPASSWORD or ~/.pgpass: it is not printed, nor are user and options of the address.
     """
     from deniable.app.draft import write_policy
@@ -46,10 +51,10 @@ def init(
 def _found(data: str, table: str | None) -> "list[Found]":
     from deniable.app.draft import Found
     from deniable.files.imported import is_text_file
-    from deniable.ledger.postgres import is_url
+    from deniable.query.engines.runner import is_remote
     from deniable.query.expression import Kind
 
-    if is_url(data):
+    if is_remote(data):
         return _found_there(data, table)
     path = Path(data)
     if is_text_file(path):
@@ -68,15 +73,15 @@ def _found_there(url: str, table: str | None) -> "list[Found]":
     """A table of a server, or all that can be asked; why others cannot is said."""
     from deniable.app.draft import Found
     from deniable.errors import SourceError, redacted
-    from deniable.query.engines.postgres.described import describe, readable
-    from deniable.query.engines.postgres.runner import PostgresRunner
+    from deniable.query.source import runner_of
 
+    describe, readable = _catalogue(url)
     if redacted(url).endswith("..."):
         raise SourceError("the address cannot be told apart from a password. Write it as postgresql://host/database.")
     found, refused = [], []
-    for name in readable(url) if table is None else [table]:
+    for name in readable() if table is None else [table]:
         try:
-            runner = PostgresRunner(url, name)
+            runner = cast("Runner", runner_of(url, name))
         except SourceError as error:
             if table is not None:
                 raise
@@ -91,3 +96,16 @@ def _found_there(url: str, table: str | None) -> "list[Found]":
     for why in refused:
         typer.echo(printable(f"left out: {why}"), err=True)
     return found
+
+
+def _catalogue(place: str) -> "tuple[Callable[[Any], Described], Callable[[], list[str]]]":
+    """What describes a table of a server or of Spark, and what lists its tables."""
+    from deniable.query.engines.runner import SPARK
+
+    if place == SPARK:
+        from deniable.query.engines.spark import described as spark
+
+        return spark.describe, spark.readable
+    from deniable.query.engines.postgres import described as postgres
+
+    return postgres.describe, partial(postgres.readable, place)

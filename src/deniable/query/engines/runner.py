@@ -5,11 +5,29 @@ What the other side says of a failure may quote a value, so none of it is passed
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from deniable.errors import ExecutionError, SourceError
+from deniable.ledger.postgres import is_url
 from deniable.query.engines.dialect import Dialect
 from deniable.query.expression import Kind
+
+SPARK = "spark"  # as a source: the active session of Spark, or the one that Spark's own settings start
+
+
+def is_remote(source: object) -> bool:
+    """Whether a source is a server or cluster, not a path."""
+    return source == SPARK or is_url(source)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Described:
+    """What the catalogue says of a table: its comment and constraints; of columns, comments and labels of an enum."""
+
+    notes: tuple[str, ...] = ()
+    comments: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, list[str]] = field(default_factory=dict)
 
 
 class Runner(ABC):

@@ -1,5 +1,6 @@
 """A standalone cluster on this machine: a master and workers, each with the processes that it starts."""
 
+import ctypes
 import os
 import signal
 import socket
@@ -28,6 +29,12 @@ def wait_for(what: Callable[[], Any], name: str) -> Any:
         assert time.monotonic() < end, f"waited {SECONDS} s in vain for {name}"
         time.sleep(0.05)
     return found
+
+
+def _end_with_parent() -> None:
+    """Have Linux end this process when the tests are killed."""
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
 class Cluster:
@@ -63,6 +70,7 @@ class Cluster:
                 stdout=subprocess.DEVNULL,
                 stderr=log,
                 start_new_session=True,
+                preexec_fn=_end_with_parent,  # noqa: PLW1509 - no other thread runs Python here
             )
 
     def lost(self) -> set[str]:

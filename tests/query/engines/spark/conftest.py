@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.query.engines.spark.cluster import OWN, Cluster, free_port, wait_for
+from tests.query.engines.spark.cluster import OWN, Cluster, wait_for
 
 EXECUTORS = 2
 
@@ -27,17 +27,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="session")
-def connect_port() -> int:
-    """Where the session's driver serves Spark Connect."""
-    return free_port()
-
-
-@pytest.fixture(scope="session")
-def spark(cluster: Cluster, connect_port: int) -> Iterator[Any]:
+def spark(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The session of all tests, on the cluster, where slow tasks have twins."""
     own = {"spark.executor.memory": "700m", "spark.task.maxFailures": "3", "spark.speculation": "true"}
-    own |= {"spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin"}
-    own |= {"spark.connect.grpc.binding.port": str(connect_port)}
+    own |= {"spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse"))}
     with started(cluster.url, **own) as session:
         wait_for(lambda: executors(session) == EXECUTORS, "two executors")
         yield session

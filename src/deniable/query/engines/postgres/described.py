@@ -1,10 +1,10 @@
 """What a server's catalogue says of tables, for the owner's first policy: names, keys and comments. No row is read."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from deniable.errors import SourceError, redacted
 from deniable.query.engines.postgres.runner import PostgresRunner, Rows, answer, attempt
+from deniable.query.engines.runner import Described
 
 READABLE = """
 SELECT nspname || '.' || relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace
@@ -22,15 +22,6 @@ SELECT attname, col_description(attrelid, attnum),
        ARRAY(SELECT enumlabel::text FROM pg_enum WHERE enumtypid = atttypid ORDER BY enumsortorder)
 FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum
 """
-
-
-@dataclass(frozen=True, kw_only=True)
-class Described:
-    """What the catalogue says of a table: its comment and constraints; of columns, comments and labels of an enum."""
-
-    notes: tuple[str, ...] = ()
-    comments: dict[str, str] = field(default_factory=dict)
-    labels: dict[str, list[str]] = field(default_factory=dict)
 
 
 def readable(url: str) -> list[str]:

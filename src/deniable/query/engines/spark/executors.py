@@ -142,7 +142,7 @@ class SparkEngine(RemoteEngine):
 
         def write(secret: bytes) -> str:
             with suppress(Exception):
-                if not self._runner.unchanged():
+                if not self.unchanged():
                     raise ExecutionError
                 generator, asked = generator_of(self._runners, secret), plan
                 if plan.key_search is not None:
@@ -150,7 +150,8 @@ class SparkEngine(RemoteEngine):
                 exact = session.sql(_exact(asked, generator, secret, _view(place)))
                 blocks = Blocks(partial(work, asked), ("cell",), Streams(bits))
                 self._write(exact, place, blocks, schema, 1 + (asked.query.question.cells - 1) // GROUPS)
-                return place
+                if self.unchanged():
+                    return place
             _remove(new)
             raise ExecutionError  # here, so that no other text is attached to it
 

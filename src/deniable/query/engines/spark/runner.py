@@ -5,12 +5,13 @@ A result is fetched once, through Arrow.
 
 from collections.abc import Mapping
 from contextlib import suppress
+from secrets import token_hex
 from typing import Any
 
-from deniable.errors import InvalidParameterError, SourceError
+from deniable.errors import InvalidParameterError, MissingExtraError, SourceError
 from deniable.query.engines.runner import Runner, not_opened
 from deniable.query.engines.spark.expression import Spark
-from deniable.query.engines.spark.views import refusal
+from deniable.query.engines.spark.views import FIELDS, refusal
 
 OLDEST = 4  # the first with try_mod, toArrow and collations
 SETTINGS: Mapping[str, str] = {  # what a statement's meaning depends on
@@ -22,20 +23,68 @@ SETTINGS: Mapping[str, str] = {  # what a statement's meaning depends on
 }
 
 
+# What others in the session may change: it decides how a statement is run, and not what it means.
+LOOSE = (
+    FIELDS,
+    "spark.sql.adaptive.",
+    "spark.sql.autoBroadcastJoinThreshold",
+    "spark.sql.execution.arrow.",
+    "spark.sql.files.maxPartition",
+    "spark.sql.files.minPartition",
+    "spark.sql.shuffle.",
+    "spark.sql.ui.",
+)
+
+
+def session_in_hand() -> Any:
+    """The active session of Spark, or a new one, as SPARK_REMOTE or spark-defaults.conf say.
+
+    Raises: MissingExtraError without pyspark; SourceError if none can be started.
+    """
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise MissingExtraError.of("spark", "Spark needs pyspark") from None
+    with suppress(Exception):
+        return SparkSession.getActiveSession() or SparkSession.builder.config(map=dict(SETTINGS)).getOrCreate()
+    raise SourceError("no session of Spark can be started. Check Java, and SPARK_REMOTE or spark-defaults.conf.")
+
+
+def open_table(table: str) -> "SparkRunner":
+    """A table or view of the catalogue of `session_in_hand`, as "database.table".
+
+    Raises: as `session_in_hand` and `SparkRunner`.
+    """
+    session, frame = session_in_hand(), None
+    with suppress(Exception):
+        frame = session.table(".".join(map(Spark.quoted, table.split("."))))
+    if frame is None:
+        raise not_opened(table, "check that the catalogue has it, and how database and table are spelt.")
+    runner = SparkRunner(session, f"deniable_{token_hex(16)}", frame)
+    runner.table = table
+    return runner
+
+
 class SparkRunner(Runner):
     """A table, view or path of Parquet files; a path has a slash.
+
+    Args:
+        frame: what `table` is to be the name of. It is named anew before each question, as others in the session may
+            use or drop any name.
 
     Raises: InvalidParameterError if the session's settings or version do not fit; SourceError if there is no table.
     """
 
     dialect = Spark()
 
-    def __init__(self, session: Any, table: str) -> None:
+    def __init__(self, session: Any, table: str, frame: Any = None) -> None:
         other = _others(session)
         if other or int(session.version.split(".")[0]) < OLDEST:
             needed = ", ".join(f"{name}={value}" for name, value in (other or SETTINGS).items())
             raise InvalidParameterError(f"the session must be of Spark {OLDEST} or newer, with {needed}.")
         self.session, self.place, types = session, session, None
+        self._table, self._frame, self._said = table, frame, _said(session)
+        self._name()
         parts = (
             [f"parquet.{self.dialect.quoted(table)}"] if "/" in table else map(self.dialect.quoted, table.split("."))
         )
@@ -49,7 +98,14 @@ class SparkRunner(Runner):
         self.types = {name: base.split("(")[0].split(" ")[0] for name, base in types.items()}
 
     def unchanged(self) -> bool:
-        return not _others(self.session)
+        with suppress(Exception):
+            self._name()
+            return not _others(self.session) and _said(self.session) == self._said
+        return False
+
+    def _name(self) -> None:
+        if self._frame is not None:
+            self._frame.createOrReplaceTempView(self._table)
 
     def check(self, statement: str) -> bool:
         plan = "Error occurred"  # so begins what EXPLAIN says of a statement that cannot be planned
@@ -62,6 +118,8 @@ class SparkRunner(Runner):
             if not self.unchanged():
                 return None
             found = self.session.sql(statement).toArrow()
+            if not self.unchanged():  # somebody changed a setting meanwhile
+                return None
             return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
         return None
 
@@ -69,6 +127,12 @@ class SparkRunner(Runner):
 def _others(session: Any) -> dict[str, str]:
     """The settings that a session needs and does not have."""
     return {name: value for name, value in SETTINGS.items() if _setting(session, name) != value.lower()}
+
+
+def _said(session: Any) -> dict[str, str]:
+    """What somebody said of how SQL is understood in a session."""
+    said = session.conf.getAll.items()
+    return {name: value for name, value in said if name.startswith("spark.sql.") and not name.startswith(LOOSE)}
 
 
 def _setting(session: Any, name: str) -> str:

@@ -1,0 +1,40 @@
+"""What Spark's catalogue says of tables, for the owner's first policy: comments and partitions. No row is read."""
+
+from contextlib import suppress
+
+from deniable.errors import SourceError
+from deniable.query.engines.runner import Described
+from deniable.query.engines.spark.runner import SparkRunner, session_in_hand
+
+
+def readable() -> list[str]:
+    """The tables and views of the current database, as "database.table".
+
+    Raises: SourceError if there is none, or the catalogue cannot be asked.
+    """
+    found = None
+    with suppress(Exception):
+        listed = session_in_hand().catalog.listTables()
+        found = [".".join((*each.namespace, each.name)) for each in listed if each.namespace and not each.isTemporary]
+    if not found:
+        raise SourceError("Spark's current database has no table that can be listed. Name one, as database.table.")
+    return found
+
+
+def describe(runner: SparkRunner) -> Described:
+    """What the catalogue says of the table that a runner has opened.
+
+    Raises: SourceError if the catalogue cannot be asked.
+    """
+    found = None
+    with suppress(Exception):
+        catalog = runner.session.catalog
+        comment, columns = catalog.getTable(runner.table).description, catalog.listColumns(runner.table)
+        parts = ", ".join(column.name for column in columns if column.isPartition)
+        found = Described(
+            notes=(*([f"comment: {comment}"] if comment else []), *([f"partitioned by: {parts}"] if parts else [])),
+            comments={column.name: column.description for column in columns if column.description},
+        )
+    if found is None:
+        raise SourceError(f"Spark's catalogue cannot be asked about {runner.table!r}.")
+    return found
