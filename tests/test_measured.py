@@ -7,6 +7,7 @@ neighbours at least the part that a case names: noise that is too small by the r
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, product
 from typing import Any
@@ -18,12 +19,14 @@ import pytest
 import deniable as db
 from deniable import statistics as dn
 from deniable.adaptive import GaussianAnswers
-from deniable.games import CongestionGame, DigitalGoods, Imposing
+from deniable.games import CongestionGame, DigitalGoods, Imposing, PrivateMatching
 from deniable.learning import (
     PCA,
+    BallsInBins,
     CategoricalNB,
     Clip,
     DecisionTreeClassifier,
+    FixedSize,
     GaussianMixture,
     GaussianNB,
     GradientBoostingClassifier,
@@ -33,6 +36,7 @@ from deniable.learning import (
     LinearRegression,
     Logistic,
     NearestCentroid,
+    Poisson,
     Ridge,
     RiskMinimiser,
     StandardScaler,
@@ -42,7 +46,10 @@ from deniable.learning import (
 )
 from deniable.learning.estimators import bayes, kmeans
 from deniable.learning.federated import Federated, Participant, Simulation
+from deniable.learning.plan import TrainingRun
+from deniable.learning.samplers import Sampler
 from deniable.mechanisms.vectors.clipping import clipped
+from deniable.noise import bernoulli
 from deniable.noise.bits import Bits, DeterministicBits
 from deniable.privacy import (
     AddRemove,
@@ -55,7 +62,8 @@ from deniable.privacy import (
     of_count,
 )
 from deniable.variants import MarkovChain, MarkovQuilt
-from tests.mechanisms.drawn import drawn_share
+from tests.mechanisms.drawn import drawn_share, recorded
+from tests.noise.enumerated import law
 from tests.statistics.test_replay import ASKED, asked, with_row
 from tests.statistics.test_wrong_types import CALLS
 
@@ -274,6 +282,86 @@ def test_series_draw_what_proves_their_loss() -> None:
         return PureLoss(1)
 
     prove(run, [([0, 1, 0, 1], [1, 1, 0, 1])], Replace, 1)
+
+
+# --- samples, joint privacy ------------------------------------------------------------------------------------------
+
+COARSE = Clip(norm=1, lattice=64)  # noise, whose law can be listed
+SAMPLERS: list[tuple[Sampler, Relation, float]] = [  # and the part of delta that is spent at least
+    (Poisson(rate="1/4"), AddRemove, 0.97),
+    (Poisson(rate="1/4"), Replace, 0.4),
+    (FixedSize(size=1, population=3), Replace, 0.4),
+    (BallsInBins(bins=1), AddRemove, 0.97),
+]
+
+
+def sampled_delta(plan: TrainingPlan, here: Rows, there: Rows, epsilon: float) -> float:
+    """The least delta of one step, from all samples that it can draw and the noise that it then adds to their sums."""
+
+    def drawn(rows: Rows, bits: Bits) -> tuple[Fraction, int]:
+        """The noise and the exact sum of a step."""
+
+        def step() -> None:
+            run = plan.run(len(rows), expected_rows=4, bits=bits)
+            batch = next(run)
+            run.mean_gradient(np.array(rows, dtype=float)[batch][:, np.newaxis])
+
+        [(noise, exact, _)] = recorded(step)
+        return noise.sigma_squared, int(exact[0])  # type: ignore[attr-defined]
+
+    steps = np.arange(-2000, 2001)
+    masses = []
+    for rows in (here, there):
+        found = np.zeros(steps.size)
+        for (square, total), chance in law(lambda bits, rows=rows: drawn(rows, bits)).items():  # type: ignore[misc]
+            bell = np.exp(-((steps - total) ** 2) / (2 * float(square)))
+            found += float(chance) * bell / bell.sum()
+        masses.append(found)
+    one, other = masses
+    return float(np.maximum(one - np.exp(epsilon) * other, 0).sum())
+
+
+@pytest.mark.parametrize(("sampler", "relation", "least"), SAMPLERS, ids=str)
+def test_sampled_steps_draw_what_proves_their_loss(sampler: Sampler, relation: Relation, least: float) -> None:
+    given: dict[str, Any] = {"noise_multiplier": 2, "steps": 1, "dimensions": 1, "clip": COARSE}
+    plan = TrainingPlan(sampler=sampler, relation=relation, **given)
+    shares = []
+    for epsilon in (0.05, 0.2):
+        pairs = neighbours([0.0, 0.0], [9.0, -9.0], relation)[:2]
+        spent = max(sampled_delta(plan, *pair[::way], epsilon) for pair in pairs for way in (1, -1)
+                    if relation is AddRemove or len(pair[0]) == 3)  # fmt: skip
+        shares.append(spent / plan.privacy_loss().delta(epsilon).upper)
+    assert max(shares) <= 1 + 1e-9
+    assert max(shares) >= least
+
+
+def test_a_rate_that_is_misread_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twins: rows join twice as often as is stated, and noise is half as wide."""
+    with monkeypatch.context() as patch:
+        patch.setattr(Poisson, "allot", lambda self, rows, bits, before=None: (
+            bernoulli.sample(p=2 * self.rate, size=rows, bits=bits).astype(np.int64) - 1))  # fmt: skip
+        with pytest.raises(AssertionError):
+            test_sampled_steps_draw_what_proves_their_loss(*SAMPLERS[0])
+    mechanism = TrainingPlan.mechanism
+    halved = property(lambda plan: mechanism.__get__(replace(plan, noise_multiplier=plan.noise_multiplier / 2)))
+    with monkeypatch.context() as patch:
+        patch.setattr(TrainingRun, "_noised", lambda self, exact: (
+            halved.__get__(self.plan).noise.release(exact, bits=self._bits).value))  # fmt: skip
+        with pytest.raises(AssertionError):
+            test_sampled_steps_draw_what_proves_their_loss(*SAMPLERS[0])
+
+
+def test_matchings_draw_what_proves_their_loss() -> None:
+    """One player with other values bids on another good, or on none, in every pass."""
+    made = PrivateMatching(players=8, goods=2, supply=10**4, top=9, step=1, epsilon=1, delta="1e-6", passes=2,
+                           batches=2)  # fmt: skip
+
+    def run(rows: Rows, bits: Bits) -> PrivacyLoss:
+        made.release([list(column) for column in zip(*rows, strict=True)], bits=bits)
+        return made.counters.privacy_loss
+
+    rest: Rows = [[9, 0], [0, 9]] * 4
+    prove(run, [(rest, [one, *rest[1:]]) for one in ([0, 9], [0, 0])], Replace, 0.1)
 
 
 # --- statistics and questions ----------------------------------------------------------------------------------------
