@@ -1,5 +1,6 @@
 """scikit-learn's own checks, pipelines, clones and searches; what cannot hold stands in one list, with its reason."""
 
+import sys
 from datetime import date
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, MissingExtraError
 from deniable.learning import (
     PCA,
     DecisionTreeClassifier,
@@ -195,3 +196,9 @@ def test_a_user_replaces_logistic_regression_on_breast_cancer() -> None:
     model.fit(train, known, bits=DeterministicBits(1))
     assert model.score(test, truth) > 0.9
     assert "epsilon=1 (certified)" in model.note_
+
+
+def test_without_scikit_learn_its_tags_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn.utils", None)
+    with pytest.raises(MissingExtraError, match=r"\.\[learn\]"):
+        StandardScaler(**PUBLIC).__sklearn_tags__()

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, MissingExtraError
 from deniable.learning.estimators.reading import check_column_names, column_names
 from deniable.ledger.payment import Payer, Payment
 from deniable.noise.bits import SECURE, Bits
@@ -147,7 +147,10 @@ class Estimator(ABC):
 
     def __sklearn_tags__(self) -> Any:
         """What scikit-learn asks of an estimator, for its pipelines and checks."""
-        from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags, TransformerTags
+        try:
+            from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags, TransformerTags
+        except ImportError:
+            raise MissingExtraError.of("learn", "__sklearn_tags__ needs scikit-learn 1.6 or later") from None
 
         kind = getattr(self, "_estimator_type", None)
         classes, numbers_ = kind == "classifier", kind == "regressor"
