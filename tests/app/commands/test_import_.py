@@ -28,6 +28,7 @@ def policy_of(text: str) -> str:
     for line, filled in (
         ('# unit = "..." ', 'unit = "patient" '),
         ("groups = 1 ", "groups = 2 "),
+        ("epsilon = 1.0 ", "epsilon = 10.0 "),
         ('sign = "CHF"\n# lower = 0\n# upper = 100', 'sign = "CHF"\nlower = 1000\nupper = 1100'),
         ('[columns.ward]\ntype = "text"\n# keys = ["north", "south"]', '[columns.ward]\nkeys = ["Süd", "Nord"]'),
     ):
@@ -42,21 +43,21 @@ def test_a_strangers_file_is_answered_after_init_and_import(call: Call, place: P
     assert "Rumpelstiltskin" not in proposed
     (place / "visits.toml").write_text(policy_of(proposed), encoding="utf-8")
     sql = "SELECT ward, COUNT(*) AS n, AVG(cost) AS cost FROM visits WHERE day >= '2025-01-13' GROUP BY ward"
-    refused = call("query", "visits.toml", sql, "--epsilon", "1")
+    refused = call("query", "visits.toml", sql, "--epsilon", "10")
     assert (refused.exit_code, "deniable import" in refused.stderr) == (2, True)
     done = call("import", "visits.toml")
     assert "400 rows of visits.csv imported to visits.csv.parquet; nothing was lost" in done.stdout
     assert done.stdout.startswith("FOR THE OWNER OF THE DATA ALONE")
-    answered = call("query", "visits.toml", sql, "--epsilon", "1", "--json")
+    answered = call("query", "visits.toml", sql, "--epsilon", "10", "--json")
     assert answered.exit_code == 0, answered.stderr
     rows = {row["ward"]: row for row in json.loads(answered.stdout)["rows"]}
     exact = duckdb.sql(
         "SELECT ward, count(*), avg(cost) FROM 'visits.csv.parquet' WHERE day >= DATE '2025-01-13' GROUP BY 1"
     ).fetchall()
     assert sum(row[1] for row in exact) > 350
-    for ward, count, cost in exact:
-        assert abs(rows[ward]["n"] - count) < 100  # P < 1e-10
-        assert abs(rows[ward]["cost"] - cost) < 60
+    for ward, count, cost in exact:  # scales: 0.25 rows, and 0.5 CHF of an average; P < 1e-10
+        assert abs(rows[ward]["n"] - count) < 10
+        assert abs(rows[ward]["cost"] - cost) < 20
     assert "cannot be read" not in call("doctor", "visits.toml").stdout
 
 
