@@ -40,6 +40,15 @@ def test_coins_packed_in_words_follow_every_digit_of_p() -> None:
     assert abs(heads - n * float(p)) <= 4 * deviation
 
 
+def test_coins_that_are_set_apart_twice_find_their_word() -> None:
+    """p = 0.101 in binary. Of 16 words 12 are below 0.1 at once; of 4 one is equal to 0.10, and then below 0.101."""
+    ones = 2**64 - 1
+    bits = ScriptedBits([*[0] * 12, *[ones] * 4, *[ones] * 3, 0, 0])
+    found = bernoulli.packed(p=Fraction(5, 8), words=16, bits=bits)
+    assert found.tolist() == [*[ones] * 12, 0, 0, 0, ones]
+    assert bits.used == 21
+
+
 def test_digits_behind_words_of_zeros_count() -> None:
     """2^-130 = 0, 0, then 2^62 of 2^64: the third word decides."""
     for last, result in ((2**62 - 1, True), (2**62, False)):

@@ -60,11 +60,13 @@ def test_a_point_gives_a_narrow_box() -> None:
     "box",
     [
         Box.of(1) / Box(np.array(-1.0), np.array(1.0)),
+        Box.of(1) / Box(np.array(-1.0), np.array(0.0)),
+        Box.of(1) / Box(np.array(0.0), np.array(1.0)),
         Box(np.array(-1.0), np.array(1.0)).sqrt(),
         Box(np.array(-1.0), np.array(1.0)).log(),
         Box(np.array(0.0), np.array(0.0)) * Box(np.array(1.0), np.array(np.inf)),
     ],
-    ids=["division", "root", "logarithm", "product"],
+    ids=["division", "by 0 from below", "by 0 from above", "root", "logarithm", "product"],
 )
 def test_what_is_undefined_is_the_whole_line(box: Box) -> None:
     assert box.low == -np.inf

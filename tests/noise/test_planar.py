@@ -39,9 +39,11 @@ def test_cells_have_the_integral_of_the_density() -> None:
     assert stats.chisquare([*counts, len(found) - sum(counts)], expected).pvalue > 1e-4
 
 
-def test_floats_and_balls_decide_alike() -> None:
+@pytest.mark.parametrize(("unit", "scale"), [(2.0**-50, Fraction(2**20, 3)), (2.0**-20, Fraction(5))])
+def test_floats_and_balls_decide_alike(unit: float, scale: Fraction) -> None:
+    """Also for places so far away that a float in steps is off by 2^-6, with which two of the draws would go wrong."""
     words = DeterministicBits(1).words(3 * 300).reshape(3, -1)
-    places, scale, step = DeterministicBits(2).words(600).reshape(300, 2) * 2.0**-50, Fraction(2**20, 3), Fraction(1, 7)
+    places, step = DeterministicBits(2).words(600).reshape(300, 2) * unit, Fraction(1, 7)
 
     class Given(DeterministicBits):
         def words(self, count: int) -> np.ndarray:

@@ -217,6 +217,13 @@ def test_a_stream_of_chunks_gives_the_winner_of_the_whole(sizes: list[int], monk
         assert found == expected
 
 
+def test_every_piece_has_its_own_part_of_the_weights() -> None:
+    """The only candidate with a weight wins, in whichever piece it stands."""
+    for place, weights in enumerate(np.eye(6, dtype=np.int64)):
+        pieces = np.split(np.zeros(6, dtype=np.int64), [1, 3, 3])
+        assert exponential_mechanism(iter(pieces), rate=1, weights=weights, bits=DeterministicBits(1)) == place
+
+
 def noise_of(kind: Noise, word: int) -> mp.mpf:
     """At the middle of the word's cell."""
     low, high = corners(kind, word, 64)

@@ -103,6 +103,14 @@ def test_blocks_of_rows_use_the_same_words_as_one() -> None:
     assert many[:50].tolist() == whole.tolist()
 
 
+def test_every_block_of_rows_has_its_own_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two rows to a block; in each row, the only candidate with a weight wins."""
+    monkeypatch.setattr(races, "_BLOCK", 10)
+    weights = np.eye(5, dtype=np.int64)
+    found = races.exponential_mechanism(np.zeros((5, 5), dtype=np.int64), rate=1, weights=weights)
+    assert found.tolist() == [0, 1, 2, 3, 4]
+
+
 @pytest.mark.parametrize(
     ("scores", "options", "words"),
     [

@@ -114,6 +114,15 @@ def test_an_integer_near_a_half_is_decided_by_further_words() -> None:
     assert task.exactly([alike, alike], ScriptedBits([0, 2**63])) == 0
 
 
+@pytest.mark.parametrize(("following", "found"), [(0, [0]), (2**64 - 1, [])])
+def test_a_point_at_the_edge_of_the_disc_is_decided_by_further_words(following: int, found: list[int]) -> None:
+    """y = 2^-32, and x lies within 2^-63 of 1: the point is in the disc where x < 1 - 2^-65, as its next word says."""
+    task = rounded._Task(rounded.Normal(), CENTRE, Fraction(1), -5, 5)
+    bits = ScriptedBits([2**64 - 1, 2**63 + 2**31, following, 0])
+    assert task.draws(1, bits).tolist() == found
+    assert bits.used == 4
+
+
 def test_a_fresh_number_instead_of_more_bits_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The twin of the enumeration: the mistake that biases the law."""
     monkeypatch.setattr(

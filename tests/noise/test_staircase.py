@@ -55,6 +55,9 @@ def test_closed_forms_agree_with_the_summed_law(stairs: Stairs) -> None:
     assert stairs.mean_size() == pytest.approx((chances * np.abs(k)).sum())
     p = np.linspace(0.0013, 0.9987, 501)
     assert np.array_equal(stairs.quantile(p), k[np.searchsorted(np.cumsum(chances), p)])
+    for t in range(60):
+        assert float(stairs.above(t)) == pytest.approx(chances[np.abs(k) > t].sum(), rel=1e-9)
+        assert (stairs.above(t + 1) + 2 * stairs.mass(t + 1)).overlaps(stairs.above(t))
     assert stairs.quantile(np.array([0.0, 1.0])).tolist() == [-np.inf, np.inf]
 
 

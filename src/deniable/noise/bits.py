@@ -75,20 +75,14 @@ class SecureBits(Bits):
     def fill(self, out: NDArray[np.uint64]) -> None:
         """Overwrite `out` with fresh words."""
         while True:
-            stream = self._take()
-            stream.fill(out)
-            if stream.process == _process():  # false only if a signal handler forked in the meantime
-                self._idle.append(stream)
-                return
-
-    def _take(self) -> "_Stream":
-        while True:
             try:
                 stream = self._idle.pop()
             except IndexError:
-                return _Stream()
-            if stream.process == _process():
-                return stream
+                stream = _Stream()
+            stream.fill(out)
+            if stream.process == _process():  # false in a child, also if a signal handler forked in the meantime
+                self._idle.append(stream)
+                return
 
     def __repr__(self) -> str:
         return "SecureBits()"
