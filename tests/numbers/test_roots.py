@@ -58,7 +58,7 @@ def test_the_edges() -> None:
     assert inverse(lambda x: Interval(0.1, 0.2), Fraction(0), limit=None) == Interval(math.inf, math.inf)
     assert inverse(lambda x: Interval(0.0, 0.2), Fraction(1, 10), limit=None).upper == math.inf
     assert inverse(lambda x: Interval(0.0, 0.2), Fraction(1, 10), limit=None, unreachable=True).upper == math.inf
-    for limit in (Fraction(1, 3), Fraction(2, 3), Fraction(10)):  # a limit that lies between two floats
+    for limit in (Fraction(1, 3), Fraction(10), 1 + Fraction(1, 10**20)):  # also between two floats, one of which is 1
         assert inverse(lambda x: Interval(0.0, 0.2), Fraction(1, 10), limit=limit, unreachable=True).upper >= limit
 
 
