@@ -40,13 +40,14 @@ def test_rows_are_read_one_by_one_as_the_collate_function_says() -> None:
     assert single.batch([])[0].shape == (0, 2)
 
 
-def test_a_first_row_that_cannot_be_read_is_refused_without_its_values() -> None:
+@pytest.mark.parametrize("error", [ValueError, SystemExit, type("Stop", (KeyboardInterrupt,), {})])
+def test_a_first_row_that_cannot_be_read_is_refused_without_its_values(error: type[BaseException]) -> None:
     class Broken(TensorDataset):
         def __getitem__(self, place):
-            raise ValueError("income 73512")
+            raise error("income 73512")
 
     loader = DataLoader(Broken(torch.zeros(3, 2)), batch_size=2, collate_fn=list)
     with pytest.raises(InvalidParameterError, match="first row") as refused:
         Rows(loader)
-    assert refused.value.__suppress_context__
+    assert refused.value.__context__ is None
     assert "73512" not in str(refused.value)

@@ -196,13 +196,23 @@ def of_labelled(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     return square(outputs, targets)[targets != 7]
 
 
-def or_exit(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    if (targets == 7).any():
-        raise SystemExit(7)
-    return square(outputs, targets)
+class Stop(KeyboardInterrupt):
+    """A class of the user's own, which a row can raise; no key was pressed."""
 
 
-@pytest.mark.parametrize("loss", [of_labelled, or_exit])
+ENDS = [SystemExit, GeneratorExit, Stop]
+
+
+def or_ends(error: type[BaseException]) -> Callable:
+    def loss(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        if (targets == 7).any():
+            raise error(7)
+        return square(outputs, targets)
+
+    return loss
+
+
+@pytest.mark.parametrize("loss", [of_labelled, *map(or_ends, ENDS)])
 def test_no_row_ends_a_run_by_its_shape_or_an_exit(loss: Callable) -> None:
     inputs, targets = data().tensors
     with_bad = TensorDataset(torch.cat([inputs, inputs[:1]]), torch.cat([targets, torch.full((1,), 7.0)]))
@@ -219,18 +229,29 @@ class Odd(Dataset):
         return 60
 
     def __getitem__(self, place: int) -> object:
-        if place == 7 and isinstance(self.odd, Exception):
+        if place == 7 and isinstance(self.odd, BaseException):
             raise self.odd
         return self.odd if place == 7 else tuple(each[place] for each in data().tensors)
 
 
-@pytest.mark.parametrize(
-    "odd", [ValueError("row 7"), None, (torch.zeros(4), torch.tensor(0.0)), (torch.zeros(3), 1), "text"], ids=str
-)
+ODD = [
+    *(error("row 7") for error in (ValueError, InvalidParameterError, *ENDS)),
+    *(None, (torch.zeros(4), torch.tensor(0.0)), (torch.zeros(3), 1), "text"),
+]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=repr)
 def test_a_row_that_cannot_be_read_is_left_out(odd: object) -> None:
     inputs, targets = data().tensors
     kept = torch.arange(60) != 7
     assert moved(Odd(odd)) == pytest.approx(moved(TensorDataset(inputs[kept], targets[kept])), abs=1e-6)
+
+
+def test_a_key_that_is_pressed_while_rows_are_read_ends_a_run() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        moved(Odd(KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt):
+        moved(TensorDataset(data().tensors[0], torch.full((60,), 7.0)), loss=or_ends(KeyboardInterrupt))
 
 
 @pytest.mark.parametrize("make", [torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW, DPAdam])

@@ -11,7 +11,7 @@ from torch.utils.data.distributed import DistributedSampler
 
 from deniable.errors import InvalidParameterError
 from deniable.learning.torch.rehearsal import refuse
-from deniable.rows import silence
+from deniable.rows import attempted
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 Pair = tuple[Tensor, Tensor]
@@ -67,12 +67,11 @@ class Rows:
         self.empty: Pair = found[0][:0], found[1][:0]
 
     def _first(self) -> Any:
-        """The first row, whose shapes and types count as public; what it raises may hold its values."""
-        try:
-            with silence():
-                return self._collate([self._data[0]])
-        except Exception:
-            raise InvalidParameterError("the first row of the dataset cannot be read. Use a TensorDataset") from None
+        """Return the first row, whose shapes and types count as public; what it raises may hold its values."""
+        found = attempted(lambda: (self._collate([self._data[0]]),))
+        if found is None:
+            raise InvalidParameterError("the first row of the dataset cannot be read. Use a TensorDataset")
+        return found[0]
 
     def __len__(self) -> int:
         return len(self._data)
@@ -82,14 +81,11 @@ class Rows:
         if self._tensors:
             inputs, targets = (tensor[torch.as_tensor(places, dtype=torch.int64)] for tensor in self._tensors)
             return inputs, targets
-        read = [self.empty, *(pair for place in places if (pair := self._row(place)) is not None)]
+        read = [self.empty, *(pair for place in places if (pair := attempted(self._row, place)) is not None)]
         return torch.cat([inputs for inputs, _ in read]), torch.cat([targets for _, targets in read])
 
     def _row(self, place: int) -> Pair | None:
-        try:
-            with silence():
-                inputs, targets = self._collate([self._data[place]])
-            one = [(each.shape[1:], each.dtype, len(each)) for each in (inputs, targets)]
-            return (inputs, targets) if one == [(each.shape[1:], each.dtype, 1) for each in self.empty] else None
-        except Exception:  # whatever a row holds, it stops nothing
-            return None
+        """Read one row, or return None if it looks unlike the first."""
+        inputs, targets = self._collate([self._data[place]])
+        one = [(each.shape[1:], each.dtype, len(each)) for each in (inputs, targets)]
+        return (inputs, targets) if one == [(each.shape[1:], each.dtype, 1) for each in self.empty] else None

@@ -263,9 +263,11 @@ class PrivateOptimizer(torch.optim.Optimizer):
                 found = self._clipped(inputs, targets, of=self._sampled)
             within = torch.where(self._clipped.norms <= self._clipped.norm, 1.0, -1.0).sum()
             return torch.cat([*(each.reshape(-1) for each in found), within.reshape(1).to(found[0])])
-        except (InvalidParameterError, KeyboardInterrupt):  # of the model, whatever the rows are; of the user
+        except InvalidParameterError:  # of the model, whatever the rows are
             raise
-        except BaseException:
+        except BaseException as error:
+            if type(error) is KeyboardInterrupt:  # of somebody who does not want to wait, and no class of a user's own
+                raise
             total = torch.zeros(self.plan.dimensions + 1, dtype=torch.float64, device=inputs.device)
             half = len(inputs) // 2
             for part in (slice(half), slice(half, None)) if half else ():
