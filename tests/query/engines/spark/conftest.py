@@ -45,6 +45,9 @@ def started(master: str = "local[2,3]", **more: str) -> Iterator[Any]:
 
     os.environ["PYSPARK_PYTHON"] = sys.executable  # what executors run
     own = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.driver.host": OWN}
+    # Plans, which would fill the driver's memory.
+    kept = ("sql.ui.retainedExecutions", "ui.retainedJobs", "ui.retainedStages")
+    own |= {f"spark.{each}": "20" for each in kept}
     own |= {"spark.driver.bindAddress": OWN, "spark.sql.shuffle.partitions": "3", **SETTINGS, **more}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that pandas is newer than pyspark knows

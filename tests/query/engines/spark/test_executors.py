@@ -223,6 +223,8 @@ def test_spark_finds_keys_and_counts_in_them(spark: Any, tmp_path: Path) -> None
     text = "SELECT w, k % 2 AS odd, COUNT(*) AS n, COUNT(DISTINCT who) AS units FROM t GROUP BY w, k % 2"
     frame = db.write(text, f"{tmp_path}/out", epsilon=900, delta=1e-7)
     written = {(row["w"], row["odd"]): (row["n"], row["units"]) for row in frame.collect()}
+    views = {each.name for each in spark.catalog.listTables()}
+    assert f"deniable_{Path(frame.inputFiles()[0]).parent.name}" not in views
     small = {(row["w"], row["odd"]): (row["n"], row["units"]) for row in db.sql(text, epsilon=900, delta=1e-7)}
     assert written.keys() == small.keys()
     assert {word for word, _ in written} == {f"w{n}" for n in range(60)}

@@ -1,5 +1,6 @@
 """What a frame of Spark is made of is understood, or refused: by plans as Spark 4.3 says them, and on a real one."""
 
+import gc
 from typing import Any
 
 import pytest
@@ -81,3 +82,28 @@ def test_frames_of_spark_are_understood_or_refused(spark: Any) -> None:
         made = spark.sql(f"SELECT {text} FROM {{frame}}", frame=frame)
         with pytest.raises(SourceError, match="cannot be asked"):
             dn.connect(made, name="t", unit="who", columns={}, budget=dn.Budget(epsilon=1))
+
+
+def test_views_go_with_their_databases_and_what_is_cached_stays(spark: Any) -> None:
+    def views() -> set[str]:
+        return {each.name for each in spark.catalog.listTables() if each.name.startswith("deniable_")}
+
+    def dropped() -> None:
+        gc.collect()
+        for _ in range(len(runner._LEFT)):
+            runner._drop_left()
+
+    def connected(frame: Any) -> Any:
+        return dn.connect(frame, name="t", unit="who", columns={}, budget=dn.Budget(epsilon=1))
+
+    dropped()
+    before, cached = views(), spark.range(7).selectExpr("id AS who").cache()
+    one, two = connected(spark.range(9).selectExpr("id AS who")), connected(cached)
+    assert len(views() - before) == 2
+    del one, two
+    dropped()
+    assert len(views() - before) == 1
+    assert cached.storageLevel.useMemory
+    cached.unpersist()
+    dropped()
+    assert views() <= before

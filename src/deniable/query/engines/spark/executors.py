@@ -145,11 +145,14 @@ class SparkEngine(RemoteEngine):
                 if not self.unchanged():
                     raise ExecutionError
                 generator, asked = generator_of(self._runners, secret), plan
-                if plan.key_search is not None:
-                    asked = self._find(plan, generator, place, secret, bits)
-                exact = session.sql(_exact(asked, generator, secret, _view(place)))
-                blocks = Blocks(partial(work, asked), ("cell",), Streams(bits))
-                self._write(exact, place, blocks, schema, 1 + (asked.query.question.cells - 1) // GROUPS)
+                try:
+                    if plan.key_search is not None:
+                        asked = self._find(plan, generator, place, secret, bits)
+                    exact = session.sql(_exact(asked, generator, secret, _view(place)))
+                    blocks = Blocks(partial(work, asked), ("cell",), Streams(bits))
+                    self._write(exact, place, blocks, schema, 1 + (asked.query.question.cells - 1) // GROUPS)
+                finally:
+                    session.catalog.dropTempView(_view(place))
                 if self.unchanged():
                     return place
             _remove(new)

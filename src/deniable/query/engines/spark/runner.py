@@ -3,6 +3,8 @@
 A result is fetched once, through Arrow.
 """
 
+import weakref
+from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from secrets import token_hex
@@ -34,6 +36,10 @@ LOOSE = (
     "spark.sql.shuffle.",
     "spark.sql.ui.",
 )
+
+# Frames and views of them that nobody asks any more. The garbage collector may run in the middle of a call to Spark, so
+# it drops none itself: the next connections do.
+_LEFT: deque[tuple[Any, str]] = deque()
 
 
 def session_in_hand() -> Any:
@@ -84,6 +90,9 @@ class SparkRunner(Runner):
             raise InvalidParameterError(f"the session must be of Spark {OLDEST} or newer, with {needed}.")
         self.session, self.place, types = session, session, None
         self._table, self._frame, self._said = table, frame, _said(session)
+        _drop_left()
+        if frame is not None:
+            weakref.finalize(self, _LEFT.append, (frame, table)).atexit = False
         self._name()
         parts = (
             [f"parquet.{self.dialect.quoted(table)}"] if "/" in table else map(self.dialect.quoted, table.split("."))
@@ -122,6 +131,20 @@ class SparkRunner(Runner):
                 return None
             return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
         return None
+
+
+def _drop_left() -> None:
+    """Drop two views that were left, and none of a cached frame: with the view, Spark would empty the cache.
+
+    Each new view drops two, so they do not pile up.
+    """
+    for _ in range(2):
+        with suppress(Exception):  # none is left, or the session is stopped
+            frame, view = _LEFT.popleft()
+            if frame.storageLevel.useMemory or frame.storageLevel.useDisk:
+                _LEFT.append((frame, view))
+            else:
+                frame.sparkSession.catalog.dropTempView(view)
 
 
 def _others(session: Any) -> dict[str, str]:
