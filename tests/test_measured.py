@@ -9,17 +9,19 @@ neighbours at least the part that a case names: noise that is too small by the r
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.stats import laplace, norm
 
 import deniable as db
 from deniable import statistics as dn
 from deniable.adaptive import GaussianAnswers
-from deniable.games import CongestionGame, DigitalGoods, Imposing, PrivateMatching
+from deniable.games import CongestionGame, DigitalGoods, Imposing, PrivateMatching, congestion
 from deniable.learning import (
     PCA,
     BallsInBins,
@@ -31,6 +33,7 @@ from deniable.learning import (
     GaussianNB,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
+    HuberisedHinge,
     KMeans,
     L2Ball,
     LinearRegression,
@@ -44,16 +47,21 @@ from deniable.learning import (
     TrainingPlan,
     Vote,
 )
+from deniable.learning.erm.perturbation import Objective
 from deniable.learning.estimators import bayes, kmeans
-from deniable.learning.federated import Federated, Participant, Simulation
+from deniable.learning.federated import Federated, Participant, SecureSum, Simulation, rounds
 from deniable.learning.plan import TrainingRun
 from deniable.learning.samplers import Sampler
+from deniable.mechanisms.price import Price
+from deniable.mechanisms.ranks import ExponentialExtreme, ExponentialQuantile, Quartiles
+from deniable.mechanisms.ranks.base import RankMechanism
 from deniable.mechanisms.vectors.clipping import clipped
-from deniable.noise import bernoulli
+from deniable.noise import bernoulli, rounded
 from deniable.noise.bits import Bits, DeterministicBits
 from deniable.privacy import (
     AddRemove,
     ConcentratedLoss,
+    GaussianDPLoss,
     PrivacyLoss,
     PrivacyUnit,
     PureLoss,
@@ -62,6 +70,7 @@ from deniable.privacy import (
     of_count,
 )
 from deniable.variants import MarkovChain, MarkovQuilt
+from tests.learning.erm.test_problem import problem
 from tests.mechanisms.drawn import drawn_share, recorded
 from tests.noise.enumerated import law
 from tests.statistics.test_replay import ASKED, asked, with_row
@@ -175,6 +184,64 @@ def test_minimisers_draw_what_proves_their_loss(method: dict[str, Any], least: f
     prove(run, neighbours([([0.6, 0.8], 1), ([0.6, -0.8], -1)] * 3, more, relation), relation, least)
 
 
+HINGE = HuberisedHinge(width="1/2")  # rows of both labels pull in opposite directions, so that an exchange moves by two
+TILTS = np.linspace(-12, 12, 49)  # in scales
+OBJECTIVES = [(Price.of(1, 0, None), AddRemove, 0.97), (Price.of(1, 0, None), Replace, 0.97),
+              (Price.of(1, "1e-3", None), AddRemove, 0.44), (Price.of(1, "1e-3", None), Replace, 0.54)]  # fmt: skip
+
+
+def minimised(method: Objective, rows: Rows) -> tuple[Any, Any]:
+    """What is released for a grid of tilts, but for the small noise on it, and the law that tilts were asked for."""
+    asked, found = list[Any](), list[int]()
+    known = method.problem.read(np.array([row for row, _ in rows]), np.array([label for _, label in rows]))
+    for tilt in TILTS.tolist():
+
+        def sample(kind: Any, *, scale: int, size: int, tilt: float = tilt, **_: Any) -> Any:
+            asked.append(kind)
+            return np.array([int(tilt * scale)] * size)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(rounded, "sample", sample)
+            [(_, exact, _)] = recorded(lambda: method.draw(*known, DeterministicBits(1)))
+        found.append(int(exact[0]))
+    return {rounded.Laplace: laplace, rounded.Normal: norm}[type(asked[0])], np.array(found)
+
+
+@cache
+def objective(price: Price, relation: Relation) -> Objective:
+    public = {"loss": HINGE, "feasible": L2Ball(radius=1000, columns=1), "row_norm": Fraction(1), "start": np.zeros(1)}
+    return Objective(problem(**public, price=price, relation=relation), 20.0)
+
+
+@pytest.mark.parametrize(("price", "relation", "least"), OBJECTIVES, ids=str)
+def test_objectives_draw_what_proves_their_loss(price: Price, relation: Relation, least: float) -> None:
+    """Minimisers fall as the tilt grows: the chances of intervals between those of one table, under both."""
+    method, pulled, pushed = objective(price, relation), ([1.0], 1.0), ([1.0], -1.0)
+    rest = [pulled, pushed]
+    tables = (rest, [*rest, pulled]) if relation is AddRemove else ([*rest, pushed], [*rest, pulled])
+    (bell, here), (_, there) = (minimised(method, rows) for rows in tables)
+    same = np.interp(here[::-1], there[::-1], TILTS[::-1], left=np.nan, right=np.nan)[::-1]
+    one, other = (
+        chances[~np.isnan(np.diff(same))] for chances in (np.diff(bell.cdf(tilts)) for tilts in (TILTS, same))
+    )
+    if price.delta:
+        shares = [np.maximum(a - np.exp(epsilon) * b, 0).sum() / method.loss.delta(epsilon).upper
+                  for epsilon in (0, 0.5, 1) for a, b in ((one, other), (other, one))]  # fmt: skip
+    else:
+        shares = list(abs(np.log(one / other)) / float(method.loss.pure_epsilon or 0))
+    assert least <= max(shares) <= 1
+
+
+@pytest.mark.parametrize(("price", "relation", "least"), OBJECTIVES, ids=str)
+def test_half_of_the_tilt_is_found_out(
+    price: Price, relation: Relation, least: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    method = objective(price, relation)
+    monkeypatch.setattr(method, "_scale", method._scale / 2)
+    with pytest.raises(AssertionError):
+        test_objectives_draw_what_proves_their_loss(price, relation, 0)
+
+
 def test_a_wrong_link_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Twins: a group that does not count, an l2 ball under noise for l1, and a loss of half of what was drawn."""
 
@@ -240,6 +307,45 @@ def test_rounds_draw_what_proves_their_loss(uses: int, relation: Relation) -> No
     prove(run, neighbours([[0.1, 0]], [[3, 4], [-3, -4], [0, 0]], relation), relation, 0.99)
 
 
+SHARES = [("gaussian", 0), ("gaussian", 1), ("skellam", 0)]
+
+
+@pytest.mark.parametrize(("noise", "colluding"), SHARES)
+def test_shares_draw_what_proves_their_loss(noise: str, colluding: int) -> None:
+    """The sums of two rounds, under the noise of clients who answer and do not tell it to the server."""
+    clip = Clip(norm=1, lattice=2**20 if noise == "gaussian" else 2**10)
+    plan = TrainingPlan(noise_multiplier=2, steps=2, dimensions=2, clip=clip, relation=Replace)
+    secure = SecureSum(survivors=3, colluding=colluding)
+    federated = Federated(plan=plan, trust="distributed", secure=secure, noise=noise)
+    variances, sums = list[Fraction](), list[Any]()
+
+    def sample(*, size: Any, bits: Bits, **scale: Fraction) -> Any:
+        variances.extend(scale.values())
+        return np.zeros(size, dtype=np.int64)
+
+    for first in ([3, 4], [-3, -4]):
+        work = [lambda _, to=to: np.array(to, dtype=float) for to in (first, [0, 0], [1, 1])]
+        clients = {i: Participant(federated, i, each, bits=DeterministicBits(i)) for i, each in enumerate(work)}
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(rounds.gaussian, "sample", sample)
+            patch.setattr(rounds.skellam, "sample", sample)
+            patch.setattr(rounds._NoiseElsewhere, "_noised", lambda self, exact: sums.append(exact) or exact)
+            federated.fit(Simulation(clients), clients=3, expected_clients=3, bits=DeterministicBits(9))
+    assert (len(variances), len(sums)) == (2 * 2 * 3, 2 * 2)
+    moved = sum(int(((one - other) ** 2).sum()) for one, other in zip(sums[:2], sums[2:], strict=True))
+    spent = GaussianDPLoss(Fraction(np.sqrt(moved / float(min(variances) * (3 - colluding)))))
+    share = spent.epsilon("1e-6").lower / federated.privacy_loss().epsilon("1e-6").upper
+    assert (0.99 if noise == "gaussian" else 0.8) <= share <= 1
+
+
+@pytest.mark.parametrize(("noise", "colluding"), SHARES)
+def test_shares_for_too_many_clients_are_found_out(noise: str, colluding: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twin: each adds a half of its share, as if twice as many answered."""
+    monkeypatch.setattr(Federated, "shares", property(lambda self: 2 * (self.secure.survivors - self.secure.colluding)))
+    with pytest.raises(AssertionError):
+        test_shares_draw_what_proves_their_loss(noise, colluding)
+
+
 def test_games_draw_what_proves_their_loss() -> None:
     sale = DigitalGoods(prices=[2, 5, 9], epsilon=1, count_epsilon="1/2")
     facilities = Imposing.facilities(range(5), count=2, epsilon="1/2")
@@ -255,10 +361,21 @@ def test_games_draw_what_proves_their_loss() -> None:
     def settle(own: Rows, bits: Bits) -> PrivacyLoss:
         return game.settle(own, rho=1, slack=0, passes=2, batches=2, bits=bits).board.loss
 
+    def learn(own: Rows, bits: Bits) -> PrivacyLoss:
+        return game.learn(own, rho=1, rounds=8, bits=bits).board.loss
+
     prove(sell, neighbours([2, 5, 9], [0, 9], Replace), Replace, 0.85)
     prove(choose, neighbours([1, 2], [0, 2, 4], Replace), Replace, 1)
     there = [[1000, 0], *[[0, 1000]] * 7]
     prove(settle, [([[0, 1000]] * 8, there), (there, [[0, 1000]] * 8)], Replace, 0.12)
+    prove(learn, [([[0, 1000]] * 8, there)], Replace, 0.75)
+
+
+def test_a_player_who_counts_for_a_half_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    half = of_count(rows=1, groups=1, relation=AddRemove)
+    monkeypatch.setattr(congestion, "of_count", lambda **_: replace(half, relation=Replace))
+    with pytest.raises(AssertionError):
+        test_games_draw_what_proves_their_loss()
 
 
 def test_answers_draw_what_proves_their_loss() -> None:
@@ -366,21 +483,10 @@ def test_matchings_draw_what_proves_their_loss() -> None:
 
 # --- statistics and questions ----------------------------------------------------------------------------------------
 
-UNSEEN = {
-    "interquartile_range",
-    "maximum",
-    "median",
-    "minimum",
-    "quantile",
-    "quantiles",
-    "theil_sen",
-    "key_counts",
-    "quantile with an interval",
-    "median with automatic bounds",
-}  # choices among ranks and keys
+UNSEEN = {"key_counts", "quantiles"}  # choices among keys, and of several points at once
 LOOSE = {"anova": 0.29, "mann_whitney": 0.34, "standard_deviation": 0.27, "variance": 0.27, "variance with rho": 0.07,
          "binomial_test": 0.5, "chi_squared_fit": 0.5, "chi_squared_independence": 0.5, "histogram": 0.5, "mode": 0.5,
-         "top_k": 0.5, "subsampled_test": 0}  # fmt: skip
+         "top_k": 0.5, "subsampled_test": 0, "theil_sen": 0.05}  # fmt: skip
 
 
 @pytest.mark.parametrize("relation", Relation)
@@ -399,6 +505,21 @@ def test_statistics_draw_what_proves_their_loss(name: str, relation: Relation) -
             yield from combinations(more, 2) if relation is Replace else ((some, one) for one in more)
 
     prove(run, list(pairs()), relation, LOOSE.get(name, 0.66), price={"epsilon": options["epsilon"] or 9})
+
+
+@pytest.mark.parametrize("relation", Relation)
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("median", ExponentialQuantile), ("minimum", ExponentialExtreme), ("interquartile_range", Quartiles)],
+)
+def test_ranks_that_count_for_a_half_are_found_out(
+    name: str, kind: type[RankMechanism], relation: Relation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twins: the rate is that of records which move a rank by half as much."""
+    reach = kind.reach
+    monkeypatch.setattr(kind, "reach", lambda self, relation: reach(self, relation) / 2)
+    with pytest.raises(AssertionError):
+        test_statistics_draw_what_proves_their_loss(name, relation)
 
 
 @pytest.mark.parametrize("name", ["count", "sum", "histogram", "variance", "automatic bounds", "covariance"])

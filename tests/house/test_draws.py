@@ -63,6 +63,22 @@ HELD = {
     "variants/places.py:PlanarLaplace.__post_init__": "variants/test_places.py::test_reports_are_on_the_grid_in_the_region_and_as_far_as_stated",
     "variants/places.py:PlanarLaplace.release": "variants/test_places.py::test_reports_are_on_the_grid_in_the_region_and_as_far_as_stated",
 }
+# Contracts that hold these draws besides against the loss that is stated, on neighbours and whole histories.
+MEASURED = {
+    "games/": "test_measured.py::test_games_draw_what_proves_their_loss",
+    "learning/erm/": "test_measured.py::test_objectives_draw_what_proves_their_loss",
+    "learning/federated/": "test_measured.py::test_shares_draw_what_proves_their_loss",
+    "learning/pate/": "test_measured.py::test_votes_draw_what_proves_their_loss",
+    "learning/samplers.py": "test_measured.py::test_sampled_steps_draw_what_proves_their_loss",
+    "local/deployed/microsoft.py": "local/test_histories.py::test_permanent_answers_reveal_what_is_stated",
+    "local/directions.py": "local/test_histories.py::test_reports_that_are_drawn_anew_reveal_what_is_stated",
+    "local/frequencies/": "local/test_histories.py::test_reports_that_are_drawn_anew_reveal_what_is_stated",
+    "local/means.py": "local/test_histories.py::test_reports_that_are_drawn_anew_reveal_what_is_stated",
+    "local/prefixes.py": "local/test_histories.py::test_reports_that_are_drawn_anew_reveal_what_is_stated",
+    "local/ranges.py": "local/test_histories.py::test_reports_that_are_drawn_anew_reveal_what_is_stated",
+    "local/shuffled.py": "local/test_histories.py::test_shuffled_reports_reveal_what_is_stated",
+    "statistics/": "test_measured.py::test_statistics_draw_what_proves_their_loss",
+}
 # What is drawn where no row is read, or for released numbers alone.
 HIDING_NOTHING = {
     "learning/descent/projected.py:descend_by_samples": "an optimiser without privacy",
@@ -118,10 +134,11 @@ def all_draws() -> set[str]:
 def test_every_draw_is_of_a_mechanism_or_held_by_a_test() -> None:
     assert all_draws() == HELD.keys() | HIDING_NOTHING.keys()
     assert not HELD.keys() & HIDING_NOTHING.keys()
+    assert all(any(name.startswith(place) for name in HELD) for place in MEASURED)
 
 
 def test_the_tests_that_hold_draws_exist() -> None:
-    for name in set(HELD.values()):
+    for name in {*HELD.values(), *MEASURED.values()}:
         file, test = name.split("::")
         tree = ast.parse((TESTS / file).read_text(encoding="utf-8"))
         assert test in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}, name

@@ -11,12 +11,16 @@ import pytest
 from deniable.mechanisms import MECHANISMS
 from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.mechanisms.base import Mechanism, Released
+from deniable.mechanisms.ranks.base import OneQuantile
+from deniable.mechanisms.ranks.records import RankWindow
 from deniable.mechanisms.selection.base import Selection
 from deniable.noise.bits import SECURE, Bits, DeterministicBits
-from deniable.privacy import AddRemove, PrivacyLoss, Relation, Sensitivity, compose
+from deniable.privacy import AddRemove, PrivacyLoss, PureLoss, Relation, Sensitivity, compose
+from tests.mechanisms.ranks.laws import distances
 
 Rows = TypeVar("Rows")
 Run = Callable[[Rows, Bits], object]
+GAPS = 8  # parts of the space between two records
 assert MECHANISMS  # all of them are loaded
 
 
@@ -38,11 +42,17 @@ def drawn_losses(run: Run[Rows], here: Rows, there: Rows, *, relation: Relation,
     first = recorded(lambda: run(here, DeterministicBits(seed)))
     second = recorded(lambda: run(there, DeterministicBits(seed)), [answer for *_, answer in first])
     assert [noise for noise, *_ in first] == [noise for noise, *_ in second]
-    moves = [
-        (noise, np.ravel(a).astype(object) - np.ravel(b).astype(object))
-        for (noise, a, _), (_, b, _) in zip(first, second, strict=True)
-    ]
-    return [loss_of_move(noise, moved, relation) for noise, moved in moves if moved.any()]
+    pairs = [(noise, here, there) for (noise, here, _), (_, there, _) in zip(first, second, strict=True)]
+    losses = [loss_between(*pair, relation) for pair in pairs]
+    return [loss for loss in losses if loss is not None]
+
+
+def loss_between(mechanism: Mechanism, here: Any, there: Any, relation: Relation) -> PrivacyLoss | None:
+    """Return the loss of one draw on two exact inputs, or None where they are the same."""
+    if isinstance(mechanism, OneQuantile):
+        return None if np.array_equal(here, there) else loss_of_ranks(mechanism, here, there)
+    moved = np.ravel(here).astype(object) - np.ravel(there).astype(object)
+    return loss_of_move(mechanism, moved, relation) if moved.any() else None
 
 
 def recorded(run: Callable[[], object], answers: list[Any] | None = None) -> list[tuple[Mechanism, Any, Any]]:
@@ -54,7 +64,7 @@ def recorded(run: Callable[[], object], answers: list[Any] | None = None) -> lis
     ) -> Released[Any]:
         found = real(self, exact, bits=bits)  # takes the same words in both runs
         value = found.value if answers is None else answers[len(drawn)]
-        drawn.append((self, np.array(exact), value))
+        drawn.append((self, np.array(_records(exact)), value))
         return Released(value, found.safe)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -65,7 +75,15 @@ def recorded(run: Callable[[], object], answers: list[Any] | None = None) -> lis
     return drawn
 
 
-def _releasing(kinds: tuple[type[Mechanism], ...] = (AdditiveNoise, Selection)) -> Iterator[type[Mechanism]]:
+def _records(exact: Any) -> Any:
+    """All records of a window that knows them, in order; other inputs as they are."""
+    whole = isinstance(exact, RankWindow) and (exact.start, exact.end) == (0, exact.total)
+    return exact.known if whole else exact
+
+
+def _releasing(
+    kinds: tuple[type[Mechanism], ...] = (AdditiveNoise, Selection, OneQuantile),
+) -> Iterator[type[Mechanism]]:
     for kind in kinds:
         if "release" in vars(kind):
             yield kind
@@ -79,6 +97,20 @@ def loss_of_move(mechanism: Mechanism, moved: Any, relation: Relation) -> Privac
         sensitivity = Sensitivity(l1=apart, l2_squared=apart**2, linf=apart, relation=AddRemove)
         return replace(mechanism, monotone=True).privacy_loss(sensitivity)
     return mechanism.privacy_loss(sensitivity_of(moved, relation))
+
+
+def loss_of_ranks(mechanism: OneQuantile, here: Any, there: Any) -> PrivacyLoss:
+    """The interval of losses of points beside records and between them, by the definition of their distances."""
+    assert here.dtype == there.dtype == np.int64, "windows that do not know all records"
+    last = mechanism.points.size - 1
+    records = np.unique(np.concatenate([here, there, [0, last]]))
+    between = records[:-1] + np.diff(records) * np.arange(1, GAPS)[:, np.newaxis] // GAPS
+    points = np.unique(np.clip(np.concatenate([records - 1, records, records + 1, between.ravel()]), 0, last))
+    away = [
+        distances(table, float(mechanism.target(len(table))), last + 1, mechanism.interpolated, points)
+        for table in (here, there)
+    ]
+    return PureLoss(mechanism.rate * Fraction(float(np.ptp(away[0] - away[1]))))
 
 
 def sensitivity_of(moved: Any, relation: Relation) -> Sensitivity:

@@ -20,10 +20,12 @@ Chances = dict[tuple[int, ...], float]
 Table = tuple[int, ...]
 
 
-def distances(records: object, target: float, size: int, between: bool = False) -> NDArray[np.float64]:
-    """D of every point, from the definition."""
+def distances(
+    records: object, target: float, size: int, between: bool = False, points: NDArray[np.int64] | None = None
+) -> NDArray[np.float64]:
+    """D of every point, from the definition; or of some points in order, among them the first and the last."""
     records = np.sort(np.asarray(records, dtype=np.int64))
-    points = np.arange(size)
+    points = np.arange(size) if points is None else points
     low, high = (np.array([(records < c).sum() for c in points + more], dtype=np.float64) for more in (0, 1))
     if between:
         known = np.concatenate([[0], records, [size - 1]])
