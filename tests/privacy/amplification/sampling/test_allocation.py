@@ -52,6 +52,11 @@ def test_the_known_bounds_of_the_base_remain() -> None:
     assert repr(failing) == "ApproximateLoss(epsilon='1', delta='1/100').randomly_allocated(of=4)"
 
 
+def test_a_loss_that_no_epsilon_bounds_has_a_positive_delta() -> None:
+    """Beyond losses of 300 the bound is that of the base, here below the smallest float: 0 would be no bound."""
+    assert 0 < GaussianLoss(1).randomly_allocated(of=2).delta(300).upper <= GaussianLoss(1).delta(300).upper
+
+
 def test_allocation_is_near_poisson_sampling_at_the_same_rate() -> None:
     """Feldman and Shenfeld (2025): the two are close when a unit is expected in one of many runs."""
     allocated = GaussianLoss(2).randomly_allocated(of=64).epsilon("1e-6")

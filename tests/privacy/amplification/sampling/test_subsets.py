@@ -17,6 +17,7 @@ from deniable.privacy import (
     ConcentratedLoss,
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
+    FiniteLoss,
     GaussianLoss,
     LaplaceLoss,
     PrivacyLoss,
@@ -191,6 +192,16 @@ def test_unproved_uses_are_refused() -> None:
     with pytest.raises(InvalidParameterError, match="base must be"):
         SubsetSampledLoss("x", 1, 2)  # type: ignore[arg-type]
     assert GaussianLoss(1).sampled_without_replacement(size=5, population=5) == GaussianLoss(1)
+
+
+def test_losses_whose_directions_differ_are_refused() -> None:
+    """One pair as it is, and a sample of a sample."""
+    for base in (
+        FiniteLoss(["1/2", "1/2"], ["1/4", "3/4"], relation=Replace),
+        GaussianLoss(1).sampled_without_replacement(size=1, population=3),
+    ):
+        with pytest.raises(UnprovedError, match="whose two directions have one law"):
+            base.sampled_without_replacement(size=1, population=2)
 
 
 def test_a_law_without_room_for_its_mirror_image_is_refused() -> None:

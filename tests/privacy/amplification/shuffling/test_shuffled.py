@@ -211,6 +211,13 @@ def test_delta_zero_keeps_the_local_epsilon() -> None:
     assert loss.relations == {Replace}
 
 
+def test_a_delta_near_zero_keeps_the_local_epsilon() -> None:
+    """Which lies between two floats, the lower one of which is 1; alone, the truth is within 10^-199 of it."""
+    limit = 1 + Fraction(1, 10**20)
+    for users in (1, 2):
+        assert ShuffledLoss(AnyRandomizer(epsilon=limit), users=users).epsilon("1e-200").upper >= limit
+
+
 @pytest.mark.parametrize("users", [1, 1000, 10**10])
 def test_extreme_parameters_have_an_answer(users: int) -> None:
     everything = ShuffledLoss(Channel([[1, 0], [0, 1]]), users=users)
