@@ -11,8 +11,9 @@ import pytest
 from deniable.mechanisms import MECHANISMS
 from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.mechanisms.base import Mechanism, Released
-from deniable.mechanisms.ranks.base import OneQuantile
-from deniable.mechanisms.ranks.records import RankWindow
+from deniable.mechanisms.ranks import RecursiveQuantiles
+from deniable.mechanisms.ranks.base import OneQuantile, RankMechanism, SeveralQuantiles
+from deniable.mechanisms.ranks.records import RankWindow, SortedRecords
 from deniable.mechanisms.selection.base import Selection
 from deniable.noise.bits import SECURE, Bits, DeterministicBits
 from deniable.privacy import AddRemove, PrivacyLoss, PureLoss, Relation, Sensitivity, compose
@@ -49,7 +50,7 @@ def drawn_losses(run: Run[Rows], here: Rows, there: Rows, *, relation: Relation,
 
 def loss_between(mechanism: Mechanism, here: Any, there: Any, relation: Relation) -> PrivacyLoss | None:
     """Return the loss of one draw on two exact inputs, or None where they are the same."""
-    if isinstance(mechanism, OneQuantile):
+    if isinstance(mechanism, RankMechanism):
         return None if np.array_equal(here, there) else loss_of_ranks(mechanism, here, there)
     moved = np.ravel(here).astype(object) - np.ravel(there).astype(object)
     return loss_of_move(mechanism, moved, relation) if moved.any() else None
@@ -76,13 +77,15 @@ def recorded(run: Callable[[], object], answers: list[Any] | None = None) -> lis
 
 
 def _records(exact: Any) -> Any:
-    """All records of a window that knows them, in order; other inputs as they are."""
+    """All records in order, if they are known; other inputs as they are."""
+    if isinstance(exact, SortedRecords):
+        return exact.between(0, exact.size)
     whole = isinstance(exact, RankWindow) and (exact.start, exact.end) == (0, exact.total)
     return exact.known if whole else exact
 
 
 def _releasing(
-    kinds: tuple[type[Mechanism], ...] = (AdditiveNoise, Selection, OneQuantile),
+    kinds: tuple[type[Mechanism], ...] = (AdditiveNoise, Selection, OneQuantile, SeveralQuantiles),
 ) -> Iterator[type[Mechanism]]:
     for kind in kinds:
         if "release" in vars(kind):
@@ -99,17 +102,22 @@ def loss_of_move(mechanism: Mechanism, moved: Any, relation: Relation) -> Privac
     return mechanism.privacy_loss(sensitivity_of(moved, relation))
 
 
-def loss_of_ranks(mechanism: OneQuantile, here: Any, there: Any) -> PrivacyLoss:
+def loss_of_ranks(mechanism: RankMechanism, here: Any, there: Any) -> PrivacyLoss:
     """The interval of losses of points beside records and between them, by the definition of their distances."""
     assert here.dtype == there.dtype == np.int64, "windows that do not know all records"
     last = mechanism.points.size - 1
     records = np.unique(np.concatenate([here, there, [0, last]]))
     between = records[:-1] + np.diff(records) * np.arange(1, GAPS)[:, np.newaxis] // GAPS
     points = np.unique(np.clip(np.concatenate([records - 1, records, records + 1, between.ravel()]), 0, last))
-    away = [
-        distances(table, float(mechanism.target(len(table))), last + 1, mechanism.interpolated, points)
-        for table in (here, there)
-    ]
+    away = []
+    for table in (here, there):
+        if isinstance(mechanism, OneQuantile):
+            target, parts = mechanism.target(len(table)), mechanism.interpolated
+        else:
+            assert isinstance(mechanism, RecursiveQuantiles)
+            (quantile,), parts = mechanism.quantiles, False
+            target = quantile * len(table)
+        away.append(distances(table, float(target), last + 1, parts, points))
     return PureLoss(mechanism.rate * Fraction(float(np.ptp(away[0] - away[1]))))
 
 
