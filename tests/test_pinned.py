@@ -35,7 +35,7 @@ from deniable.local import ShuffledSum
 from deniable.local.sums import mixing_distance
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import ApproximateLoss, Budget, ConcentratedLoss, PureLoss, Replace
-from deniable.privacy.amplification.training.iteration import LastIterateLoss
+from deniable.privacy.constructors import LastIterateLoss
 from deniable.privacy.notions.concentrated import largest_rho
 from deniable.privacy.sensitivity.tree import squared_tree_sensitivity
 
@@ -288,12 +288,13 @@ def test_steps_that_do_not_divide_use_a_unit_once_more(batches: int) -> None:
             loss = LastIterateLoss(
                 steps=steps, noise_multiplier=1, learning_rate=1, smoothness=1, batches=batches, steps_after=after
             )  # type: ignore[arg-type]
-            assert loss.uses == len(range(steps - 1 - after, -1, -batches))
+            assert loss.statement.uses == len(range(steps - 1 - after, -1, -batches))
 
 
 def test_a_step_contracts_by_the_worse_end_of_curvature() -> None:
     given: dict[str, Any] = {"steps": 3, "noise_multiplier": 1, "smoothness": 1}
     found = [
-        LastIterateLoss(**given, learning_rate=rate, strong_convexity="1/2").contraction for rate in ("1/2", "19/10")
+        LastIterateLoss(**given, learning_rate=rate, strong_convexity="1/2").statement.contraction
+        for rate in ("1/2", "19/10")
     ]
     assert found == [Fraction(3, 4), Fraction(9, 10)]

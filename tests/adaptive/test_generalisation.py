@@ -15,7 +15,7 @@ from deniable.adaptive import (
 )
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy import ApproximateLoss, ConcentratedLoss, GaussianLoss, PrivacyLoss, PureLoss
-from deniable.privacy.losses import SparseVectorLoss
+from deniable.privacy.constructors import SparseVectorLoss
 
 EPSILONS = ("0.1", "0.5", "1")
 

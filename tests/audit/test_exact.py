@@ -54,7 +54,7 @@ def test_every_set_of_outputs_is_covered(seed: int) -> None:
         assert loss.epsilon(delta).lower * (1 - 1e-14) <= found.epsilon <= loss.epsilon(delta).upper
     for odds in (F(1), F(3, 2), F(4)):
         both = max(hockey_stick(p, q, odds=odds), hockey_stick(q, p, odds=odds))
-        assert both == loss.exact_delta(odds)
+        assert both == loss.statement.exact_delta(odds)
 
 
 def test_all_neighbours_are_covered_in_both_directions() -> None:

@@ -85,7 +85,7 @@ def test_a_message_that_is_not_noised_is_found(leak: Fraction) -> None:
 
     found = joint_loss(law, types=(0, 1), players=2)  # type: ignore[arg-type]
     assert found.epsilon(0).upper == math.inf
-    assert found.exact_delta(1) == (leak or 1)
+    assert found.statement.exact_delta(1) == (leak or 1)
     assert joint_loss(lambda reports: {(0, 0): Fraction(1)}, types=(0, 1), players=2).epsilon(0).upper == 0
 
 

@@ -14,8 +14,9 @@ from deniable.learning import AdaptiveClip, Banded, Buffered, CyclicPoisson, Tra
 from deniable.learning.correlated import Correlation, Stream
 from deniable.mechanisms import Gaussian
 from deniable.noise.bits import DeterministicBits
-from deniable.privacy import AddRemove, Replace
-from deniable.privacy.amplification.training.correlated import CorrelatedLoss, ToeplitzStrategy, banded_poisson_sampled
+from deniable.privacy import AddRemove, PrivacyLoss, Replace
+from deniable.privacy.amplification.training.correlated import ToeplitzStrategy, banded_poisson_sampled
+from deniable.privacy.constructors import CorrelatedLoss
 
 BITS = DeterministicBits(1)
 USES = Uses(steps=13, dimensions=3, times=3, separation=4, lattice=2**16)
@@ -131,7 +132,7 @@ def test_without_bands_the_loss_is_that_of_all_steps(relation: Any) -> None:
     uses = Uses(steps=16, dimensions=2, times=4, separation=4)
     loss = Banded(coefficients=(1.0,)).privacy_loss(Fraction(3), uses, relation)
     mu = 2 / 3 if relation is AddRemove else 4 / 3
-    assert float(loss.mu) == pytest.approx(mu, rel=1e-4)
+    assert float(loss.statement.mu) == pytest.approx(mu, rel=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +182,7 @@ def test_the_loss_of_a_plan_is_that_of_its_noise_and_of_how_rows_take_part() -> 
     known = CorrelatedLoss(strategy, noise_multiplier=2, participations=3, separation=4).epsilon("1e-5").upper
     assert plan(banded).privacy_loss().epsilon("1e-5").upper == pytest.approx(known, rel=1e-4)
     sampled = plan(banded, sampler=CyclicPoisson(classes=4, rate="1/2")).privacy_loss().epsilon("1e-5").upper
-    known = banded_poisson_sampled(strategy, noise_multiplier=2, rate="1/2").epsilon("1e-5").upper
+    known = PrivacyLoss(banded_poisson_sampled(strategy, noise_multiplier=2, rate="1/2")).epsilon("1e-5").upper
     assert sampled == pytest.approx(known, rel=1e-3)
     assert sampled < plan(banded).privacy_loss().epsilon("1e-5").upper
     wide = plan(Banded(coefficients=(1, *[0.1] * 4)), sampler=CyclicPoisson(classes=4, rate="1/2"))
@@ -199,7 +200,7 @@ def test_correlated_sums_of_a_run_are_nearer_than_independent_ones() -> None:
         sums = np.cumsum([run.mean_gradient(np.zeros((len(batch), 1000))) for batch in run], axis=0)
         found.append(float(np.sqrt((sums**2).mean())))
         stated.append(correlation.errors(uses)[1])
-        assert float(scaled.privacy_loss().mu) == pytest.approx(1, rel=1e-4)
+        assert float(scaled.privacy_loss().statement.mu) == pytest.approx(1, rel=1e-4)
     assert found[0] / found[1] == pytest.approx(stated[0] / stated[1], rel=0.1)
 
 

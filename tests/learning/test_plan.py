@@ -30,7 +30,7 @@ from deniable.learning import (
 from deniable.learning.federated import Federated
 from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.noise.bits import DeterministicBits
-from deniable.privacy import Budget, GaussianLoss, PrivacyUnit, Relation, Replace
+from deniable.privacy import Budget, GaussianLoss, PrivacyLoss, PrivacyUnit, Relation, Replace
 
 COARSE = Clip(norm=Fraction(1, 2), lattice=2**10)
 
@@ -132,7 +132,7 @@ SAMPLERS = [
 CLIPS = [COARSE, Clip(stabiliser=1), Clip(blocks=[(1, 1), (2, 2)]), AdaptiveClip(norm=2)]
 
 
-def moved(mine: dict[str, Any], theirs: dict[str, Any]) -> GaussianLoss | None:
+def moved(mine: dict[str, Any], theirs: dict[str, Any]) -> PrivacyLoss | None:
     """What the noise of one release hides of two sums, as real Gaussian noise would."""
     squares = int(((mine["exact"] - theirs["exact"]) ** 2).sum())
     multiplier = math.sqrt(mine["self"].sigma_squared / max(squares, 1)) * (1 + 1e-12)

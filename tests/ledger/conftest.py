@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from deniable.ledger import Entry, Ledger
+from deniable.privacy import PureLoss
 from deniable.privacy.budget import Budget
-from deniable.privacy.losses import PureLoss
 from deniable.privacy.relation import AddRemove, PrivacyUnit
 from tests.postgres import Server
 

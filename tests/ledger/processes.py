@@ -14,8 +14,8 @@ from fractions import Fraction
 
 from deniable.errors import BudgetExceededError, LedgerError
 from deniable.ledger import Entry, Ledger
+from deniable.privacy import PureLoss
 from deniable.privacy.budget import Budget
-from deniable.privacy.losses import PureLoss
 from deniable.privacy.relation import AddRemove, PrivacyUnit
 
 

@@ -14,8 +14,8 @@ import pytest
 
 from deniable.errors import InvalidParameterError, LedgerTamperedError
 from deniable.ledger import Ledger, chain
+from deniable.privacy import PureLoss
 from deniable.privacy.charge import Charge
-from deniable.privacy.losses.pure import PureLoss
 from tests.ledger.conftest import entry, key, open_ledger
 
 

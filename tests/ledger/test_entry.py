@@ -2,7 +2,7 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.ledger import Entry
-from deniable.privacy.losses.pure import PureLoss
+from deniable.privacy import PureLoss
 
 
 @pytest.mark.parametrize("question", ["", "abc", "G" * 64, "a" * 63, "a" * 65, "a" * 64 + "\n", None, 7])

@@ -13,24 +13,16 @@ from hypothesis import strategies as st
 
 from deniable.errors import BudgetExceededError, InvalidParameterError, LedgerError, LedgerTamperedError, UnprovedError
 from deniable.ledger import Entry, Ledger, chain
+from deniable.privacy import ApproximateLoss, ConcentratedLoss, GaussianLoss, LaplaceLoss, PureLoss
 from deniable.privacy.budget import Budget
-from deniable.privacy.budget.pairs import PairsRule
 from deniable.privacy.budget.rule import RULES
+from deniable.privacy.budget.rules import PairsRule
 from deniable.privacy.charge import Charge
 from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.losses import ApproximateLoss, ConcentratedLoss, GaussianLoss, LaplaceLoss, PureLoss, StatedLoss
 from deniable.privacy.notions.concentrated import largest_rho
 from deniable.privacy.notions.gaussian_dp import largest_mu_squared
-from deniable.privacy.relation import AddRemove, PrivacyUnit, Relation, Replace
+from deniable.privacy.relation import AddRemove, PrivacyUnit, Replace
 from tests.ledger.conftest import UNIT, a_schema, entry, key, open_ledger
-
-
-class OnlyReplace(PureLoss):
-    """A loss that is proved for one relation only."""
-
-    @property
-    def relations(self) -> frozenset[Relation]:
-        return frozenset({Replace})
 
 
 @pytest.fixture(params=["file", "postgres", "memory"])
@@ -91,7 +83,7 @@ def test_a_smaller_question_still_fits_after_a_refusal(ledger: Ledger) -> None:
 
 def test_a_loss_that_is_not_proved_for_the_relation_is_refused(ledger: Ledger) -> None:
     with pytest.raises(UnprovedError, match=r"^SELECT 1 is proved for replace; this ledger protects add/remove"):
-        ledger.reserve(Entry(question=key(1), text="SELECT 1", loss=OnlyReplace("0.1")))
+        ledger.reserve(Entry(question=key(1), text="SELECT 1", loss=PureLoss("0.1").under(Replace)))
     assert ledger.entries() == []
 
 
@@ -110,7 +102,7 @@ def test_a_budget_of_rho_adds_up_rhos_and_refuses_what_has_none() -> None:
 def test_small_failing_questions_add_up_by_rho_and_failure() -> None:
     """Whitehouse et al. (2023): pairs, Gaussian noise and a stated training run in one (epsilon, delta) budget."""
     ledger = open_ledger(None, budget=Budget(epsilon=1, delta="1e-6"))
-    run = StatedLoss(GaussianLoss(2).poisson_sampled(rate="0.01"), "0.1", "1e-7")
+    run = GaussianLoss(2).poisson_sampled(rate="0.01").stated(epsilon="0.1", delta="1e-7")
     for number, loss in enumerate([ApproximateLoss("0.01", "1e-9") * 100, GaussianLoss(20), run]):
         ledger.reserve(Entry(question=key(number), text=f"SELECT {number}", loss=loss))
     assert ledger.spent().failure == Fraction(2, 10**7)
@@ -175,8 +167,8 @@ OLDER = [
     ),
     *(ApproximateLoss("0.01", "1e-9"), ApproximateLoss("0.3", "4e-7"), ApproximateLoss("0.9", "1e-9"), PureLoss(0)),
     *(
-        StatedLoss(GaussianLoss(40), "0.1", "1e-6"),
-        StatedLoss(GaussianLoss(2).poisson_sampled(rate="0.01"), "0.2", "8e-9"),
+        GaussianLoss(40).stated(epsilon="0.1", delta="1e-6"),
+        GaussianLoss(2).poisson_sampled(rate="0.01").stated(epsilon="0.2", delta="8e-9"),
     ),
 ]
 

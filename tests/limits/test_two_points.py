@@ -17,7 +17,7 @@ from deniable.limits import (
     two_point_error,
 )
 from deniable.privacy import ApproximateLoss, GaussianDPLoss, PrivacyLoss, PureLoss
-from deniable.privacy.losses import SparseVectorLoss
+from deniable.privacy.constructors import SparseVectorLoss
 from tests.limits.programs import best_worst_case
 
 LOSSES = [(PureLoss("0.5"), 0.5, 0.0), (PureLoss(1), 1.0, 0.0), (ApproximateLoss("0.5", "0.02"), 0.5, 0.02)]

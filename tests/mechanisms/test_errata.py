@@ -10,8 +10,7 @@ from scipy import integrate, stats
 
 from deniable.mechanisms import Gaussian, Laplace, PoissonSampled
 from deniable.noise.bits import DeterministicBits
-from deniable.privacy import AddRemove, ConcentratedLoss, of_count
-from deniable.privacy.losses.finite import FiniteLoss
+from deniable.privacy import AddRemove, ConcentratedLoss, FiniteLoss, of_count
 from deniable.privacy.notions.conversion import concentrated_epsilon_classic
 
 REACH = of_count(rows=1, groups=1, relation=AddRemove)

@@ -5,12 +5,11 @@ from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms import Mechanism, ProposeTestRelease, SmoothLaplace, SmoothQuantile, SmoothTrimmedMean
 from deniable.mechanisms.records import clamped_records, loss_of_rows
 from deniable.privacy import AddRemove, PureLoss, Replace, of_clipped_sum, of_count
-from deniable.privacy.composition.restricted import RestrictedLoss
 
 
 def test_a_unit_with_several_records_costs_as_a_group() -> None:
     loss = PureLoss("0.5")
-    assert loss_of_rows(loss, of_count(rows=1, groups=1, cells=1, relation=Replace)) == RestrictedLoss(loss, Replace)
+    assert loss_of_rows(loss, of_count(rows=1, groups=1, cells=1, relation=Replace)) == loss.under(Replace)
     several = loss_of_rows(loss, of_count(rows=3, groups=1, cells=1, relation=AddRemove), proved=frozenset({AddRemove}))
     assert several.pure_epsilon == pytest.approx(1.5)
 

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from deniable.errors import InvalidParameterError
 from deniable.privacy import AddRemove, ApproximateLoss, Budget, DiscreteLaplaceLoss, GaussianLoss, PureLoss, of_count
 from deniable.privacy.charge import Charge
-from deniable.privacy.composition.stated import StatedLoss
 
 ONE = of_count(rows=1, groups=1, relation=AddRemove)
 
@@ -49,11 +48,11 @@ def test_a_divergence_is_written_where_a_budget_asked_for_it() -> None:
 
 
 def test_a_stated_pair_is_what_fails_only_where_nothing_better_is_known() -> None:
-    run = StatedLoss(GaussianLoss(2).poisson_sampled(rate="0.01"), "0.2", "8e-9").charge()
+    run = GaussianLoss(2).poisson_sampled(rate="0.01").stated(epsilon="0.2", delta="8e-9").charge()
     assert (run.failing_epsilon, run.failing_rho, run.failure) == (Fraction(1, 5), Fraction(1, 50), Fraction(8, 10**9))
-    gauss = StatedLoss(GaussianLoss(4), 1, "1e-3").charge()
+    gauss = GaussianLoss(4).stated(epsilon=1, delta="1e-3").charge()
     assert (gauss.failing_epsilon, gauss.failing_rho, gauss.failure) == (None, Fraction(1, 32), 0)
-    pure = StatedLoss(PureLoss(1), "0.9", "0.1").charge()
+    pure = PureLoss(1).stated(epsilon="0.9", delta="0.1").charge()
     assert (pure.epsilon, pure.delta, pure.failing_epsilon, pure.failure) == (Fraction(9, 10), Fraction(1, 10), 1, 0)
     for charge in (run, gauss, pure, run + gauss, run + pure):
         assert Charge.from_json(charge.to_json()) == charge

@@ -22,7 +22,6 @@ from deniable.privacy import (
     Replace,
     calibrate,
 )
-from deniable.privacy.composition.restricted import RestrictedLoss
 from deniable.privacy.notions.renyi import directed
 
 REVEALED, HIDDEN = ([1, 0], [0, 1]), ([1], [1])
@@ -36,7 +35,7 @@ def test_e04_constant_maps_are_private_and_no_other_deterministic_one() -> None:
 
 def test_e05_replace_follows_from_add_remove_and_not_the_other_way() -> None:
     """(e, d) under add/remove is (2 e, d (1 + e^e)) under replace; the number of rows is 0-DP under replace alone."""
-    found = RestrictedLoss(ApproximateLoss(1, "0.01"), AddRemove).under_replace().delta(2)
+    found = ApproximateLoss(1, "0.01").under(AddRemove).under_replace().delta(2)
     assert found.upper == pytest.approx(0.01 * (1 + math.e), rel=1e-9)
     count = FiniteLoss(*HIDDEN, relation=Replace)
     assert count.epsilon(0).upper == 0
@@ -71,14 +70,14 @@ def test_e39_orders_one_and_infinity() -> None:
     loss = FiniteLoss(["0.8", "0.2"], ["0.5", "0.5"], relation=AddRemove)
     assert directed(loss, Fraction(1))[0].upper == pytest.approx(0.192745, abs=1e-6)
     assert directed(loss, Fraction(10**6))[0].upper == pytest.approx(0.470004, abs=1e-5)
-    assert loss.laws().upper[0].highest == pytest.approx(0.470004, abs=1e-6)  # type: ignore[union-attr]
+    assert loss.statement.laws().upper[0].highest == pytest.approx(0.470004, abs=1e-6)  # type: ignore[union-attr]
     assert FiniteLoss(*REVEALED, relation=AddRemove).renyi(1).lower == math.inf
 
 
 def test_e63_delta_bounds_neither_the_advantage_nor_the_tail() -> None:
     assert ApproximateLoss(2, "1e-6").advantage().upper == pytest.approx(0.761594, abs=1e-6)
     noise = GaussianLoss(calibrate(GaussianLoss, epsilon=2, delta="1e-5", tolerance=1e-6))
-    tail = noise.laws().upper[0].above(np.array([2.0])).p[0]
+    tail = noise.statement.laws().upper[0].above(np.array([2.0])).p[0]
     assert tail == pytest.approx(9.317e-5, rel=1e-3)
 
 
@@ -90,7 +89,7 @@ def test_e84_a_large_epsilon_as_a_true_positive_rate() -> None:
 
 def test_e86_harm_is_bounded_by_the_other_direction() -> None:
     """The least ratio of expected utilities, e^-1, is that of the disfavoured answer, and no less is possible."""
-    atoms = PureLoss(1).laws().upper[0].atoms()
+    atoms = PureLoss(1).statement.laws().upper[0].atoms()
     assert atoms is not None
     assert (atoms.p / atoms.q).min() == pytest.approx(0.3679, abs=1e-4)
     uneven = FiniteLoss(["0.5", "0.5"], ["0.8", "0.2"], relation=AddRemove)
@@ -129,7 +128,7 @@ def test_item_28_expected_utilities_are_bounded_in_both_directions(
     """E_p[u] <= odds E_q[u] + delta max u, for every utility u >= 0 and either order of the tables, exactly."""
     p, q = ([Fraction(row[way] + 1, sum(each[way] + 1 for each in rows)) for row in rows] for way in (0, 1))
     utility = [row[2] for row in rows]
-    delta = FiniteLoss(p, q, relation=AddRemove).exact_delta(odds)
+    delta = FiniteLoss(p, q, relation=AddRemove).statement.exact_delta(odds)
     for one, other in ((p, q), (q, p)):
         expected, before = (
             sum((m * u for m, u in zip(law, utility, strict=True)), Fraction(0)) for law in (one, other)

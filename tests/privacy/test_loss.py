@@ -29,24 +29,22 @@ from deniable.privacy import (
     ShuffledLoss,
     compose,
     of_count,
+    parallel,
 )
-from deniable.privacy.amplification.sampling.poisson import PoissonSampledLoss
-from deniable.privacy.amplification.sampling.poisson_replace import PoissonReplacedLoss
-from deniable.privacy.amplification.sampling.sampled_group import SampledGaussianGroupLoss
-from deniable.privacy.amplification.sampling.subsets import SubsetSampledLoss
+from deniable.privacy.amplification.sampling.poisson import PoissonSampledStatement
+from deniable.privacy.amplification.sampling.poisson_replace import PoissonReplacedStatement
+from deniable.privacy.amplification.sampling.sampled_group import SampledGaussianGroupStatement
+from deniable.privacy.amplification.sampling.subsets import SubsetSampledStatement
 from deniable.privacy.amplification.shuffling.randomizers import AnyRandomizer, KaryResponse
-from deniable.privacy.amplification.training.correlated import CorrelatedLoss, ToeplitzStrategy
-from deniable.privacy.amplification.training.iteration import LastIterateLoss
-from deniable.privacy.amplification.training.objective import ObjectivePerturbationLoss
+from deniable.privacy.amplification.training.correlated import ToeplitzStrategy
 from deniable.privacy.charge import Charge
-from deniable.privacy.composition.compose import Composed
-from deniable.privacy.composition.group import GroupLoss
+from deniable.privacy.composition.group import GroupStatement
 from deniable.privacy.composition.mixture import PublicMixture
-from deniable.privacy.composition.parallel import ParallelLoss
-from deniable.privacy.composition.restricted import RestrictedLoss
-from deniable.privacy.composition.stated import StatedLoss
-from deniable.privacy.losses import (
+from deniable.privacy.constructors import (
+    CorrelatedLoss,
     DiscreteTruncatedLaplaceLoss,
+    LastIterateLoss,
+    ObjectivePerturbationLoss,
     PermuteAndFlipLoss,
     SparseVectorLoss,
     TruncatedLaplaceLoss,
@@ -65,11 +63,11 @@ single = st.one_of(
     st.builds(lambda a, b: RenyiLoss([2, 8], sorted([a, b])), small, small),
     st.builds(DiscreteLaplaceLoss, small, reaches),
     st.builds(DiscreteGaussianLoss, small, reaches),
-    st.builds(lambda epsilon: StatedLoss(PureLoss(epsilon), epsilon, 0), small),
+    st.builds(lambda epsilon: PureLoss(epsilon).stated(epsilon=epsilon, delta=0), small),
 )
 mechanisms = st.one_of(
     st.builds(ExponentialMechanismLoss, small),
-    st.builds(lambda epsilon: RestrictedLoss(ExponentialMechanismLoss(epsilon), AddRemove), small),
+    st.builds(lambda epsilon: ExponentialMechanismLoss(epsilon).under(AddRemove), small),
     st.builds(PermuteAndFlipLoss, small, monotone=st.booleans()),
     st.builds(TruncatedLaplaceLoss, small, st.integers(1, 40)),
     st.builds(DiscreteTruncatedLaplaceLoss, small, st.integers(6, 40), reaches),
@@ -95,8 +93,8 @@ bases_of_samples = st.one_of(st.builds(PureLoss, small), st.builds(GaussianLoss,
 samples = st.one_of(
     st.builds(RandomizedResponseLoss, truth=shares, choices=st.integers(2, 5)),
     st.builds(lambda rows: FiniteLoss.of_channel([[a, 1 - a] for a in rows]), st.lists(shares, min_size=2, max_size=4)),
-    st.builds(PoissonSampledLoss, bases_of_samples, st.sampled_from(["1/100", "1/2"])),
-    st.builds(PoissonReplacedLoss, bases_of_samples, st.sampled_from(["1/100", "1/2", "1"])),
+    st.builds(PoissonSampledStatement, bases_of_samples, st.sampled_from(["1/100", "1/2"])),
+    st.builds(PoissonReplacedStatement, bases_of_samples, st.sampled_from(["1/100", "1/2", "1"])),
     st.builds(
         CorrelatedLoss,
         st.just(ToeplitzStrategy([1.0, 0.5, -0.25], steps=9)),
@@ -113,15 +111,15 @@ samples = st.one_of(
         steps_after=st.integers(0, 2),
     ),
     st.builds(ObjectivePerturbationLoss, noise_multiplier=small, curvature=small),
-    st.builds(SampledGaussianGroupLoss, small, rate=st.just("1/5"), size=st.just(2)),
-    st.builds(GroupLoss, st.builds(ApproximateLoss, small, st.just("1/1000")), st.integers(1, 5)),
+    st.builds(SampledGaussianGroupStatement, small, rate=st.just("1/5"), size=st.just(2)),
+    st.builds(GroupStatement, st.builds(ApproximateLoss, small, st.just("1/1000")), st.integers(1, 5)),
     st.builds(ShuffledLoss, st.builds(AnyRandomizer, epsilon=small), st.integers(1, 20)),
     st.builds(ShuffledLoss, st.builds(KaryResponse, epsilon=small, categories=st.integers(2, 9)), st.integers(1, 20)),
-    st.builds(SubsetSampledLoss, bases_of_samples, st.integers(1, 9), st.just(10)),
+    st.builds(SubsetSampledStatement, bases_of_samples, st.integers(1, 9), st.just(10)),
 )
 choices = st.one_of(
-    st.builds(lambda a, b: PublicMixture([("1/3", a), ("2/3", b)]), single, single),
-    st.builds(ParallelLoss, st.lists(bases_of_samples, min_size=1, max_size=3), relation=st.sampled_from(Relation)),
+    st.builds(lambda a, b: PrivacyLoss(PublicMixture([("1/3", a), ("2/3", b)])), single, single),
+    st.builds(parallel, st.lists(bases_of_samples, min_size=1, max_size=3), relation=st.sampled_from(Relation)),
 )
 epsilons = st.fractions(min_value=0, max_value=3, max_denominator=100)  # delta stays above 1e-40
 
@@ -184,7 +182,9 @@ def test_the_curve_falls(loss: PrivacyLoss, a: Fraction, b: Fraction) -> None:
 def test_epsilon_inverts_delta(loss: PrivacyLoss, digits: int) -> None:
     delta = Fraction(1, 10**digits)
     found = loss.epsilon(delta)
-    numeric = Fraction(1, 500) if isinstance(loss, Composed) else Fraction(1, 2**50)  # twice the default tolerance
+    numeric = (
+        Fraction(1, 500) if loss.statement.kind == "composed" else Fraction(1, 2**50)
+    )  # twice the default tolerance
     if found.upper < float("inf"):
         assert Fraction(loss.delta(found.upper).upper) <= delta * (1 + numeric)
     if 0 < found.lower < float("inf"):
@@ -292,7 +292,7 @@ def test_ledgers_of_before_can_be_read(text: str, loss: PrivacyLoss) -> None:
 
 
 def test_a_stated_pair_in_json_is_proved_again() -> None:
-    data = json.loads(StatedLoss(PureLoss(1), 1, 0).to_json())
+    data = json.loads(PureLoss(1).stated(epsilon=1, delta=0).to_json())
     data["epsilon"] = "1/2"
     with pytest.raises(InvalidParameterError, match="above the stated delta"):
         PrivacyLoss.from_data(data)
@@ -301,7 +301,7 @@ def test_a_stated_pair_in_json_is_proved_again() -> None:
 def test_losses_cannot_be_changed() -> None:
     loss = PureLoss(1)
     with pytest.raises(AttributeError):
-        loss.limit = Fraction(0)  # type: ignore[misc]
+        loss.statement.limit = Fraction(0)  # type: ignore[misc]
 
 
 def test_wrong_calls_are_answered_in_words() -> None:

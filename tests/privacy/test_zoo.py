@@ -15,7 +15,6 @@ from deniable.privacy import (
     ApproximateLoss,
     Budget,
     ExponentialMechanismLoss,
-    FiniteLoss,
     GaussianLoss,
     Interval,
     LaplaceLoss,
@@ -30,8 +29,7 @@ from deniable.privacy.amplification.shuffling.randomizers import AnyRandomizer, 
 from deniable.privacy.budget import ConcentratedOdometer, Filter, Odometer, RenyiOdometer
 from deniable.privacy.charge import Charge
 from deniable.privacy.composition.compose import Composed
-from deniable.privacy.composition.group import GroupLoss
-from deniable.privacy.composition.stated import StatedLoss
+from deniable.privacy.composition.group import GroupStatement
 from deniable.privacy.losses.approximate import mixed_with_failure
 from deniable.privacy.losses.pure import pure_delta
 from deniable.privacy.notions.concentrated import concentrated_delta, largest_rho
@@ -61,7 +59,7 @@ def check(one: Mechanism) -> None:
             assert not loss.proves(epsilon, Fraction(attained) * Fraction(999, 1000))
         for bound in curves_of(loss, charge, epsilon):
             assert below(attained, bound), (epsilon, bound, attained)
-        if isinstance(loss, FiniteLoss):
+        if loss.statement.kind == "finite":
             assert below(known.lower, attained)
     for delta in ("0", "1/100", "1/2"):
         found = loss.epsilon(delta)
@@ -220,9 +218,9 @@ def test_what_is_read_from_json_is_held_to_the_same_conditions(operation: str) -
 
 @pytest.mark.parametrize("size", [1, 3, 5])
 def test_an_odd_group_is_no_exchange_of_units(size: int) -> None:
-    """A unit that is replaced is removed and another one added: GroupLoss(loss, 1, Replace) cost as much as one."""
+    """A unit that is replaced is removed and another one added: a group of one under replace cost as much as one."""
     with pytest.raises(InvalidParameterError, match="even"):
-        GroupLoss(PureLoss(1), size, Replace)
+        PrivacyLoss(GroupStatement(PureLoss(1), size, Replace))
     data = ApproximateLoss(1, "1/10").under_replace().to_data() | {"size": size}
     with pytest.raises(InvalidParameterError, match="even"):
         PrivacyLoss.from_data(data)
@@ -231,7 +229,7 @@ def test_an_odd_group_is_no_exchange_of_units(size: int) -> None:
 @pytest.mark.parametrize("count", [-1, 0.5, "2", True, None])
 def test_a_composition_counts_whole_runs_however_it_is_built(count: object) -> None:
     with pytest.raises(InvalidParameterError, match="count must be a whole number"):
-        Composed([(PureLoss(1), count)])  # type: ignore[list-item]
+        PrivacyLoss(Composed([(PureLoss(1), count)]))  # type: ignore[list-item]
 
 
 def test_nothing_sampled_has_no_divergence_at_any_order() -> None:
@@ -265,5 +263,5 @@ def test_no_upper_end_of_a_positive_probability_is_zero(loss: PrivacyLoss) -> No
 def test_a_pure_budget_does_not_pay_less_for_reports_that_are_shuffled_among_many() -> None:
     loss = ShuffledLoss(KaryResponse(epsilon=3, categories=2), users=10**5)
     with pytest.raises(InvalidParameterError, match="above the stated delta"):
-        StatedLoss(loss, 1, 0)
+        loss.stated(epsilon=1, delta=0)
     assert loss.charge().epsilon == 3

@@ -34,8 +34,6 @@ from deniable.privacy import (
     of_count,
     parallel,
 )
-from deniable.privacy.composition.restricted import RestrictedLoss
-from deniable.privacy.composition.stated import StatedLoss
 
 COUNT = of_count(rows=1, groups=1, relation=AddRemove)
 
@@ -82,8 +80,8 @@ ANIMALS = {
     "fails unevenly": _finite("54 6 0", "48 0 12"),
     "pure": _response(PureLoss(1), 1.0),
     "approximate": _response(ApproximateLoss(1, "1/10"), 1.0, 0.1),
-    "stated": _response(StatedLoss(ApproximateLoss(1, "1/10"), 2, "1/10"), 1.0, 0.1),
-    "restricted": _response(RestrictedLoss(ApproximateLoss(1, "1/10"), AddRemove), 1.0, 0.1),
+    "stated": _response(ApproximateLoss(1, "1/10").stated(epsilon=2, delta="1/10"), 1.0, 0.1),
+    "restricted": _response(ApproximateLoss(1, "1/10").under(AddRemove), 1.0, 0.1),
     "concentrated": _response(ConcentratedLoss("1/2", delta="1/10"), 1.0, 0.1),
     "shifted": _response(ConcentratedLoss(0, shift=1), 1.0),
     "renyi": _response(RenyiLoss(["2"], ["1"]), 1.0),

@@ -120,7 +120,7 @@ def hockey_stick(p: object, q: object, *, odds: Number | Fraction) -> Fraction:
 
 def finite_loss(
     mechanism: Mechanism | Callable[[Any], object], inputs: Pairs, *, relation: Neighbouring | None = None
-) -> FiniteLoss:
+) -> PrivacyLoss:
     """The loss of a finite mechanism with rational probabilities: its exact curve over all neighbours.
 
     Args:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arguments import InWords, read_fields
 from deniable.errors import InvalidParameterError
 from deniable.games.finite import Lie, ends, interval
 from deniable.games.money import amounts, as_written, price_list, steps, unit_of
@@ -24,7 +25,6 @@ from deniable.numbers.balls import ball
 from deniable.numbers.interval import REAL, Interval, round_up
 from deniable.numbers.rationals import Real, decimal_text, positive_rational
 from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Replace, of_count
-from deniable.privacy.call import InWords, read_fields
 from deniable.release import Release
 from deniable.release.columns import Key, Measure, Noisy
 from deniable.rows.columns import Container

@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from deniable.arguments import InWords, in_words
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms.base import Released
 from deniable.numbers.rationals import shown, whole_number
 from deniable.privacy import PrivacyLoss
-from deniable.privacy.call import InWords, in_words
 from deniable.release import Release
 from deniable.rows import attempted
 

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deniable.arguments import InWords
 from deniable.errors import InvalidParameterError
 from deniable.games.billboard import Billboard, billboard
 from deniable.games.counters import Counters, Counts
@@ -21,7 +22,6 @@ from deniable.noise.bits import SECURE, Bits
 from deniable.noise.simulation import uniforms
 from deniable.numbers.rationals import Real, positive_integer, positive_rational, whole_number
 from deniable.privacy import Replace, of_count
-from deniable.privacy.call import InWords
 from deniable.rows import floats, without_rows
 
 

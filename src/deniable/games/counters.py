@@ -10,12 +10,12 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arguments import InWords, read_fields
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive import Gaussian
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import positive_integer, positive_rational, whole_number, yes_or_no
 from deniable.privacy import PrivacyLoss, Replace, Sensitivity, of_count
-from deniable.privacy.call import InWords, read_fields
 
 Counts = NDArray[np.int64]
 

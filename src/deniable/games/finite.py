@@ -7,11 +7,11 @@ from functools import cache
 from itertools import product
 from typing import TypeAlias
 
+from deniable.arguments import in_words
 from deniable.errors import InvalidParameterError
 from deniable.numbers.interval import Interval, round_down, round_up
 from deniable.numbers.rationals import Real, exact_rational, positive_integer, shown
-from deniable.privacy import FiniteLoss, Replace
-from deniable.privacy.call import in_words
+from deniable.privacy import FiniteLoss, PrivacyLoss, Replace
 
 Profile: TypeAlias = tuple[Hashable, ...]
 Masses: TypeAlias = tuple[Fraction, ...]
@@ -69,7 +69,7 @@ def largest_gain(law: Law, utility: Utility, *, types: Sequence[Hashable], playe
 
 
 @in_words
-def joint_loss(law: Law, *, types: Sequence[Hashable], players: int) -> FiniteLoss:
+def joint_loss(law: Law, *, types: Sequence[Hashable], players: int) -> PrivacyLoss:
     """What all other players together learn about the report of one: joint differential privacy, exactly.
 
     Args:

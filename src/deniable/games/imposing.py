@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arguments import InWords, read_fields
 from deniable.errors import InvalidParameterError
 from deniable.games.billboard import Billboard, billboard, frozen
 from deniable.games.finite import ends, interval
@@ -28,8 +29,6 @@ from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.interval import Interval, round_up
 from deniable.numbers.rationals import Real, exact_rational, positive_integer, positive_rational
 from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Replace
-from deniable.privacy.call import InWords, read_fields
-from deniable.privacy.composition.restricted import RestrictedLoss
 from deniable.rows.entries import by_itself
 
 Worth = Callable[[Any, Any, Any], Real]
@@ -125,7 +124,7 @@ class Imposing(metaclass=InWords):
     @property
     def privacy_loss(self) -> PrivacyLoss:
         """What the alternative costs: a private choice, mixed with one that nothing enters."""
-        return RestrictedLoss(ExponentialMechanismLoss(self.epsilon), Replace)
+        return ExponentialMechanismLoss(self.epsilon).under(Replace)
 
     @cached_property
     def gap(self) -> Fraction:

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arguments import InWords, read_fields
 from deniable.errors import InvalidParameterError
 from deniable.games.billboard import Billboard, billboard
 from deniable.games.counters import Counters, Counts
@@ -22,8 +23,6 @@ from deniable.mechanisms.base import Released
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import positive_integer, positive_rational, probability
 from deniable.privacy import ApproximateLoss, PrivacyLoss, Replace
-from deniable.privacy.call import InWords, read_fields
-from deniable.privacy.composition.restricted import RestrictedLoss
 from deniable.privacy.notions.concentrated import largest_rho
 from deniable.rows.columns import Container
 
@@ -102,7 +101,7 @@ class PrivateMatching(metaclass=InWords):
     @property
     def privacy_loss(self) -> PrivacyLoss:
         """The posts, and what all others get, for one player with other values."""
-        return RestrictedLoss(ApproximateLoss(self.epsilon, self.delta), Replace)
+        return ApproximateLoss(self.epsilon, self.delta).under(Replace)
 
     def release(self, values: Sequence[Container], *, ledger: Ledger | None = None, bits: Bits = SECURE) -> Matched:
         """Match the players.

@@ -7,12 +7,12 @@ curve of the loss bounds one by the other, sharply. Proofs: docs/theory/games/ut
 import math
 from fractions import Fraction
 
+from deniable.arguments import in_words
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import NONNEGATIVE, Interval, round_down, round_up
 from deniable.numbers.rationals import Real, exact_rational, nonnegative_rational, positive_integer, shown
 from deniable.privacy import PrivacyLoss, Relation, Replace
-from deniable.privacy.call import in_words
 
 
 @in_words

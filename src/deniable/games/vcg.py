@@ -8,10 +8,10 @@ from itertools import chain
 
 import numpy as np
 
+from deniable.arguments import in_words
 from deniable.errors import InvalidParameterError
 from deniable.games.money import amounts
 from deniable.numbers.rationals import Real, nonnegative_rational, shown
-from deniable.privacy.call import in_words
 
 
 @dataclass(frozen=True, kw_only=True)

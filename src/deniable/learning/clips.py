@@ -13,12 +13,12 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arguments import InWords, read_fields
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.vectors.clipping import clipped, doubles, squared_norms
 from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import positive_rational, shown, whole_number
 from deniable.privacy import PrivacyUnit, Relation
-from deniable.privacy.call import InWords, read_fields
 from deniable.rows import silence
 
 _SMALLEST, _LARGEST = 1e-100, 1e100  # norms whose squares are floats

@@ -14,11 +14,11 @@ from typing import Annotated, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from deniable.arguments import InWords, read_fields
 from deniable.errors import InvalidParameterError
 from deniable.learning.sets import FeasibleSet
 from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, positive_rational
-from deniable.privacy.call import InWords, read_fields
 from deniable.rows import numbers, silence, table
 
 

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arguments import made_of
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.learning.clips import CLIPS, AdaptiveClip, Clip, Part
 from deniable.learning.correlated import CORRELATIONS, Correlation, Uses
@@ -35,7 +36,6 @@ from deniable.numbers.rationals import (
     whole_number,
 )
 from deniable.privacy import AddRemove, PrivacyLoss, PrivacyUnit, Relation, Replace, calibrate
-from deniable.privacy.call import made_of
 from deniable.privacy.notions.gaussian_dp import largest_mu_squared
 from deniable.rows import Container, labels, silence, table
 

@@ -7,10 +7,10 @@ public number of rows. All losses are convex means over the n rows unless a func
 import math
 from typing import Any
 
+from deniable.arguments import in_words
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import Real, positive_integer, positive_rational, probability
 from deniable.privacy import AddRemove, Relation
-from deniable.privacy.call import in_words
 from deniable.privacy.notions.concentrated import largest_rho
 
 

@@ -262,6 +262,6 @@ def _to_sample(mechanism: ClippedSum, relation: Relation) -> PrivacyLoss:
     """The loss of a step on all rows, by its mu where the lattice is too fine for a table of its law."""
     loss = _once(mechanism, relation)
     square = loss.mu_squared
-    if square is None or loss.laws() is not None:
+    if square is None or loss.statement.laws() is not None:
         return loss
     return GaussianDPLoss(root_above(square, 15))

@@ -12,11 +12,11 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import ArrayLike
 
+from deniable.arguments import InWords, read_fields
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.vectors.clipped_sum import public_vector
 from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import positive_integer, positive_rational
-from deniable.privacy.call import InWords, read_fields
 
 
 @dataclass(frozen=True, kw_only=True)

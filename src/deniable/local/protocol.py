@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arguments import InWords, read_fields
 from deniable.errors import InvalidParameterError
 from deniable.ledger import Ledger
 from deniable.ledger.payment import Payment
@@ -23,8 +24,6 @@ from deniable.numbers.arrays import Floats, Integers
 from deniable.numbers.balls import exp_below
 from deniable.numbers.rationals import positive_rational, shown, whole_number
 from deniable.privacy import PrivacyLoss, PrivacyUnit, PureLoss, Replace
-from deniable.privacy.call import InWords, read_fields
-from deniable.privacy.composition.restricted import RestrictedLoss
 from deniable.release import Bounds, Estimate, Key, Release
 from deniable.rows import Container, distinct, read, silence, without_rows
 
@@ -153,7 +152,7 @@ class PureProtocol(Protocol):
     @property
     def privacy_loss(self) -> PrivacyLoss:
         """What one report reveals to everybody, the server included; under replace: that a person reports is seen."""
-        return RestrictedLoss(PureLoss(self.epsilon), Replace)
+        return PureLoss(self.epsilon).under(Replace)
 
     @cached_property
     def odds(self) -> Fraction:

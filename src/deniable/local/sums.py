@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.signal import fftconvolve
 from scipy.stats import nbinom
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.local.codes import of_bytes, to_bytes
 from deniable.local.protocol import Protocol
@@ -19,8 +20,6 @@ from deniable.noise.bits import Bits
 from deniable.numbers.arrays import Floats, Integers
 from deniable.numbers.rationals import exact_rational, positive_rational, probability, whole_number
 from deniable.privacy import ApproximateLoss, PrivacyLoss, Replace
-from deniable.privacy.call import read_fields
-from deniable.privacy.composition.restricted import RestrictedLoss
 from deniable.release import Bounds, Estimate, Release
 from deniable.rows import numbers
 
@@ -92,7 +91,7 @@ class ShuffledSum(Protocol):
     @property
     def privacy_loss(self) -> PrivacyLoss:
         """The loss of all messages once they are shuffled, where `least` people report as agreed."""
-        return RestrictedLoss(ApproximateLoss(self.epsilon, self._delta(self.messages)), Replace)
+        return ApproximateLoss(self.epsilon, self._delta(self.messages)).under(Replace)
 
     @property
     def scale(self) -> Fraction:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from numpy.typing import NDArray
 
+from deniable.arguments import InWords, in_words, read_fields
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import SECURE, Bits
 from deniable.noise.race import checked_rate
@@ -17,7 +18,6 @@ from deniable.numbers.balls import certified_masses
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import positive_rational, read_json, shown
 from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity, of_count
-from deniable.privacy.call import InWords, in_words, read_fields
 from deniable.rows import silence
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from deniable.mechanisms.additive import Gaussian, Laplace
 from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.numbers.rationals import Real, positive_rational, probability
 from deniable.privacy import ApproximateLoss, ConcentratedLoss, PrivacyLoss, PureLoss, Sensitivity
-from deniable.privacy.composition.stated import StatedLoss
 from deniable.privacy.deadline import with_checkpoints
 from deniable.privacy.notions.concentrated import epsilon_within, largest_rho
 from deniable.privacy.notions.gaussian_dp import largest_mu_squared
@@ -121,7 +120,7 @@ class Price:
         """
         if self.epsilon is None or not self.delta or _within(loss.pure_epsilon, self.epsilon):
             return loss
-        return StatedLoss(loss, self.epsilon, self.delta)
+        return loss.stated(epsilon=self.epsilon, delta=self.delta)
 
     def __str__(self) -> str:
         if self.rho is not None:

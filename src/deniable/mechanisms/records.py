@@ -9,7 +9,6 @@ from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.rationals import exact_rational, shown
 from deniable.privacy import AddRemove, PrivacyLoss, Relation, Replace, Sensitivity
 from deniable.privacy.composition.group import MOST_MEMBERS
-from deniable.privacy.composition.restricted import RestrictedLoss
 from deniable.rows import left_out, replaced
 
 LARGEST_BOUND = 2**61  # so that differences fit into int64
@@ -40,7 +39,7 @@ def loss_of_rows(
         )
     if records > MOST_MEMBERS:
         raise InvalidParameterError(f"a unit may own at most {MOST_MEMBERS} records here, got l1={records}")
-    return RestrictedLoss(loss.group(records) if records > 1 else loss, sensitivity.relation)
+    return (loss.group(records) if records > 1 else loss).under(sensitivity.relation)
 
 
 def records_of(sensitivity: Sensitivity, *, proved: frozenset[Relation]) -> int:

@@ -1,33 +1,15 @@
 """The words and the sums: relations, sensitivities, losses, budgets. No randomness, no data.
 
-What a user needs stands here. The rest is in folders by kind: `losses`, `sensitivity`, `budget`, `calibration`,
-`notions`, `reports`, and, for what turns losses into losses, `composition` and `amplification`.
+What a user needs stands here. The rest is in folders by kind: `losses` (the statements), `sensitivity`, `budget`,
+`calibration`, `notions`, `reports`, and, for what turns losses into losses, `composition` and `amplification`.
 """
 
 from deniable.numbers.interval import Interval
-
-# Losses that methods make; imported so that `PrivacyLoss.from_data` finds them.
-from deniable.privacy.amplification.sampling import (  # noqa: F401
-    allocation,
-    allocation_replace,
-    capped,
-    draws,
-    poisson,
-    poisson_replace,
-    sampled_group,
-    subsets,
-)
-from deniable.privacy.amplification.shuffling.shuffled import ShuffledLoss
-from deniable.privacy.amplification.training import correlated, iteration  # noqa: F401
 from deniable.privacy.budget import Budget, Filter
 from deniable.privacy.calibration.calibrate import calibrate
-from deniable.privacy.composition.compose import compose
-from deniable.privacy.composition.mixture import mixture
-from deniable.privacy.composition.parallel import parallel
-from deniable.privacy.composition.tuning import BestOfLoss
-from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.losses import (
+from deniable.privacy.constructors import (
     ApproximateLoss,
+    BestOfLoss,
     ConcentratedLoss,
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
@@ -40,12 +22,17 @@ from deniable.privacy.losses import (
     PureLoss,
     RandomizedResponseLoss,
     RenyiLoss,
+    ShuffledLoss,
+    mixture,
+    parallel,
 )
+from deniable.privacy.loss import PrivacyLoss, compose
 from deniable.privacy.notions.loss_variable import outcome_loss
 from deniable.privacy.notions.tradeoff import TradeOff
 from deniable.privacy.relation import AddRemove, PrivacyUnit, Relation, Replace
 from deniable.privacy.reports.imports import of_dp_event, of_opacus
 from deniable.privacy.sensitivity import Sensitivity, of_clipped_sum, of_count
+from deniable.privacy.statement import Statement
 
 __all__ = [
     "AddRemove",
@@ -72,6 +59,7 @@ __all__ = [
     "Replace",
     "Sensitivity",
     "ShuffledLoss",
+    "Statement",
     "TradeOff",
     "calibrate",
     "compose",

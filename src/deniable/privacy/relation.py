@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from enum import Enum
 
+from deniable.arguments import InWords
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import positive_integer, shown
-from deniable.privacy.call import InWords
 
 
 class Relation(Enum):

@@ -6,7 +6,7 @@ from functools import cache
 from types import MethodType
 from typing import Any
 
-from deniable.privacy.call import in_words
+from deniable.arguments import in_words
 from deniable.release import Release
 
 SAMPLES = frozenset({"two_sample_t_test", "mann_whitney"})  # two lists of rows: one column, told apart by another

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from deniable.arguments import in_words
 from deniable.errors import BudgetExceededError, CatalogError, InvalidParameterError
 from deniable.ledger import Ledger, Source
 from deniable.ledger.entry import Record
@@ -15,7 +16,6 @@ from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real
 from deniable.privacy import AddRemove, Budget, PrivacyUnit, Relation
-from deniable.privacy.call import in_words
 from deniable.query.answer import build_release, found_of, noisy_of
 from deniable.query.catalog import Table
 from deniable.query.declarations import Declaration

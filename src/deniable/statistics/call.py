@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, get_type_hints
 
-from deniable.privacy import call
+from deniable import arguments
 
 
 class _Default:
@@ -20,7 +20,7 @@ R = TypeVar("R")
 
 def in_words(function: Callable[P, R]) -> Callable[P, R]:
     """The function, with its options in its signature, and an error of ours where the arguments do not fit it."""
-    return call.in_words(function, signature=_spelt_out(function))
+    return arguments.in_words(function, signature=_spelt_out(function))
 
 
 def _spelt_out(function: Callable[..., Any]) -> inspect.Signature:

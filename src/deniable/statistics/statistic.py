@@ -6,13 +6,13 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property, wraps
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypedDict
 
+from deniable.arguments import InWords, read_fields
 from deniable.errors import InvalidParameterError
 from deniable.ledger.payment import Payer, Payment
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits, DeterministicBits
 from deniable.numbers.rationals import Real, exact_rational, positive_integer, whole_number
 from deniable.privacy import AddRemove, PrivacyLoss, Relation
-from deniable.privacy.call import InWords, read_fields
 from deniable.release import Estimate, Key, Measure, Noisy, Release
 from deniable.rows import Container, silence, without_rows
 

@@ -14,7 +14,6 @@ from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
 from deniable.numbers.arrays import Floats
 from deniable.privacy import PrivacyLoss
-from deniable.privacy.composition.restricted import RestrictedLoss
 from deniable.release import Measure, Noisy, Release
 from deniable.rows import Container
 from deniable.statistics.average import Average, Sums
@@ -53,7 +52,7 @@ class Variance(BoundedSums):
     @cached_property
     def privacy_loss(self) -> PrivacyLoss:
         if self.size_is_public:  # and the parts of the price depend on it
-            return RestrictedLoss(self.price.bound(), self.relation)
+            return self.price.bound().under(self.relation)
         parts = zip(self._prices(0), self._noises(0), strict=True)
         losses = [price.stated(noise.privacy_loss(self.sensitivity)) for price, noise in parts]
         return self.price.stated(self.bounding.with_loss(losses))

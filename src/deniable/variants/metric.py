@@ -15,7 +15,7 @@ from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.balls import ball, certified, exp_below
 from deniable.numbers.interval import INFINITE, NONNEGATIVE, Interval
 from deniable.numbers.rationals import Real, exact_rational, nonnegative_rational, positive_integer, shown
-from deniable.privacy import PrivacyUnit, PureLoss
+from deniable.privacy import PrivacyLoss, PrivacyUnit, PureLoss
 
 Point: TypeAlias = tuple[Fraction, ...]
 Laws: TypeAlias = Sequence[Sequence[Fraction | int]]
@@ -120,11 +120,11 @@ class MetricLoss:
         return PrivacyUnit(noun=f"journey with places moved by up to 1 {metric.unit or 'unit'} ({metric.norm})")
 
     @property
-    def booked(self) -> PureLoss:
+    def booked(self) -> PrivacyLoss:
         """The loss that a ledger for `privacy_unit` is charged: places one unit of distance apart."""
         return self.within(radius="1/2")
 
-    def within(self, *, radius: Real) -> PureLoss:
+    def within(self, *, radius: Real) -> PrivacyLoss:
         """Ordinary differential privacy for a secret known to lie in a ball of this radius: epsilon times 2 radius."""
         return PureLoss(self.epsilon * 2 * nonnegative_rational("radius", radius))
 

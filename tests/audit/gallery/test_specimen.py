@@ -47,7 +47,7 @@ def test_outputs_follow_the_law() -> None:
 def test_an_auditor_that_only_runs_them_agrees(name: str) -> None:
     """Wrong with probability 1% for a sound one; the broken ones are caught with this seed and many others."""
     one, seeds = GALLERY[name], iter(range(100))
-    epsilon, delta = map(float, one.claim.response or ())
+    epsilon, delta = map(float, one.claim.statement.response or ())
     found = measure(
         lambda data, runs: one.outputs(data, runs=runs, seed=next(seeds)),
         one.data, one.neighbour, epsilon=epsilon, delta=delta, batched=True, runs=20_000,

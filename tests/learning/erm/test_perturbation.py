@@ -31,7 +31,7 @@ def logistic(**changes: object) -> Problem:
 def test_no_neighbours_are_further_apart_than_the_output_noise_covers(relation: Relation) -> None:
     rows, labels = people(count=3)
     method = Output(logistic(relation=relation, price=PURE), 4.0)
-    covered = method.noise.privacy_loss(method._moves(2**20, relation)).sensitivity.l2_squared
+    covered = method.noise.privacy_loss(method._moves(2**20, relation)).statement.sensitivity.l2_squared
     assert covered >= (2**20) ** 2
     points = []
     for angle in np.linspace(0, 2 * np.pi, 16):

@@ -18,7 +18,8 @@ from deniable.learning import (
 )
 from deniable.learning.estimators.search import _points, _rows_at
 from deniable.noise.bits import DeterministicBits
-from deniable.privacy import AddRemove, BestOfLoss, Budget, PrivacyUnit
+from deniable.privacy import AddRemove, Budget, PrivacyUnit
+from deniable.privacy.composition.tuning import BestOfStatement
 
 PUBLIC: dict[str, Any] = {"bounds": [(0, 1)] * 3, "classes": [0, 1], "expected_rows": 1000}
 GRID = {"learning_rate": ["1e-9", 4]}
@@ -61,7 +62,7 @@ def test_the_best_setting_wins_and_the_whole_search_is_stated(fitted: PrivateGri
 
 def test_the_loss_is_that_of_the_best_of_runs_that_fit_or_score(fitted: PrivateGridSearch) -> None:
     loss = fitted.privacy_loss_.loss  # type: ignore[attr-defined]
-    assert isinstance(loss, BestOfLoss)
+    assert isinstance(loss.statement, BestOfStatement)
     base = loss.base.epsilon("1e-5").upper
     assert 1 < base < 2.5
     assert fitted.best_estimator_.epsilon > base  # at its own, smaller delta

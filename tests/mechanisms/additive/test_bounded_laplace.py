@@ -9,7 +9,7 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms import BoundedLaplace, Mechanism
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, of_count
-from deniable.privacy.losses import BoundedLaplaceLoss
+from deniable.privacy.constructors import BoundedLaplaceLoss
 
 COUNT = of_count(rows=1, groups=1, relation=AddRemove)
 

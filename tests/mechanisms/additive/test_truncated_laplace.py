@@ -10,7 +10,7 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms import Laplace, TruncatedLaplace
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Sensitivity, of_count
-from deniable.privacy.losses import DiscreteTruncatedLaplaceLoss, TruncatedLaplaceLoss
+from deniable.privacy.constructors import DiscreteTruncatedLaplaceLoss, TruncatedLaplaceLoss
 
 COUNT = of_count(rows=1, groups=1, relation=AddRemove)
 
@@ -32,7 +32,7 @@ def test_the_density_of_the_notes_has_no_mass_and_no_tau() -> None:
     scale ln(1 + (e^epsilon - 1)/(2 delta)) = 25.3792287 at epsilon 1/2, delta 10^-6, and delta comes out as stated."""
     assert 1 - math.exp(-1) == pytest.approx(0.6321, abs=1e-4)
     real = TruncatedLaplaceLoss.for_target("1/2", "1e-6")
-    assert float(real.bound) == pytest.approx(25.3792287, abs=1e-7)
+    assert float(real.statement.bound) == pytest.approx(25.3792287, abs=1e-7)
     assert real.delta("1/2").upper == pytest.approx(1.0000e-6, rel=1e-4)
     found = TruncatedLaplace.calibrated(COUNT, epsilon="1/2", delta="1e-6")
     assert found.scale == 2

@@ -5,7 +5,6 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms import InverseSensitivity
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, Replace, of_count
-from deniable.privacy.composition.restricted import RestrictedLoss
 from tests.mechanisms.inverse.laws import of_lengths
 
 
@@ -31,7 +30,7 @@ def test_the_loss_is_that_of_the_exponential_mechanism() -> None:
     mechanism = InverseSensitivity.calibrated(epsilon="0.5", lower=0, upper=9)
     for relation in (AddRemove, Replace):
         loss = mechanism.privacy_loss(of_count(rows=1, groups=1, cells=1, relation=relation))
-        assert loss == RestrictedLoss(ExponentialMechanismLoss("0.5"), relation)
+        assert loss == ExponentialMechanismLoss("0.5").under(relation)
     assert mechanism.privacy_loss(of_count(rows=3, groups=1, cells=1, relation=Replace)).pure_epsilon == 1.5
 
 

@@ -8,8 +8,7 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms.ranks import PermuteAndFlipQuantile, Points
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace, of_count
-from deniable.privacy.composition.restricted import RestrictedLoss
-from deniable.privacy.losses import PermuteAndFlipLoss
+from deniable.privacy.constructors import PermuteAndFlipLoss
 from deniable.statistics import Quantile
 from tests.mechanisms.ranks.laws import LAWS, distances, exponential, neighbours, permute_and_flip
 
@@ -37,7 +36,7 @@ def test_only_few_points_of_equal_weight_are_listed() -> None:
 
 def test_small_declared_grids_are_listed() -> None:
     plan = Quantile(share="1/2", bounds=(0, 100), step=1, epsilon=1, interval=None)
-    flipped = RestrictedLoss(PermuteAndFlipLoss(1), AddRemove)
+    flipped = PermuteAndFlipLoss(1).under(AddRemove)
     assert plan.privacy_loss == flipped
     for other in ({"step": None, "epsilon": 1}, {"step": 1, "rho": 1}, {"step": "1e-5", "epsilon": 1}):
         assert Quantile(share="1/2", bounds=(0, 100), interval=None, **other).privacy_loss != flipped  # type: ignore[arg-type]

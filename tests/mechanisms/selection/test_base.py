@@ -18,7 +18,6 @@ from deniable.mechanisms.selection import base
 from deniable.mechanisms.selection.base import Selection
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, PureLoss, Replace, Sensitivity, of_count
-from deniable.privacy.composition.restricted import RestrictedLoss
 
 COUNT = of_count(rows=1, groups=1, relation=AddRemove)
 PAIR = of_count(rows=1, groups=1, relation=Replace)
@@ -173,7 +172,7 @@ def test_scores_are_integers_and_so_is_how_far_they_move() -> None:
 
 def test_scores_that_nobody_can_change_cost_nothing_and_need_no_noise() -> None:
     still = Sensitivity(l1=Fraction(0), l2_squared=Fraction(0), linf=Fraction(0), relation=AddRemove)
-    assert PermuteAndFlip(rate=Fraction(1)).privacy_loss(still) == RestrictedLoss(PureLoss(0), AddRemove)
+    assert PermuteAndFlip(rate=Fraction(1)).privacy_loss(still) == PureLoss(0).under(AddRemove)
     with pytest.raises(InvalidParameterError, match="the sensitivity is 0"):
         PermuteAndFlip.calibrated(still, epsilon=1)
 

@@ -8,7 +8,6 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms import ContinuousExponential
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, of_count
-from deniable.privacy.composition.restricted import RestrictedLoss
 from tests.mechanisms.laws import law_of
 
 
@@ -55,7 +54,7 @@ def test_breaks_are_put_in_order() -> None:
 def test_a_choice_over_an_interval_costs_what_its_score_costs() -> None:
     reach = of_count(rows=1, groups=1, relation=AddRemove)
     mechanism = ContinuousExponential.calibrated(reach, epsilon=1, lower=0, upper=9)
-    assert mechanism.privacy_loss(reach) == RestrictedLoss(ExponentialMechanismLoss(1), AddRemove)
+    assert mechanism.privacy_loss(reach) == ExponentialMechanismLoss(1).under(AddRemove)
     assert mechanism.gap_bound(1, failure=Fraction(1, 2)) == pytest.approx(2 * np.log(8))
 
 

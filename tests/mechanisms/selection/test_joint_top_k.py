@@ -13,7 +13,6 @@ from deniable.mechanisms import ExponentialMechanism, JointTopK
 from deniable.mechanisms.selection import joint_top_k, sequences
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, Replace, of_count
-from deniable.privacy.composition.restricted import RestrictedLoss
 from tests.mechanisms.laws import law_of
 from tests.mechanisms.selection.laws import joint
 
@@ -135,12 +134,10 @@ def test_one_of_all_is_the_exponential_mechanism_and_costs_as_much() -> None:
 
 def test_the_loss_is_that_of_one_exponential_mechanism() -> None:
     one = of_count(rows=1, groups=1, relation=Replace)
-    assert JointTopK(rate=Fraction(1, 4), count=9).privacy_loss(one) == RestrictedLoss(
-        ExponentialMechanismLoss(1), Replace
-    )
+    assert JointTopK(rate=Fraction(1, 4), count=9).privacy_loss(one) == ExponentialMechanismLoss(1).under(Replace)
     counts = of_count(rows=1, groups=5, relation=AddRemove)
-    assert JointTopK(rate=Fraction(1, 4), count=1).privacy_loss(one) == RestrictedLoss(
-        ExponentialMechanismLoss(Fraction(1, 2)), Replace
+    assert JointTopK(rate=Fraction(1, 4), count=1).privacy_loss(one) == ExponentialMechanismLoss(Fraction(1, 2)).under(
+        Replace
     )
     monotone = JointTopK.calibrated(counts, epsilon=1, count=9, monotone=True)
     assert monotone.rate == Fraction(1, 2)

@@ -7,7 +7,7 @@ import pytest
 
 from deniable.mechanisms import ExponentialMechanism, PermuteAndFlip
 from deniable.privacy import AddRemove, of_count
-from deniable.privacy.losses import PermuteAndFlipLoss
+from deniable.privacy.constructors import PermuteAndFlipLoss
 from tests.mechanisms.laws import chances
 
 

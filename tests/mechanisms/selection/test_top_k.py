@@ -10,7 +10,6 @@ from deniable.mechanisms import ExponentialMechanism, JointTopK, PeelingTopK
 from deniable.mechanisms.selection.top_k import Noise, transcripts
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, of_count
-from deniable.privacy.composition.restricted import RestrictedLoss
 from tests.mechanisms.laws import law_of
 from tests.mechanisms.selection.laws import rounds
 
@@ -71,7 +70,7 @@ def test_numbers_of_sequences_never_wrap() -> None:
 
 def test_the_loss_is_that_of_the_rounds_together() -> None:
     loss = PeelingTopK(rate=Fraction(1, 2), count=5).privacy_loss(COUNT)
-    assert loss == RestrictedLoss(ExponentialMechanismLoss(1) * 5, AddRemove)
+    assert loss == (ExponentialMechanismLoss(1) * 5).under(AddRemove)
     assert loss.rho == Fraction(5, 8)
     assert PeelingTopK(rate=Fraction(1, 2), count=5, noise="exponential").privacy_loss(COUNT).rho == Fraction(5, 2)
     assert loss.epsilon("1e-6").upper < 5

@@ -8,7 +8,6 @@ from scipy import integrate
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import SmoothLaplace
 from deniable.privacy import ApproximateLoss, Replace, of_count
-from deniable.privacy.composition.restricted import RestrictedLoss
 
 
 def hockey_stick(epsilon: float, shift: float, dilation: float) -> float:
@@ -29,7 +28,7 @@ def test_no_shift_and_dilation_within_the_bounds_exceeds_delta(epsilon: float, d
     assert hockey_stick(epsilon, shift * math.exp(-beta), -beta) == pytest.approx(delta, rel=1e-6)  # attained
     assert hockey_stick(epsilon, 1.02 * shift * math.exp(-beta), -beta) > 1.02 * delta
     loss = mechanism.privacy_loss(of_count(rows=1, groups=1, cells=1, relation=Replace))
-    assert loss == RestrictedLoss(ApproximateLoss(epsilon, delta), Replace)
+    assert loss == ApproximateLoss(epsilon, delta).under(Replace)
 
 
 def test_delta_zero_is_refused() -> None:

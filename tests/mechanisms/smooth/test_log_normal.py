@@ -7,7 +7,6 @@ from scipy import integrate, special
 from deniable.mechanisms import SmoothLogNormal
 from deniable.mechanisms.smooth.log_normal import spreads
 from deniable.privacy import ConcentratedLoss, Replace, of_count
-from deniable.privacy.composition.restricted import RestrictedLoss
 
 _Y = np.linspace(-20, 20, 801)
 _HALF = np.geomspace(1e-5, 2000, 1500)
@@ -43,7 +42,7 @@ def test_the_divergence_of_shift_and_dilation_is_within_rho(share: float, rho: s
     assert max(divergences(mechanism, dilation).values()) <= 1
     assert max(divergences(mechanism, dilation, times=15).values()) > 1
     loss = mechanism.privacy_loss(of_count(rows=1, groups=1, cells=1, relation=Replace))
-    assert loss == RestrictedLoss(ConcentratedLoss(rho), Replace)
+    assert loss == ConcentratedLoss(rho).under(Replace)
 
 
 def test_the_inequality_at_the_end_of_the_proof_holds() -> None:

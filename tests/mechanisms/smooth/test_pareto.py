@@ -7,7 +7,6 @@ import pytest
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import SmoothPareto
 from deniable.privacy import PureLoss, Replace, of_count
-from deniable.privacy.composition.restricted import RestrictedLoss
 
 Z = np.concatenate([-np.geomspace(1e9, 1e-6, 4000), np.geomspace(1e-6, 1e9, 4000), [0.0]])
 
@@ -39,7 +38,7 @@ def test_the_usual_beta_leaves_three_moments() -> None:
     mechanism = SmoothPareto.calibrated(epsilon="0.8", lower=0, upper=1)
     assert (mechanism.beta, mechanism.tail) == (Fraction(1, 5), 4)
     loss = mechanism.privacy_loss(of_count(rows=1, groups=1, cells=1, relation=Replace))
-    assert loss == RestrictedLoss(PureLoss("0.8"), Replace)
+    assert loss == PureLoss("0.8").under(Replace)
 
 
 def test_beta_of_epsilon_leaves_nothing() -> None:

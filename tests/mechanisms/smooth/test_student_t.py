@@ -7,7 +7,6 @@ from scipy import stats
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import SmoothStudentT
 from deniable.privacy import PureLoss, Replace, of_count
-from deniable.privacy.composition.restricted import RestrictedLoss
 
 Z = np.concatenate([-np.geomspace(1e6, 1e-3, 3000), np.geomspace(1e-3, 1e6, 3000)])
 
@@ -42,7 +41,7 @@ def test_cauchy_noise_is_eighteen_times_smaller_than_the_classical_one() -> None
     assert mechanism.beta == Fraction("0.00707")
     assert 36 * float(mechanism.beta * mechanism.shift) / 0.01**2 == pytest.approx(18, abs=0.1)
     loss = mechanism.privacy_loss(of_count(rows=1, groups=1, cells=1, relation=Replace))
-    assert loss == RestrictedLoss(PureLoss("0.01"), Replace)
+    assert loss == PureLoss("0.01").under(Replace)
 
 
 @pytest.mark.parametrize("degrees", [1, 2, 3, 10])

@@ -8,7 +8,7 @@ from deniable.mechanisms import FAMILIES, AllOrNothing, Mechanism, NameAndShame,
 from deniable.mechanisms.teaching.base import numbered
 from deniable.noise.bits import SECURE
 from deniable.privacy import AddRemove, Budget, Relation, Replace, Sensitivity
-from deniable.privacy.losses import TeachingLoss
+from deniable.privacy.losses.teaching import TeachingStatement
 
 ALL: list[Mechanism] = [NameAndShame(delta="0.1"), AllOrNothing(delta="0.1"), RandomRecord(population=10)]  # type: ignore[arg-type]
 
@@ -25,7 +25,7 @@ def test_every_one_is_tried_here() -> None:
 def test_the_docstring_and_the_loss_say_what_it_is_for(mechanism: Mechanism) -> None:
     assert "for teaching only" in (mechanism.__doc__ or "")
     loss = mechanism.privacy_loss(of_records(1))
-    assert isinstance(loss, TeachingLoss)
+    assert isinstance(loss.statement, TeachingStatement)
     assert loss.delta(0).contains(0.1)
     assert loss.delta(20).contains(0.1)
     assert loss.relations == {Replace}

@@ -7,7 +7,6 @@ from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms import Laplace, StableSelection
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, PureLoss, Relation, Replace, Sensitivity, of_count
-from deniable.privacy.composition.restricted import RestrictedLoss
 from tests.mechanisms.tested.laws import of_lead
 from tests.mechanisms.tested.test_propose_test_release import excess
 
@@ -96,4 +95,4 @@ def test_what_no_unit_moves_needs_no_noise() -> None:
         with pytest.raises(InvalidParameterError, match="the sensitivity is 0"):
             StableSelection.calibrated(still, epsilon=1, delta="1e-6")
         loss = StableSelection(test=Laplace(scale=1), threshold=0).privacy_loss(still)
-        assert loss == RestrictedLoss(PureLoss(0), AddRemove)
+        assert loss == PureLoss(0).under(AddRemove)

@@ -34,7 +34,9 @@ def test_numbers_of_runs_follow_their_law(shape: Fraction) -> None:
 
     assert fits(mechanism)
     assert fits(BestOf(base=BASE, stop=Fraction(1, 5))) == (shape == 1)
-    mean = BestOfLoss(BASE.privacy_loss(of_count(rows=1, groups=1, relation=AddRemove)), "1/5", shape).mean_runs
+    mean = BestOfLoss(
+        BASE.privacy_loss(of_count(rows=1, groups=1, relation=AddRemove)), "1/5", shape
+    ).statement.mean_runs
     assert found.mean() == pytest.approx(mean.upper, rel=0.05)
 
 

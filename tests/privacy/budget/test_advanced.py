@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from deniable.privacy import ApproximateLoss, Budget, ConcentratedLoss, GaussianLoss, PureLoss
-from deniable.privacy.budget.advanced import AdvancedRule
+from deniable.privacy.budget.rules import AdvancedRule
 from deniable.privacy.notions.concentrated import largest_rho
 from tests.privacy.budget.conversation import failing, response, worst_delta
 

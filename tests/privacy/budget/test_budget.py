@@ -20,7 +20,6 @@ from deniable.privacy import (
 from deniable.privacy.budget import Remaining
 from deniable.privacy.calibration.calibrate import gaussian_sigma_squared
 from deniable.privacy.charge import Charge
-from deniable.privacy.composition.stated import StatedLoss
 from deniable.privacy.notions.concentrated import largest_rho
 from deniable.privacy.notions.gaussian_dp import largest_mu_squared
 
@@ -64,7 +63,9 @@ def test_the_first_charge_fixes_the_rule() -> None:
     assert budget.rule(ApproximateLoss("0.1", "1e-7").charge()).name == "pairs"
     assert budget.rule(ApproximateLoss("0.01", "1e-9").charge()).name == "advanced"
     assert budget.rule(ApproximateLoss("0.01", "1e-6").charge()).name == "pairs"  # its delta is all there is
-    whole = StatedLoss(DiscreteGaussianLoss(gaussian_sigma_squared(ONE, epsilon=1, delta="1e-6"), ONE), 1, "1e-6")
+    whole = DiscreteGaussianLoss(gaussian_sigma_squared(ONE, epsilon=1, delta="1e-6"), ONE).stated(
+        epsilon=1, delta="1e-6"
+    )
     assert budget.rule(whole.charge()).name == "pairs"  # its mu is a little above what the pair allows
     assert admits(budget, whole.charge(), whole.charge())
     assert not admits(budget, whole.charge(), whole.charge() * 2)
@@ -73,7 +74,9 @@ def test_the_first_charge_fixes_the_rule() -> None:
 def test_gaussian_questions_in_an_approximate_budget_add_up_by_rho() -> None:
     """Ninety questions at a tenth of epsilon fit where basic sums would stop at ten."""
     budget = Budget(epsilon=1, delta="1e-6")
-    one = StatedLoss(DiscreteGaussianLoss(gaussian_sigma_squared(ONE, epsilon="0.1", delta="1e-7"), ONE), "0.1", "1e-7")
+    one = DiscreteGaussianLoss(gaussian_sigma_squared(ONE, epsilon="0.1", delta="1e-7"), ONE).stated(
+        epsilon="0.1", delta="1e-7"
+    )
     assert admits(budget, one.charge(), one.charge() * 90)
     assert not admits(budget, one.charge(), one.charge() * 110)
 
@@ -90,7 +93,7 @@ def test_many_small_failing_questions_add_up_by_squares() -> None:
     assert str(after(budget, one, one * 100)) == "epsilon=0 or rho=~0.0179374, with failure=4e-07"
     assert admits(budget, one, one + ApproximateLoss("0.9", "4e-7").charge())  # plain sums are still open
     assert not admits(budget, one, one * 20 + ApproximateLoss("0.9", "4e-7").charge())
-    run = StatedLoss(GaussianLoss(2).poisson_sampled(rate="0.01"), "0.2", "8e-9").charge()
+    run = GaussianLoss(2).poisson_sampled(rate="0.01").stated(epsilon="0.2", delta="8e-9").charge()
     assert (run.failing_rho, run.failure, run.rho) == (Fraction(1, 50), Fraction(8, 10**9), None)
     sampled = GaussianLoss(2).poisson_sampled(rate="0.01").charge()
     assert not budget.rule(one).proves(one + sampled)

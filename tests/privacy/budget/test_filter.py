@@ -25,7 +25,6 @@ from deniable.privacy import (
     Replace,
     of_count,
 )
-from deniable.privacy.composition.stated import StatedLoss
 
 T = TypeVar("T")
 
@@ -49,9 +48,9 @@ LOSSES = [
         ApproximateLoss("0.01", "1e-9"),
         ApproximateLoss("0.3", "4e-7"),
         SAMPLED,
-        StatedLoss(SAMPLED, "0.2", "8e-9"),
+        SAMPLED.stated(epsilon="0.2", delta="8e-9"),
     ),
-    *(StatedLoss(GaussianLoss(40), "0.1", "1e-6"), PureLoss("1/5") + ApproximateLoss("0.001", "1e-10")),
+    *(GaussianLoss(40).stated(epsilon="0.1", delta="1e-6"), PureLoss("1/5") + ApproximateLoss("0.001", "1e-10")),
 ]
 
 

@@ -9,8 +9,7 @@ import pytest
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.rationals import decimal_above
 from deniable.privacy import AddRemove, ApproximateLoss, Budget, Filter, FiniteLoss, GaussianLoss, PureLoss
-from deniable.privacy.budget.renyi import divergence, largest_divergence
-from deniable.privacy.composition.stated import StatedLoss
+from deniable.privacy.budget.rules import divergence, largest_divergence
 from deniable.privacy.notions.conversion import renyi_delta
 from tests.privacy.budget.conversation import Mechanism, response, worst_delta, worst_value
 
@@ -69,9 +68,11 @@ def test_failures_are_counted_beside_the_divergence() -> None:
     account.charge(ApproximateLoss("0.1", "1e-9"))
     assert account.spent.renyi == decimal_above(divergence(PureLoss("0.1"), Fraction(2)) or Fraction(0), 12)
     assert account.spent.failure == Fraction(1, 10**9)
-    account.charge(StatedLoss(GaussianLoss(20) + ApproximateLoss("0.1", "1e-9"), "0.4", "1e-7"))
+    account.charge((GaussianLoss(20) + ApproximateLoss("0.1", "1e-9")).stated(epsilon="0.4", delta="1e-7"))
     assert account.spent.failure == Fraction(2, 10**9)  # its own, and not the stated pair
-    account.charge(StatedLoss(GaussianLoss(1).poisson_sampled(rate="0.01"), "1", "1e-3"))  # its divergence holds surely
+    account.charge(
+        GaussianLoss(1).poisson_sampled(rate="0.01").stated(epsilon="1", delta="1e-3")
+    )  # its divergence holds surely
     assert account.spent.failure == Fraction(2, 10**9)
     assert account.admits(GaussianLoss(2) + ApproximateLoss("0.1", "1e-9"))
     with pytest.raises(UnprovedError, match="may fail"):

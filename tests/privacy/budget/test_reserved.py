@@ -6,7 +6,6 @@ from deniable.errors import BudgetExceededError
 from deniable.privacy import AddRemove, ApproximateLoss, Budget, GaussianLoss, PureLoss, compose
 from deniable.privacy.budget import Filter
 from deniable.privacy.budget.budget import Budget as Rules
-from deniable.privacy.composition.stated import StatedLoss
 from deniable.privacy.loss import PrivacyLoss
 
 BUDGET = Budget(epsilon=1, delta="1e-5")
@@ -31,7 +30,7 @@ def test_what_may_fail_is_paid_after_what_cannot(first: PrivacyLoss) -> None:
     """It was refused: the first charge chose sums without room for failures."""
     searches = [
         ApproximateLoss("0.1", "1e-6"),
-        StatedLoss(compose([GaussianLoss(30), ApproximateLoss(0, "1e-6")]), "0.3", "2e-6"),
+        compose([GaussianLoss(30), ApproximateLoss(0, "1e-6")]).stated(epsilon="0.3", delta="2e-6"),
     ]
     account = Filter(BUDGET, relation=AddRemove)
     account.charge(first)

@@ -28,8 +28,7 @@ from deniable.privacy import (
     of_clipped_sum,
     of_count,
 )
-from deniable.privacy.composition.stated import StatedLoss
-from deniable.privacy.losses import TruncatedLaplaceLoss
+from deniable.privacy.constructors import TruncatedLaplaceLoss
 from deniable.privacy.sensitivity import Sensitivity
 from deniable.privacy.sensitivity.vectors import of_ball_sum
 
@@ -78,7 +77,7 @@ def test_parts_that_fail_in_different_directions_do_not_fail_together() -> None:
 
 def test_a_pair_is_proved_where_the_curve_is_below_it() -> None:
     """Also for pairs that are booked at another delta."""
-    parts = [ApproximateLoss("1/2", "1e-3"), StatedLoss(GaussianLoss(3), "1", "0.01"), PureLoss("1/4")]
+    parts = [ApproximateLoss("1/2", "1e-3"), GaussianLoss(3).stated(epsilon="1", delta="0.01"), PureLoss("1/4")]
     loss = compose(parts)
     for epsilon in (Fraction(1), Fraction(2), Fraction(4)):
         found = loss.delta(epsilon)
@@ -163,7 +162,7 @@ def test_many_gaussian_answers_cost_little_more_than_real_gaussians() -> None:
 
 def test_stated_pairs_bound_a_sum_that_has_no_rho() -> None:
     reach = of_count(rows=1, groups=1, relation=AddRemove)
-    stated = StatedLoss(DiscreteGaussianLoss(30, reach), 1, "1e-5")
+    stated = DiscreteGaussianLoss(30, reach).stated(epsilon=1, delta="1e-5")
     loss = stated + ApproximateLoss(1, "1e-6")
     assert loss.delta(2).upper <= 1.1e-5 * (1 + 1e-12)
 
@@ -286,8 +285,8 @@ def test_runs_are_at_least_as_revealing_as_is_stated_from_below(epsilon: Any) ->
     """One coordinate, whose three runs are summed from the table of its law; twice as many runs are above it."""
     loss = DiscreteGaussianLoss(400, of_clipped_sum(lower=0, upper=15, rows=1, groups=1, relation=AddRemove, cells=1))
     exact = (loss * 3).delta(epsilon)
-    assert 0.97 * exact.lower < loss._least_of_runs(3, Fraction(epsilon)) <= exact.upper
-    assert loss._least_of_runs(6, Fraction(epsilon)) > exact.upper
+    assert 0.97 * exact.lower < loss.statement.least_delta_of_runs(3, Fraction(epsilon)) <= exact.upper
+    assert loss.statement.least_delta_of_runs(6, Fraction(epsilon)) > exact.upper
 
 
 def test_many_steps_on_all_rows_are_known_from_below() -> None:

@@ -26,13 +26,11 @@ from deniable.privacy import (
     of_count,
 )
 from deniable.privacy.composition.group import (
-    GroupLoss,
+    GroupStatement,
     approximate_group_delta,
     group_failure,
 )
-from deniable.privacy.composition.restricted import RestrictedLoss
-from deniable.privacy.composition.stated import StatedLoss
-from deniable.privacy.losses.exponential import PermuteAndFlipLoss
+from deniable.privacy.constructors import PermuteAndFlipLoss
 
 ONE = of_count(rows=1, groups=1, relation=AddRemove)
 
@@ -41,7 +39,7 @@ ONE = of_count(rows=1, groups=1, relation=AddRemove)
 def test_a_group_fails_as_often_as_the_chain_of_its_members(size: int) -> None:
     """d (1 + e^e + ... + e^((k - 1) e)): more than k d, in the failure, in what is booked, and in the curve."""
     base = ApproximateLoss("1/2", "1e-4")
-    loss = GroupLoss(base, size)
+    loss = PrivacyLoss(GroupStatement(base, size))
     truth = 1e-4 * sum(math.exp(member / 2) for member in range(size))
     for failed in (loss.failure, loss.charge().delta, loss.charge().failure):
         assert float(failed) == pytest.approx(truth, rel=1e-9)
@@ -52,16 +50,16 @@ def test_a_group_fails_as_often_as_the_chain_of_its_members(size: int) -> None:
 
 def test_an_exchange_removes_and_adds_as_many() -> None:
     base = ApproximateLoss("1/2", "1e-6")
-    assert GroupLoss(base, 3)._replaced() == GroupLoss(base, 6, Replace)
+    assert GroupStatement(base, 3).replaced() == GroupStatement(base, 6, Replace)
     for size in (1, 3, 5):
         with pytest.raises(InvalidParameterError, match="even"):
-            GroupLoss(PureLoss(1), size, Replace)
+            GroupStatement(PureLoss(1), size, Replace)
 
 
 def test_two_units_reveal_no_less_than_one_is_said_to() -> None:
     """Of a loss that is known between bounds: what bounds a group from above is above what bounds a unit."""
     base = PermuteAndFlipLoss(1)
-    assert GroupLoss(base, 2).renyi(2).upper > base.renyi(2).upper
+    assert PrivacyLoss(GroupStatement(base, 2)).renyi(2).upper > base.renyi(2).upper
 
 
 @pytest.mark.parametrize("size", [2, 5, 20])
@@ -69,15 +67,15 @@ def test_two_units_reveal_no_less_than_one_is_said_to() -> None:
 def test_the_chain_of_a_gaussian_is_the_gaussian_of_the_sum(size: int, epsilon: str) -> None:
     """Two routes: the sum over a split of the curve of one unit, and k mu in closed form."""
     base, x = GaussianLoss(2), Fraction(epsilon)
-    chain = GroupLoss(base, size)
-    found = min(chain._split_delta(split) for split in chain._splits(x))
+    chain = PrivacyLoss(GroupStatement(base, size))
+    found = min(chain.statement._split_delta(split) for split in chain.statement._splits(x))
     exact = base.group(size).delta(x)
     assert exact.lower <= found <= exact.upper * (1 + 1e-4)
 
 
 @pytest.mark.parametrize("epsilon", ["0", "0.3", "1", "1.4"])
 def test_the_chain_of_laplace_noise_is_laplace_noise(epsilon: str) -> None:
-    chain, exact = GroupLoss(LaplaceLoss(2), 3).delta(epsilon), LaplaceLoss(2).group(3).delta(epsilon)
+    chain, exact = PrivacyLoss(GroupStatement(LaplaceLoss(2), 3)).delta(epsilon), LaplaceLoss(2).group(3).delta(epsilon)
     assert exact.lower <= chain.upper <= exact.upper * (1 + 1e-3)
 
 
@@ -182,7 +180,7 @@ def test_noise_is_scaled() -> None:
     assert PureLoss(1).group(3).rho == Fraction(9, 2)
     assert GaussianLoss(1).group(1) == GaussianLoss(1)
     assert PureLoss(1).group(2).group(3) == PureLoss(1).group(6)
-    assert StatedLoss(GaussianLoss(10), 1, "1e-5").group(2) == GaussianLoss(5)
+    assert GaussianLoss(10).stated(epsilon=1, delta="1e-5").group(2) == GaussianLoss(5)
 
 
 def test_discrete_noise_moves_by_whole_steps() -> None:
@@ -202,9 +200,9 @@ def test_replace_is_a_group_of_two() -> None:
     replaced = sampled.under_replace()
     assert replaced.relations == {Replace}
     assert replaced.delta(1).upper >= sampled.delta(1).lower
-    assert replaced.delta(1).upper <= GroupLoss(sampled, 2).delta(1).upper
+    assert replaced.delta(1).upper <= PrivacyLoss(GroupStatement(sampled, 2)).delta(1).upper
     with pytest.raises(UnprovedError, match="replace from add/remove"):
-        GroupLoss(DiscreteLaplaceLoss(1, of_count(rows=1, groups=1, relation=Replace)), 2, Replace)
+        PrivacyLoss(GroupStatement(DiscreteLaplaceLoss(1, of_count(rows=1, groups=1, relation=Replace)), 2, Replace))
 
 
 def counts(epsilon: float, delta: float) -> np.ndarray:
@@ -225,8 +223,8 @@ def test_a_loss_without_a_relation_counts_twice_when_it_becomes_one_under_replac
     assert twice.under_replace() == twice
     assert twice.delta("0.5").upper == pytest.approx(loss.group(2).delta("0.5").upper, rel=1e-9)
     assert twice.delta("0.5").lower > loss.delta("0.5").upper
-    assert RestrictedLoss(loss, AddRemove).under_replace() == twice
-    assert RestrictedLoss(loss, Replace).under_replace() == RestrictedLoss(loss, Replace)
+    assert loss.under(AddRemove).under_replace() == twice
+    assert loss.under(Replace).under_replace() == loss.under(Replace)
     assert PrivacyLoss.from_json(twice.to_json()) == twice
 
 

@@ -18,9 +18,10 @@ from deniable.privacy import (
     PureLoss,
     Replace,
     compose,
+    mixture,
     of_count,
 )
-from deniable.privacy.composition.mixture import MixedLaw, PublicMixture, mixture
+from deniable.privacy.composition.mixture import MixedLaw, PublicMixture
 
 Pair = list[tuple[float, float]]
 EPSILONS = ["0", "1/4", "1/2", "1", "3/2"]
@@ -89,7 +90,7 @@ def test_continuous_laws_mix() -> None:
         single, composed = coin.delta(epsilon), compose([coin, PureLoss(0)]).delta(epsilon)
         assert composed.lower <= single.upper
         assert single.lower <= composed.upper
-    laws = coin.laws()
+    laws = coin.statement.laws()
     assert laws is not None
     law = laws.upper[0]
     at = np.array([-1.0, 0.0, 0.2, 2.0])
@@ -101,7 +102,7 @@ def test_continuous_laws_mix() -> None:
 
 
 def test_the_law_of_atoms_is_sorted_and_whole() -> None:
-    laws = COIN.laws()
+    laws = COIN.statement.laws()
     assert laws is not None
     law = laws.upper[0]
     assert isinstance(law, MixedLaw)
@@ -117,7 +118,7 @@ def test_the_law_of_atoms_is_sorted_and_whole() -> None:
 def test_equal_losses_of_different_parts_are_one_atom() -> None:
     """A lattice with two atoms at one place would lose one of them in every composition."""
     coin = mixture([("1/2", PureLoss(1)), ("1/2", ApproximateLoss(1, "1/50"))])
-    laws = coin.laws()
+    laws = coin.statement.laws()
     assert laws is not None
     atoms = laws.upper[0].atoms()
     assert atoms is not None
@@ -129,7 +130,7 @@ def test_equal_losses_of_different_parts_are_one_atom() -> None:
 
 def test_losses_on_different_lattices_share_a_finer_one_or_none() -> None:
     def spacing(*losses: PrivacyLoss) -> float | None:
-        found = mixture([(Fraction(1, len(losses)), loss) for loss in losses]).laws()
+        found = mixture([(Fraction(1, len(losses)), loss) for loss in losses]).statement.laws()
         assert found is not None
         return found.upper[0].spacing
 
@@ -141,13 +142,13 @@ def test_losses_on_different_lattices_share_a_finer_one_or_none() -> None:
 
 def test_a_loss_that_is_known_by_a_bound_alone_gives_a_bound() -> None:
     coin = mixture([("1/2", ConcentratedLoss("1/8")), ("1/2", GaussianLoss(2))])
-    assert coin.laws() is None
+    assert coin.statement.laws() is None
     found, gauss = coin.delta(1), GaussianLoss(2).delta(1)
     assert found.lower <= gauss.lower <= found.upper <= ConcentratedLoss("1/8").delta(1).upper
 
 
 def test_every_currency_is_that_of_the_worst_part() -> None:
-    coin = PublicMixture([("1/2", PureLoss(1)), ("1/2", DiscreteLaplaceLoss(4, REACH))])
+    coin = PrivacyLoss(PublicMixture([("1/2", PureLoss(1)), ("1/2", DiscreteLaplaceLoss(4, REACH))]))
     assert (coin.pure_epsilon, coin.rho, coin.relations) == (1, Fraction(1, 2), frozenset({AddRemove}))
     assert coin.mu_squared == PureLoss(1).mu_squared
     assert coin.charge() == PureLoss(1).charge()

@@ -21,9 +21,8 @@ from deniable.privacy import (
     Relation,
     Replace,
     of_count,
+    parallel,
 )
-from deniable.privacy.composition.parallel import ParallelLoss, parallel
-from deniable.privacy.composition.stated import StatedLoss
 from deniable.privacy.pld.accountant import Part, composed_delta
 
 REACH = of_count(rows=1, groups=1, relation=AddRemove)
@@ -91,7 +90,7 @@ def test_many_equal_parts_cost_what_two_cost() -> None:
     many = parallel([PureLoss("1/2")] * 1000, relation=Replace)
     assert many.delta("1/4") == (PureLoss("1/2") * 2).delta("1/4")
     assert many.rho == Fraction(1, 4)
-    assert many.laws() is not None
+    assert many.statement.laws() is not None
     distinct = parallel([GaussianLoss(s) for s in range(1, 200)], relation=Replace)
     assert distinct.mu_squared == 1 + Fraction(1, 4)
     cells = parallel([GaussianLoss(2)] * 9, relation=Replace)
@@ -117,7 +116,7 @@ def test_the_pair_above_crossing_curves_composes(epsilon: str) -> None:
     for loss in (small * 2, large * 2, small + large):
         assert found.upper >= loss.delta(epsilon).lower * (1 - 1e-12)
     assert found.lower >= (large * 2).delta(epsilon).lower * (1 - 1e-2) - 1e-12
-    laws = both.laws()
+    laws = both.statement.laws()
     assert laws is not None
     curve = composed_delta([[Part(laws.upper[0], 1)]], Fraction(epsilon), 1e-3)
     assert curve.upper == pytest.approx(both.delta(epsilon).upper, rel=2e-3)
@@ -142,11 +141,14 @@ def test_moves_compose_as_what_they_are(epsilon: str) -> None:
 
 
 def test_sums_of_many_values_are_not_written_out() -> None:
-    assert parallel([LaplaceLoss(1)] * 2, relation=Replace).laws() is None
+    assert parallel([LaplaceLoss(1)] * 2, relation=Replace).statement.laws() is None
     wide = of_count(rows=100, groups=1, relation=AddRemove)
-    assert parallel([DiscreteLaplaceLoss(1, wide)] * 2, relation=Replace, inside=[PureLoss(0)] * 2).laws() is None
+    assert (
+        parallel([DiscreteLaplaceLoss(1, wide)] * 2, relation=Replace, inside=[PureLoss(0)] * 2).statement.laws()
+        is None
+    )
     long = parallel([PureLoss("1/9") * 10] * 2, relation=Replace)
-    assert long.laws() is None
+    assert long.statement.laws() is None
     assert long.pure_epsilon == Fraction(20, 9)
 
 
@@ -157,11 +159,11 @@ def test_finite_pairs_of_two_directions_have_a_pair_above() -> None:
         FiniteLoss(["1/100", "99/100"], [0, 1], relation=AddRemove),
     ]
     both = parallel(losses, relation=AddRemove)
-    laws = both.laws()
+    laws = both.statement.laws()
     assert laws is not None
     assert laws.upper[0].infinite == pytest.approx(0.01, rel=1e-12)
     for way in (0, 1):
-        exact = FiniteLoss.of_pairs([loss.pairs[0] for loss in losses], relation=AddRemove).laws()
+        exact = FiniteLoss.of_pairs([loss.statement.pairs[0] for loss in losses], relation=AddRemove).statement.laws()
         assert exact is not None
         for x in (-1.0, -0.3, 0.0, 0.4, 0.9):
             at = np.array([x])
@@ -178,7 +180,7 @@ def test_finite_pairs_of_two_directions_have_a_pair_above() -> None:
 
 def test_a_continuous_law_has_no_such_pair_here() -> None:
     both = parallel([GaussianLoss(1), ApproximateLoss("1/5", "1/50")], relation=AddRemove)
-    assert both.laws() is None
+    assert both.statement.laws() is None
     assert (both * 2).delta(8).upper < 0.1  # sums of failures and rho
 
 
@@ -191,7 +193,7 @@ def test_what_dominates_stands_for_all() -> None:
     }
     for top, losses in strongest.items():
         for order in (losses, losses[::-1]):
-            assert parallel(order, relation=AddRemove).alternatives == (top,)
+            assert parallel(order, relation=AddRemove).statement.alternatives == (top.statement,)
         grid = [Fraction(k, 10) for k in range(12)]
         assert all(top.delta(x).upper >= loss.delta(x).lower for loss in losses for x in grid)
 
@@ -224,13 +226,13 @@ def test_the_relation_stays_with_the_loss() -> None:
     ],
     ids=str,
 )
-def test_json_round_trip(loss: ParallelLoss) -> None:
+def test_json_round_trip(loss: PrivacyLoss) -> None:
     assert PrivacyLoss.from_json(loss.to_json()) == loss
     assert hash(PrivacyLoss.from_json(loss.to_json())) == hash(loss)
 
 
 def test_a_stated_pair_is_booked() -> None:
-    cells = [StatedLoss(GaussianLoss(4), 1, "1e-3"), PureLoss(2)]
+    cells = [GaussianLoss(4).stated(epsilon=1, delta="1e-3"), PureLoss(2)]
     charge = parallel(cells, relation=AddRemove).charge()
     assert (charge.epsilon, charge.delta) == (2, Fraction(1, 1000))
 

@@ -23,9 +23,8 @@ from deniable.privacy import (
     PureLoss,
     Replace,
 )
-from deniable.privacy.composition.restricted import RestrictedLoss
-from deniable.privacy.composition.stated import StatedLoss
-from deniable.privacy.composition.tuning import BestOfPoissonLoss, SelectedLoss
+from deniable.privacy.composition.tuning import SelectedStatement
+from deniable.privacy.constructors import BestOfPoissonLoss
 
 
 def truncated(stop: float, shape: float, longest: int = 3000) -> Floats:
@@ -104,7 +103,7 @@ def test_pure_losses_are_below_those_of_liu_talwar_and_papernot_steinke(shape: o
 def test_curves_of_gaussian_noise_beat_those_by_renyi_divergences(noise: int, stop: float, shape: float) -> None:
     """Papernot and Steinke (2022), theorem for Rényi divergences, with the usual conversion, at delta = 1e-6."""
     loss = BestOfLoss(GaussianLoss(noise), stop, shape)
-    runs, rho = loss.mean_runs.upper, 1 / (2 * noise**2)
+    runs, rho = loss.statement.mean_runs.upper, 1 / (2 * noise**2)
 
     def by_renyi(order: float) -> float:
         within = optimize.minimize_scalar(
@@ -124,7 +123,7 @@ def test_curves_of_gaussian_noise_beat_those_by_renyi_divergences(noise: int, st
 @pytest.mark.parametrize(("stop", "shape"), [("0.5", 1), ("0.05", 0), ("0.05", "0.5"), ("0.05", "-0.5"), ("0.1", 3)])
 def test_the_mean_number_of_runs_is_that_of_the_law(stop: str, shape: object) -> None:
     runs = truncated(float(stop), float(str(shape)))
-    found = BestOfLoss(PureLoss(1), stop, shape).mean_runs
+    found = BestOfLoss(PureLoss(1), stop, shape).statement.mean_runs
     assert found.lower == pytest.approx(float(np.arange(runs.size) @ runs), rel=1e-9)
     assert found.width < 1e-12
 
@@ -136,7 +135,7 @@ def test_a_base_that_fails_fails_more_often() -> None:
     assert loss.mu_squared is None
     assert loss.infinite_mass == Fraction(1, 10**6)
     assert BestOfLoss(ApproximateLoss(1, "0.5"), "0.1").failure == 1
-    assert StatedLoss(loss, "2.7", "2e-5").charge().epsilon == Fraction("2.7")
+    assert loss.stated(epsilon="2.7", delta="2e-5").charge().epsilon == Fraction("2.7")
 
 
 def test_nothing_comes_of_nothing() -> None:
@@ -151,7 +150,10 @@ def test_poisson_numbers_of_runs_cost_the_total_variation_each() -> None:
     assert float(loss.pure_epsilon or 0) == pytest.approx(1 + 10 * math.tanh(0.5))
     gaussian = BestOfPoissonLoss(GaussianLoss(4), 10)
     growth = 10 * GaussianLoss(4).advantage().upper
-    by_curves, least = SelectedLoss._delta(gaussian, Fraction(1 + growth)).upper, gaussian.delta(1 + growth).upper
+    by_curves, least = (
+        SelectedStatement.curve(gaussian.statement, Fraction(1 + growth)).upper,
+        gaussian.delta(1 + growth).upper,
+    )
     assert by_curves == pytest.approx(10 * GaussianLoss(4).delta(1).upper, rel=1e-6)
     assert least <= by_curves
     assert gaussian.pure_epsilon is None
@@ -171,7 +173,7 @@ def test_it_is_written_and_read_and_holds_where_the_base_holds() -> None:
         assert PrivacyLoss.from_json(loss.to_json()) == loss
         assert eval(repr(loss)) == loss
         assert loss.relations == {AddRemove, Replace}
-    assert BestOfLoss(RestrictedLoss(LaplaceLoss(2), Replace), "0.1").relations == {Replace}
+    assert BestOfLoss(LaplaceLoss(2).under(Replace), "0.1").relations == {Replace}
 
 
 @pytest.mark.parametrize(

@@ -24,16 +24,15 @@ from deniable.privacy import (
     compose,
     parallel,
 )
-from deniable.privacy.composition.restricted import RestrictedLoss
-from deniable.privacy.composition.stated import StatedLoss
-from deniable.privacy.composition.wrapped import WrappedLoss
-from deniable.privacy.loss import PrivacyLoss as Abstract
-from deniable.privacy.losses import DominatedLoss, TeachingLoss
+from deniable.privacy.composition.restricted import RestrictedStatement
+from deniable.privacy.composition.wrapped import WrappedStatement
+from deniable.privacy.constructors import DominatedLoss, TeachingLoss
+from deniable.privacy.statement import Statement as Abstract
 from tests.privacy.zoo import ANIMALS, OPERATIONS, SLOW, Mechanism, Operation
 
 
 @dataclass(frozen=True, init=False)
-class Renamed(WrappedLoss):
+class Renamed(WrappedStatement):
     """Another name, and nothing else."""
 
     kind: ClassVar[str] = "renamed in a test"
@@ -49,15 +48,15 @@ class Renamed(WrappedLoss):
     ],
 )
 def test_every_statement_is_that_of_the_loss(loss: PrivacyLoss) -> None:
-    same = Renamed(loss)
+    same = PrivacyLoss(Renamed(loss))
     for name in ("relations", "failure", "infinite_mass", "failing_epsilon", "failing_rho", "mu_squared"):
         assert getattr(same, name) == getattr(loss, name)
     assert same.charge() == loss.charge()
     assert same.delta("1/2", tolerance=0.1) == loss.delta("1/2", tolerance=0.1)
     assert same.epsilon("1/20", tolerance=0.1) == loss.epsilon("1/20", tolerance=0.1)
     assert same.proves(Fraction(1), Fraction(1, 10)) == loss.proves(Fraction(1), Fraction(1, 10))
-    assert (same.laws() is None) == (loss.laws() is None)
-    assert [n for _, n in same.laws_of_runs(70)] == [n for _, n in loss.laws_of_runs(70)]
+    assert (same.statement.laws() is None) == (loss.statement.laws() is None)
+    assert [n for _, n in same.statement.laws_of_runs(70)] == [n for _, n in loss.statement.laws_of_runs(70)]
 
 
 BOTH = {"pure": PureLoss(1), "gaussian": GaussianLoss(2), "laplace": LaplaceLoss(2)}
@@ -74,8 +73,8 @@ CASES = [(name, operation) for name in LOSSES for operation in OPERATIONS if ope
 
 def wrapped(loss: PrivacyLoss) -> list[PrivacyLoss]:
     """The same loss, stated for each relation, at a pair of its own, and composed with nothing else."""
-    stated = [StatedLoss(loss, 1, loss.delta(1).upper)] if loss.delta(1).upper < 1 else []
-    return [*(RestrictedLoss(loss, relation) for relation in sorted(loss.relations, key=str)), *stated, compose([loss])]
+    stated = [loss.stated(epsilon=1, delta=loss.delta(1).upper)] if loss.delta(1).upper < 1 else []
+    return [*(loss.under(relation) for relation in sorted(loss.relations, key=str)), *stated, compose([loss])]
 
 
 def bare(value: Any) -> Any:
@@ -140,7 +139,7 @@ def test_what_changes_nothing_changes_no_number(name: str, operation: str) -> No
         if operation == "under replace" and same.relations == {Replace} != loss.relations:
             continue  # stated for replace, it counts once
         found = outcome(OPERATIONS[operation], same)
-        if isinstance(same, RestrictedLoss) and isinstance(found, type):
+        if isinstance(same.statement, RestrictedStatement) and isinstance(found, type):
             assert isinstance(plain, type) or len(loss.relations) == 2
             continue
         if isinstance(plain, type) or isinstance(found, type):
@@ -168,12 +167,12 @@ def test_every_method_of_a_loss_is_forwarded() -> None:
     written = {"to_data", "from_data", "to_json", "from_json", "kind", "words"}
     sampled = {"poisson_sampled", "capped_poisson_sampled", "sampled_without_replacement", "sampled_with_replacement"}
     said = {name for name in vars(Abstract) if not name.startswith("__")} - derived - written - sampled
-    assert said - {"_abc_impl", "_from_fields", "randomly_allocated"} <= set(vars(WrappedLoss))
+    assert said - {"_abc_impl", "_from_fields", "randomly_allocated"} <= set(vars(WrappedStatement))
 
 
 def test_a_group_of_the_issue_is_as_sharp_as_without_a_relation() -> None:
     """[1.54, 3.309] before: the wrapped noise was not known to be noise."""
-    noise = RestrictedLoss(GaussianLoss(4), AddRemove)
+    noise = GaussianLoss(4).under(AddRemove)
     for found in ((noise * 2).group(2).epsilon("1e-6"), (GaussianLoss(4) * 2).group(2).epsilon("1e-6")):
         assert 3.30760 <= found.lower <= found.upper <= 3.30761
     sampled = noise.poisson_sampled(rate="0.01")
@@ -186,8 +185,8 @@ def test_parts_of_a_wrapped_partition_are_compared(count: int) -> None:
     parts = [LaplaceLoss(place) for place in range(3, 3 + count)]
     inside = [LaplaceLoss(2)] * count
     plain = parallel(parts, relation=Replace, inside=inside)
-    stated = parallel([RestrictedLoss(part, AddRemove) for part in parts], relation=Replace, inside=inside)
-    assert len(stated.alternatives) == len(plain.alternatives) == 2
+    stated = parallel([part.under(AddRemove) for part in parts], relation=Replace, inside=inside)
+    assert len(stated.statement.alternatives) == len(plain.statement.alternatives) == 2
 
 
 def test_only_losses_are_wrapped() -> None:
@@ -205,9 +204,9 @@ def test_what_lacks_its_loss_in_json_is_refused(kind: str) -> None:
 def test_no_rounding_stands_between_a_pair_and_its_statement() -> None:
     """Refused before: 1e-7 lies between two floats, and the upper one was compared."""
     loss = ApproximateLoss("1/3", "1e-7")
-    for same in (loss, Renamed(loss), loss * 3, loss + ApproximateLoss(1, "1e-6")):
+    for same in (loss, PrivacyLoss(Renamed(loss)), loss * 3, loss + ApproximateLoss(1, "1e-6")):
         charge = same.charge()
         assert charge.epsilon is not None
-        assert StatedLoss(same, charge.epsilon, charge.delta).charge().delta == charge.delta
+        assert same.stated(epsilon=charge.epsilon, delta=charge.delta).charge().delta == charge.delta
         with pytest.raises(InvalidParameterError, match="above the stated delta"):
-            StatedLoss(same, charge.epsilon, charge.delta * Fraction(99, 100))
+            same.stated(epsilon=charge.epsilon, delta=charge.delta * Fraction(99, 100))

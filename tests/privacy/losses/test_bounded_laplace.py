@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy import AddRemove, PrivacyLoss, Replace, Sensitivity, of_count
-from deniable.privacy.losses import BoundedLaplaceLoss
+from deniable.privacy.constructors import BoundedLaplaceLoss
 
 
 def laws(scale: float, width: int) -> NDArray[np.float64]:

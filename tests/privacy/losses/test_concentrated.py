@@ -34,7 +34,7 @@ def test_a_shift_moves_epsilon() -> None:
     assert shifted.delta("1/2").upper == 1.0
     assert shifted.delta(3).lower == plain.delta(3).lower
     assert shifted.rho is None
-    assert renyi(shifted, 2) == Interval(1.0, 2.0)
+    assert renyi(shifted.statement, 2) == Interval(1.0, 2.0)
 
 
 def test_without_rho_the_shift_bounds_the_loss() -> None:
@@ -42,7 +42,7 @@ def test_without_rho_the_shift_bounds_the_loss() -> None:
     assert loss.pure_epsilon == Fraction(1, 2)
     assert loss.delta(0).upper == PureLoss("1/2").delta(0).upper
     assert loss.epsilon(0).upper == 0.5
-    assert renyi(loss, 3).upper == renyi(PureLoss("1/2"), 3).upper
+    assert renyi(loss.statement, 3).upper == renyi(PureLoss("1/2"), 3).upper
 
 
 def test_a_failure_is_mixed_in() -> None:
@@ -52,7 +52,7 @@ def test_a_failure_is_mixed_in() -> None:
     assert loss.epsilon("1/200").lower == float("inf")
     both = loss + ConcentratedLoss("1/2", delta="1/50")
     assert both.delta(3).upper == pytest.approx(0.03 + 0.97 * ConcentratedLoss(1).delta(3).upper, rel=1e-12)
-    assert renyi(loss, 2).upper == float("inf")
+    assert renyi(loss.statement, 2).upper == float("inf")
 
 
 def test_it_is_written_and_read_with_all_of_it() -> None:

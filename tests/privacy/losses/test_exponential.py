@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, PrivacyLoss, PureLoss
-from deniable.privacy.losses import PermuteAndFlipLoss
+from deniable.privacy.constructors import PermuteAndFlipLoss
 from deniable.privacy.notions.gaussian_dp import gaussian_delta
 
 Scores = list[float]
@@ -118,7 +118,10 @@ def test_the_gaussian_curve_of_mu_is_above(limit: str) -> None:
     for kind in (ExponentialMechanismLoss, PermuteAndFlipLoss):
         loss = kind(limit)
         for share in (Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(9, 10)):
-            assert loss.delta(loss.limit * share).lower <= gaussian_delta(loss.mu_squared, loss.limit * share).upper
+            assert (
+                loss.delta(loss.statement.limit * share).lower
+                <= gaussian_delta(loss.mu_squared, loss.limit * share).upper
+            )
 
 
 def test_a_smaller_mu_fails() -> None:

@@ -3,8 +3,7 @@ import math
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy import GaussianLoss, PrivacyLoss
-from deniable.privacy.losses.gaussian_dp import GaussianDPLoss
+from deniable.privacy import GaussianDPLoss, GaussianLoss, PrivacyLoss
 
 
 def test_it_has_the_curve_of_gaussian_noise() -> None:
@@ -12,14 +11,14 @@ def test_it_has_the_curve_of_gaussian_noise() -> None:
     loss = GaussianDPLoss(1)
     assert loss.delta(1).upper == pytest.approx(0.1269367375066439458, rel=1e-12)
     assert loss.delta("1/2") == GaussianLoss(1).delta("1/2")
-    assert loss.mu == 1
+    assert loss.statement.mu == 1
 
 
 def test_ten_of_them_are_one() -> None:
     """golden.md G17: mu = 0.3 ten times at delta = 1e-6."""
     run = GaussianDPLoss("0.3") * 10
     assert run.epsilon("1e-6").upper == pytest.approx(4.602679009809174427, rel=1e-9)
-    assert run.normal_mu_squared == GaussianDPLoss(1).normal_mu_squared * 9 / 10  # type: ignore[operator]
+    assert run.statement.normal_mu_squared == GaussianDPLoss(1).statement.normal_mu_squared * 9 / 10  # type: ignore[operator]
     assert math.isclose((GaussianDPLoss(3) + GaussianLoss("1/4")).delta(2).upper, GaussianDPLoss(5).delta(2).upper)
 
 

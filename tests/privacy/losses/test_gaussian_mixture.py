@@ -85,7 +85,7 @@ def test_two_runs_match_quadrature_in_each_direction(backwards: bool) -> None:
     a, b = dense(first), dense(second)
     gain = np.maximum(np.multiply.outer(a, a) - math.exp(0.7) * np.multiply.outer(b, b), 0)
     truth = gain.sum() * (xs[1] - xs[0]) ** 2
-    laws = loss.laws()
+    laws = loss.statement.laws()
     found = composed_delta([[Part(laws.upper[backwards], 2)]], Fraction(7, 10), 1e-5)
     assert found.upper == pytest.approx(truth, rel=2e-4)
 
@@ -174,7 +174,7 @@ def test_under_replace_the_composed_pair_is_above_both_directions() -> None:
     symmetric = GaussianMixtureLoss(
         [("0.9", 0), ("0.1", 1)], against=[("0.9", 0), ("0.1", -1)], sigma=1, relation=Replace
     )
-    assert symmetric.laws().upper[0] is symmetric.laws().upper[1]
+    assert symmetric.statement.laws().upper[0] is symmetric.statement.laws().upper[1]
 
 
 def test_two_parts_that_see_opposite_orders_are_below_the_bound() -> None:
@@ -183,7 +183,7 @@ def test_two_parts_that_see_opposite_orders_are_below_the_bound() -> None:
     from deniable.privacy.pld.law import ReversedLaw
 
     loss = GaussianMixtureLoss([("0.5", 0), ("0.5", 3)], sigma=1, relation=Replace)
-    there, back = loss._law, ReversedLaw(loss._law)
+    there, back = loss.statement._law, ReversedLaw(loss._law)
     for epsilon in (0, 1, 4):
         opposite = composed_delta([[Part(there, 1), Part(back, 1)]], Fraction(epsilon), 1e-3)
         assert (loss * 2).delta(epsilon).upper >= opposite.lower
@@ -191,7 +191,7 @@ def test_two_parts_that_see_opposite_orders_are_below_the_bound() -> None:
 
 def test_json_repr_and_order() -> None:
     loss = GaussianMixtureLoss([("1/3", 2), ("1/3", 0), ("1/3", 2)], sigma="1.5", relation=AddRemove)
-    assert loss.mixture == ((Fraction(1, 3), 0), (Fraction(2, 3), 2))
+    assert loss.statement.mixture == ((Fraction(1, 3), 0), (Fraction(2, 3), 2))
     assert PrivacyLoss.from_json(loss.to_json()) == loss
     assert PrivacyLoss.from_json((loss * 3).to_json()) == loss * 3
     assert repr(loss) == (

@@ -175,17 +175,19 @@ def test_coordinates_are_runs_of_a_composition() -> None:
     one = of_count(rows=1, groups=1, relation=AddRemove)
     many = of_count(rows=1, groups=1000, relation=AddRemove)
     loss = DiscreteLaplaceLoss(300, many)
-    assert [count for _, count in loss.laws_of_runs(2)] == [2000]
+    assert [count for _, count in loss.statement.laws_of_runs(2)] == [2000]
     assert (loss * 2).delta("0.5") == (DiscreteLaplaceLoss(300, one) * 2000).delta("0.5")
     mixed = DiscreteLaplaceLoss(4, Sensitivity(l1=5, l2_squared=20, linf=2, relation=AddRemove))
-    assert [count for _, count in mixed.laws_of_runs(3)] == [6, 3]
+    assert [count for _, count in mixed.statement.laws_of_runs(3)] == [6, 3]
 
 
 def test_the_laws_of_a_vector_are_written_and_sampled() -> None:
     counts = of_count(rows=1, groups=2, relation=AddRemove)
     one = of_count(rows=1, groups=1, relation=AddRemove)
     for loss in (DiscreteLaplaceLoss(2, counts), DiscreteGaussianLoss(6, counts)):
-        alone = DiscreteLaplaceLoss(2, one) if isinstance(loss, DiscreteLaplaceLoss) else DiscreteGaussianLoss(6, one)
+        alone = (
+            DiscreteLaplaceLoss(2, one) if loss.statement.kind == "discrete_laplace" else DiscreteGaussianLoss(6, one)
+        )
         found = loss.poisson_sampled(rate="0.1").delta("0.05")
         together = (alone * 2).poisson_sampled(rate="0.1").delta("0.05")
         assert found.lower == pytest.approx(together.lower, rel=1e-3)
@@ -195,13 +197,13 @@ def test_the_laws_of_a_vector_are_written_and_sampled() -> None:
 def test_laws_that_floats_cannot_hold_are_still_bounded() -> None:
     counts = of_count(rows=1, groups=3, relation=AddRemove)
     narrow = DiscreteLaplaceLoss("1/1000", counts)
-    pairs = narrow.laws()
+    pairs = narrow.statement.laws()
     assert pairs is not None
     assert pairs.upper[0].highest == 3000
     assert pairs.lower[0].highest == 1000
     assert narrow.delta(1).lower > 0.999
-    assert DiscreteGaussianLoss(10**9, counts).laws() is None
-    assert DiscreteGaussianLoss(10**9, counts).laws_of_runs(2) == [(None, 2)]
+    assert DiscreteGaussianLoss(10**9, counts).statement.laws() is None
+    assert DiscreteGaussianLoss(10**9, counts).statement.laws_of_runs(2) == [(None, 2)]
 
 
 def test_mu_is_the_law_where_l2_binds() -> None:
@@ -210,12 +212,12 @@ def test_mu_is_the_law_where_l2_binds() -> None:
     assert extreme_changes(tight) == (((3, 3),), ((3, 1),))
     found = DiscreteGaussianLoss(400, tight).delta("0.1")
     assert found.upper <= 1.01 * DiscreteGaussianLoss(400, reach).delta("0.1").upper
-    once = DiscreteGaussianLoss(400, tight).laws()
+    once = DiscreteGaussianLoss(400, tight).statement.laws()
     assert once is not None
     assert once.upper[0].infinite == 0
     twice = (DiscreteGaussianLoss(400, tight) * 2).delta("0.1")
     assert twice.upper <= 1.01 * (DiscreteGaussianLoss(400, reach) * 2).delta("0.1").upper
-    small = DiscreteGaussianLoss("1/20", tight).laws()  # no mu is known: the worst change itself
+    small = DiscreteGaussianLoss("1/20", tight).statement.laws()  # no mu is known: the worst change itself
     assert small is None or small.upper[0] is not small.lower[0]
 
 
@@ -262,6 +264,6 @@ def test_nothing_moves() -> None:
     still = of_clipped_sum(lower=0, upper=0, rows=1, groups=3, relation=AddRemove)
     for loss in (DiscreteLaplaceLoss(2, still), DiscreteGaussianLoss(2, still)):
         assert loss.delta(0).upper == 0
-        pairs = loss.laws()
+        pairs = loss.statement.laws()
         assert pairs is not None
         assert pairs.upper[0].highest == 0

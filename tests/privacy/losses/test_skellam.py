@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy import special
 
-from deniable.privacy import AddRemove, Replace
+from deniable.privacy import AddRemove, PrivacyLoss, Replace
 from deniable.privacy.losses.integer_noise import of_one_integer
-from deniable.privacy.losses.skellam import skellam_loss
+from deniable.privacy.losses.skellam import skellam_statement
 from deniable.privacy.sensitivity.vectors import of_ball_sum
 
 
@@ -28,7 +28,9 @@ def test_the_bound_is_above_the_law_and_one_for_a_tenth_less_noise_is_needed() -
     least = np.inf
     for variance, shift, order in product([Fraction(1, 2), Fraction(3), Fraction(40)], [1, 2, 5], [2, 3, 8]):
         exact, reach = divergence(variance, shift, order), of_one_integer(shift, AddRemove)
-        bound, twin = (skellam_loss(variance * more, reach).divergence(order).upper for more in (1, Fraction(11, 10)))
+        bound, twin = (
+            skellam_statement(variance * more, reach).divergence(order).upper for more in (1, Fraction(11, 10))
+        )
         assert exact <= bound
         least = min(least, twin / exact)
     assert least < 0.98
@@ -39,14 +41,14 @@ def test_coordinates_add_up_and_units_that_are_replaced_move_twice_as_far() -> N
     for order in (2, 5):
         exact = divergence(Fraction(30), 3, order) + divergence(Fraction(30), 4, order)
         reach = of_ball_sum(radius=5, dimensions=2, rows=1, relation=AddRemove)
-        assert exact <= skellam_loss(30, reach).divergence(order).upper <= exact * 1.25
+        assert exact <= skellam_statement(30, reach).divergence(order).upper <= exact * 1.25
     double = of_ball_sum(radius=5, dimensions=1, rows=1, relation=Replace)
-    assert skellam_loss(30, double) == skellam_loss(30, of_one_integer(10, Replace))
+    assert skellam_statement(30, double) == skellam_statement(30, of_one_integer(10, Replace))
 
 
 def test_it_comes_near_to_gaussian_noise_on_a_fine_lattice() -> None:
     """Ten steps of noise multiplier 8: rho = 10/128, whose conversion is 1.6 at 1e-5 or so."""
     reach = of_ball_sum(radius=1000, dimensions=50, rows=1, relation=AddRemove)
-    loss = skellam_loss(8000**2, reach, releases=10)
+    loss = skellam_statement(8000**2, reach, releases=10)
     assert loss.divergence(8).upper == pytest.approx(8 * 10 / 128, rel=1e-4)
-    assert 1.4 < loss.epsilon("1e-5").upper < 1.8
+    assert 1.4 < PrivacyLoss(loss).epsilon("1e-5").upper < 1.8

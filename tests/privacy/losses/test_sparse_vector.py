@@ -10,7 +10,7 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy import AddRemove, LaplaceLoss, PrivacyLoss, PureLoss
-from deniable.privacy.losses import SparseVectorLoss
+from deniable.privacy.constructors import SparseVectorLoss
 from deniable.privacy.losses.bounded import bounded_law
 from deniable.privacy.notions.gaussian_dp import gaussian_delta
 
@@ -53,7 +53,7 @@ def test_no_stream_exceeds_the_stated_epsilon_and_some_come_close(answers: int) 
     """errata.md E64: the version of Lyu, Su, Li stays at its epsilon."""
     loss = SparseVectorLoss.for_budget(threshold_epsilon="1/2", query_epsilon="1/2", answers=answers)
     assert loss.pure_epsilon == 1
-    found = worst(float(loss.threshold_multiplier), float(loss.query_multiplier), answers)
+    found = worst(float(loss.statement.threshold_multiplier), float(loss.statement.query_multiplier), answers)
     assert found <= 1 + 1e-4
     assert found > 0.9
 
@@ -78,13 +78,13 @@ def test_monotone_queries_cost_half_and_only_they() -> None:
 def test_the_two_directions_of_monotone_queries() -> None:
     """More data against less: only "above" answers cost. Less against more: the threshold costs as well."""
     loss = SparseVectorLoss(threshold_multiplier=1, query_multiplier=2, answers=1, monotone=True)
-    there, back = loss._reach
+    there, back = loss.statement._reach
     assert (there, back) == (Fraction(1, 2), Fraction(3, 2))
     more, less = [1.0, 1.0], [0.0, 0.0]
     for pattern in ([True], [False], [False, True]):
         with_unit, without = (probability(stream[: len(pattern)], pattern, 1.0, 2.0) for stream in (more, less))
         assert -float(back) - 1e-4 <= math.log(with_unit / without) <= float(there) + 1e-4
-    laws = loss.laws()
+    laws = loss.statement.laws()
     assert laws is not None
     assert (laws.upper[0].highest, laws.upper[1].highest) == (0.5, 1.5)
 
@@ -92,7 +92,7 @@ def test_the_two_directions_of_monotone_queries() -> None:
 def test_the_curve_holds_exact_output_laws() -> None:
     """All answer sequences of three queries, one of which may be above: the hockey stick of the whole transcript."""
     loss = SparseVectorLoss.for_budget(threshold_epsilon=1, query_epsilon=1, answers=1)
-    threshold, query = float(loss.threshold_multiplier), float(loss.query_multiplier)
+    threshold, query = float(loss.statement.threshold_multiplier), float(loss.statement.query_multiplier)
     transcripts = [[True], [False, True], [False, False, True], [False, False, False]]
     for before, after in (([0, 0, 1], [1, 1, 0]), ([0, 2, 0], [1, 1, 1]), ([0, 0, 0], [1, 1, 1])):
         p, q = (
@@ -109,7 +109,7 @@ def test_the_curve_holds_exact_output_laws() -> None:
 @pytest.mark.parametrize("answers", [1, 2])
 def test_the_lower_end_is_at_least_what_one_answer_reveals(threshold: object, query: object, answers: int) -> None:
     loss = SparseVectorLoss(threshold_multiplier=threshold, query_multiplier=query, answers=answers)
-    scales = float(loss.threshold_multiplier), float(loss.query_multiplier)
+    scales = float(loss.statement.threshold_multiplier), float(loss.statement.query_multiplier)
     for epsilon in (0.0, 0.1):
         ours, theirs = (probability([place], [True], *scales) for place in (0.5, -0.5))
         found = loss.delta(epsilon)
@@ -121,7 +121,7 @@ def test_the_lower_end_is_at_least_what_one_answer_reveals(threshold: object, qu
 def test_monotone_questions_reveal_less_in_both_orders() -> None:
     """The lower end of each order is below the upper end of its own, and general questions reveal more."""
     kinds = [SparseVectorLoss(threshold_multiplier=2, query_multiplier=2, answers=2, monotone=m) for m in (False, True)]
-    general, monotone = (kind.laws() for kind in kinds)
+    general, monotone = (kind.statement.laws() for kind in kinds)
     assert general.lower[0] is general.lower[1]
     for above, below in zip(monotone.upper, monotone.lower, strict=True):
         assert below.highest <= above.highest
@@ -140,7 +140,7 @@ def test_a_symmetric_bound_is_the_pure_loss() -> None:
 def test_rho_and_mu_of_a_lopsided_loss() -> None:
     loss = SparseVectorLoss.for_budget(threshold_epsilon=1, query_epsilon=1, answers=2, monotone=True)
     assert (loss.pure_epsilon, loss.rho) == (2, Fraction(9, 8))
-    law = bounded_law(*(float(reach) for reach in loss._reach)).atoms()
+    law = bounded_law(*(float(reach) for reach in loss.statement._reach)).atoms()
     assert law is not None
     for order in (1.2, 2.0, 8.0):
         for a, b in ((law.p, law.q), (law.q, law.p)):
@@ -170,6 +170,6 @@ def test_json_repr_relations_refusals() -> None:
     for name, value in bad:
         with pytest.raises(InvalidParameterError, match=name):
             SparseVectorLoss(**(arguments | {name: value}))  # type: ignore[arg-type]
-    make: Callable[..., SparseVectorLoss] = SparseVectorLoss.for_budget
+    make: Callable[..., PrivacyLoss] = SparseVectorLoss.for_budget
     with pytest.raises(InvalidParameterError, match="query_epsilon"):
         make(threshold_epsilon=1, query_epsilon=0, answers=1)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy import AddRemove, DiscreteLaplaceLoss, PrivacyLoss, Replace, Sensitivity, of_count
-from deniable.privacy.losses import StaircaseLoss
+from deniable.privacy.constructors import StaircaseLoss
 
 
 def moved(rows: int, groups: int = 1) -> Sensitivity:
@@ -60,9 +60,9 @@ def test_steps_that_a_vector_crosses_are_the_most_of_all_changes(step: int, l1: 
     reach = Sensitivity(l1=l1, l2_squared=l1**2, linf=linf, relation=AddRemove, coordinates=changed)
     ways = (d for d in product(range(linf + 1), repeat=changed) if sum(d) <= l1)
     most = max(sum(-(-size // step) for size in d) for d in ways)
-    assert most <= StaircaseLoss(1, step, 1, reach).crossed <= most + 1
+    assert most <= StaircaseLoss(1, step, 1, reach).statement.crossed <= most + 1
     free = Sensitivity(l1=l1, l2_squared=l1**2, linf=linf, relation=AddRemove)
-    assert StaircaseLoss(1, step, 1, free).crossed == l1
+    assert StaircaseLoss(1, step, 1, free).statement.crossed == l1
 
 
 @pytest.mark.parametrize("coordinates", [None, 2, 3])

@@ -23,10 +23,8 @@ from deniable.privacy import (
     parallel,
 )
 from deniable.privacy.budget import ConcentratedOdometer, Filter, RenyiOdometer
-from deniable.privacy.composition.group import GroupLoss
-from deniable.privacy.composition.restricted import RestrictedLoss
-from deniable.privacy.composition.stated import StatedLoss
-from deniable.privacy.losses import TeachingLoss
+from deniable.privacy.composition.group import GroupStatement
+from deniable.privacy.constructors import TeachingLoss
 
 FAILING = TeachingLoss(ApproximateLoss(0, "0.01"))
 HARMLESS = TeachingLoss(PureLoss("0.5"))
@@ -39,15 +37,15 @@ WAYS: dict[str, Way] = {
     "sum from the other side": lambda loss: PureLoss(1) + loss,
     "repeated": lambda loss: loss * 3,
     "sum of sums": lambda loss: sum([loss, loss + PureLoss(1)]) * 2,
-    "stated": lambda loss: StatedLoss(loss, "0.6", "0.1"),
-    "restricted": lambda loss: RestrictedLoss(loss, AddRemove),
+    "stated": lambda loss: loss.stated(epsilon="0.6", delta="0.1"),
+    "restricted": lambda loss: loss.under(AddRemove),
     "group": lambda loss: loss.group(2),
-    "group by hand": lambda loss: GroupLoss(loss, 2),
-    "stated group by hand": lambda loss: StatedLoss(GroupLoss(loss, 2), "2", "0.9"),
+    "group by hand": lambda loss: PrivacyLoss(GroupStatement(loss, 2)),
+    "stated group by hand": lambda loss: PrivacyLoss(GroupStatement(loss, 2)).stated(epsilon="2", delta="0.9"),
     "under replace": lambda loss: loss.under_replace(),
-    "exchanged group": lambda loss: GroupLoss(loss, 2, "replace"),
+    "exchanged group": lambda loss: PrivacyLoss(GroupStatement(loss, 2, "replace")),
     "public coin": lambda loss: mixture([("1/2", loss), ("1/2", PureLoss(1))]),
-    "stated public coin": lambda loss: StatedLoss(mixture([("1/2", loss), ("1/2", PureLoss(1))]), 1, "0.1"),
+    "stated public coin": lambda loss: mixture([("1/2", loss), ("1/2", PureLoss(1))]).stated(epsilon=1, delta="0.1"),
     "Poisson sample": lambda loss: loss.poisson_sampled(rate="0.1"),
     "capped sample": lambda loss: loss.capped_poisson_sampled(rate="0.1", cap=3, population=10),
     "sample of fixed size": lambda loss: loss.sampled_without_replacement(size=1, population=10),
@@ -96,7 +94,7 @@ def test_a_ledger_refuses_it_and_books_nothing() -> None:
         unit=PrivacyUnit(column="id", noun="person"),
         dataset="d",
     )
-    for loss in (FAILING, FAILING + PureLoss(1), StatedLoss(FAILING, 1, "0.1")):
+    for loss in (FAILING, FAILING + PureLoss(1), FAILING.stated(epsilon=1, delta="0.1")):
         with pytest.raises(UnprovedError, match="teaching"):
             ledger.reserve(Entry(question="0" * 64, text="show me", loss=loss))
     assert ledger.entries() == []
@@ -104,11 +102,11 @@ def test_a_ledger_refuses_it_and_books_nothing() -> None:
 
 
 def test_its_curve_can_be_looked_at() -> None:
-    assert FAILING.delta(3) == FAILING.loss.delta(3)
+    assert FAILING.delta(3) == FAILING.statement.loss.delta(3)
     assert FAILING.epsilon("0.001").lower == math.inf
     assert FAILING.epsilon("0.01").upper == 0
     assert FAILING.infinite_mass == Fraction(1, 100)
-    assert FAILING.relations == FAILING.loss.relations
+    assert FAILING.relations == FAILING.statement.loss.relations
     assert FAILING.advantage().contains(0.01)
     assert FAILING.tradeoff().advantage().contains(0.01)
     assert mixture([("1/2", FAILING), ("1/2", PureLoss(0))]).delta(0).contains(0.005)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy import AddRemove, DiscreteLaplaceLoss, LaplaceLoss, PrivacyLoss, Sensitivity, of_count
-from deniable.privacy.losses import DiscreteTruncatedLaplaceLoss, TruncatedLaplaceLoss
+from deniable.privacy.constructors import DiscreteTruncatedLaplaceLoss, TruncatedLaplaceLoss
 from deniable.privacy.losses.truncated_laplace import DiscreteTruncatedLaplaceLaw, TruncatedLaplaceLaw
 
 
@@ -60,7 +60,7 @@ def test_the_target_is_met_and_not_by_much(epsilon: object, delta: str) -> None:
 
 def test_the_published_bound() -> None:
     """noise.md, section 11: epsilon = 1, delta = 1e-6."""
-    assert float(TruncatedLaplaceLoss.for_target(1, "1e-6").bound) == pytest.approx(13.663689396, abs=1e-9)
+    assert float(TruncatedLaplaceLoss.for_target(1, "1e-6").statement.bound) == pytest.approx(13.663689396, abs=1e-9)
 
 
 def test_a_smaller_bound_fails() -> None:

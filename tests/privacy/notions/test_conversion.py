@@ -56,7 +56,7 @@ LOSSES = [
 def test_conversions_of_divergences_are_never_below_the_curve(loss: PrivacyLoss) -> None:
     """And in their order: exact <= optimal <= CKS20 <= classic."""
     for order in ("6/5", "2", "5", "20"):
-        divergence = Fraction(renyi(loss, order).upper)
+        divergence = Fraction(renyi(loss.statement, order).upper)
         for epsilon in ("0", "1/2", "2"):
             exact = loss.delta(epsilon)
             optimal = renyi_delta_optimal(Fraction(order), divergence, Fraction(epsilon))
@@ -175,7 +175,7 @@ def test_concentrated_forms() -> None:
 
 @pytest.mark.parametrize("loss", [GaussianLoss(1), LaplaceLoss(1), PureLoss("1/2"), PureLoss(4)], ids=repr)
 def test_distances_by_divergence_are_never_below_the_advantage(loss: PrivacyLoss) -> None:
-    assert TradeOff(loss).advantage().lower <= advantage_of_divergence(Fraction(renyi(loss, 1).upper))
+    assert TradeOff(loss).advantage().lower <= advantage_of_divergence(Fraction(renyi(loss.statement, 1).upper))
     assert advantage_of_divergence(100) <= 1.0
 
 

@@ -6,8 +6,7 @@ from fractions import Fraction
 import pytest
 
 from deniable.numbers.interval import Interval
-from deniable.privacy import GaussianLoss, LaplaceLoss, PrivacyLoss, PureLoss
-from deniable.privacy.composition import compose
+from deniable.privacy import GaussianLoss, LaplaceLoss, PrivacyLoss, PureLoss, compose
 from deniable.privacy.notions import moments
 from deniable.privacy.notions.gaussian_dp import gaussian_delta
 from deniable.privacy.notions.moments import delta_by_moments, epsilon_by_moments
@@ -21,12 +20,12 @@ def test_a_gaussian_of_any_size_lies_between() -> None:
         loss = step * count
         for delta in ("1e-2", "1e-9"):
             exact = loss.epsilon(delta)
-            found = epsilon_by_moments(loss, [(step, count)], Fraction(delta))
+            found = epsilon_by_moments(loss.statement, [(step.statement, count)], Fraction(delta))
             assert found.lower <= exact.upper
             assert exact.lower <= found.upper
         middle = Fraction(count) / Fraction(noise) ** 2 / 2
         for epsilon in (middle / 2, middle):
-            found = delta_by_moments(loss, [(step, count)], epsilon)
+            found = delta_by_moments(loss.statement, [(step.statement, count)], epsilon)
             exact = gaussian_delta(Fraction(count) / Fraction(noise) ** 2, epsilon)
             assert found.lower <= exact.upper
             assert exact.lower <= found.upper
@@ -38,10 +37,10 @@ def test_the_transform_agrees(step: PrivacyLoss) -> None:
     loss = step * count
     for delta in ("1e-1", "1e-6"):
         known = loss.epsilon(delta)
-        found = epsilon_by_moments(loss, [(step, count)], Fraction(delta))
+        found = epsilon_by_moments(loss.statement, [(step.statement, count)], Fraction(delta))
         assert found.lower <= known.upper
         assert known.lower <= found.upper
-        seen = delta_by_moments(loss, [(step, count)], Fraction(known.upper))
+        seen = delta_by_moments(loss.statement, [(step.statement, count)], Fraction(known.upper))
         assert seen.lower <= float(delta) * 1.01
 
 
@@ -50,10 +49,10 @@ def test_a_twin_with_a_variance_far_too_small_is_caught(monkeypatch: pytest.Monk
     step, delta = PureLoss(1), Fraction(9, 10)
     loss = step * 4000
     exact = loss.epsilon(delta)
-    assert epsilon_by_moments(loss, [(step, 4000)], delta).lower <= exact.upper
+    assert epsilon_by_moments(loss.statement, [(step.statement, 4000)], delta).lower <= exact.upper
     second = moments._second_moment
     monkeypatch.setattr(moments, "_second_moment", lambda part, way: second(part, way) / 1e6)
-    assert epsilon_by_moments(loss, [(step, 4000)], delta).lower > exact.upper
+    assert epsilon_by_moments(loss.statement, [(step.statement, 4000)], delta).lower > exact.upper
 
 
 @pytest.mark.parametrize(

@@ -18,13 +18,13 @@ from deniable.privacy import (
     GaussianLoss,
     Interval,
     LaplaceLoss,
+    PrivacyLoss,
     PureLoss,
     Replace,
     Sensitivity,
     of_count,
 )
-from deniable.privacy.amplification.sampling.poisson_replace import PoissonReplacedLoss
-from deniable.privacy.composition.stated import StatedLoss
+from deniable.privacy.amplification.sampling.poisson_replace import PoissonReplacedStatement
 from deniable.privacy.notions.renyi import bounded_divergence, directed, renyi
 
 ORDERS = ["1", "3/2", "2", "8"]
@@ -51,10 +51,10 @@ def divergence_of_masses(p: list[mpmath.mpf], q: list[mpmath.mpf], order: str) -
 
 def test_golden_values() -> None:
     """golden.md G25, G39, G41."""
-    assert renyi(PureLoss(1), 4).upper == pytest.approx(0.89588325964518380355, rel=1e-9)
+    assert renyi(PureLoss(1).statement, 4).upper == pytest.approx(0.89588325964518380355, rel=1e-9)
     step = GaussianLoss(1).poisson_sampled(rate="1/100")
-    assert renyi(step, 2).upper == pytest.approx(0.00017181342207454793099, rel=1e-9)
-    assert renyi(step, 32).upper == pytest.approx(11.246275937048068835, rel=1e-9)
+    assert renyi(step.statement, 2).upper == pytest.approx(0.00017181342207454793099, rel=1e-9)
+    assert renyi(step.statement, 32).upper == pytest.approx(11.246275937048068835, rel=1e-9)
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -63,7 +63,7 @@ def test_randomized_response_is_its_sum(limit: str, order: str) -> None:
     with mpmath.workdps(40):
         kept = 1 / (1 + mpmath.exp(-mp(limit)))
         truth = divergence_of_masses([kept, 1 - kept], [1 - kept, kept], order)
-        assert near(renyi(PureLoss(limit), order), truth)
+        assert near(renyi(PureLoss(limit).statement, order), truth)
 
 
 def test_no_small_channel_of_bounded_loss_diverges_more() -> None:
@@ -81,8 +81,8 @@ def test_no_small_channel_of_bounded_loss_diverges_more() -> None:
             continue
         for order, bound in zip(ORDERS, most, strict=True):
             assert float(divergence_of_masses(list(p), list(q), order)) <= bound
-    assert renyi(PureLoss("1/10"), 2).upper == pytest.approx(0.0099586, rel=1e-4)
-    assert renyi(ApproximateLoss(1, "1e-9"), 2).lower == math.inf
+    assert renyi(PureLoss("1/10").statement, 2).upper == pytest.approx(0.0099586, rel=1e-4)
+    assert renyi(ApproximateLoss(1, "1e-9").statement, 2).lower == math.inf
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -98,7 +98,7 @@ def test_laplace_noise_is_its_integral(noise: str, order: str) -> None:
         )
         ends = high * mpmath.exp((a - 1) * limit) + low * mpmath.exp(-(a - 1) * limit)
         truth = (high - low) * limit + inner if a == 1 else mpmath.log(ends + inner) / (a - 1)
-        assert near(renyi(LaplaceLoss(noise), order), truth)
+        assert near(renyi(LaplaceLoss(noise).statement, order), truth)
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -111,7 +111,7 @@ def test_discrete_laplace_noise_is_its_sum(scale: str, rows: int, order: str) ->
         p = [mpmath.exp(-abs(k - rows) / b) for k in places]
         q = [mpmath.exp(-abs(k) / b) for k in places]
         whole = (1 + mpmath.exp(-1 / b)) / (1 - mpmath.exp(-1 / b))
-        found = renyi(loss, order)
+        found = renyi(loss.statement, order)
         assert near(found, divergence_of_masses([x / whole for x in p], [x / whole for x in q], order))
 
 
@@ -126,7 +126,7 @@ def test_discrete_gaussian_noise_is_its_sum(sigma_squared: str, rows: int, order
         q = [mpmath.exp(-(mpmath.mpf(k) ** 2) / (2 * s)) for k in places]
         whole = mpmath.fsum(q)
         truth = divergence_of_masses([x / whole for x in p], [x / whole for x in q], order)
-        assert near(renyi(loss, order), truth)
+        assert near(renyi(loss.statement, order), truth)
         assert truth <= mp(order) * rows**2 / (2 * s) * (1 + mpmath.mpf(10) ** -30)
 
 
@@ -140,7 +140,7 @@ def test_sampled_randomized_response_is_its_sum(limit: str, order: str) -> None:
         mixed = [q * kept + (1 - q) * (1 - kept), q * (1 - kept) + (1 - q) * kept]
         removed, added = divergence_of_masses(mixed, plain, order), divergence_of_masses(plain, mixed, order)
         assert added <= removed
-        assert near(renyi(loss, order), removed, relative=2e-6)
+        assert near(renyi(loss.statement, order), removed, relative=2e-6)
 
 
 def test_sampled_discrete_gaussian_noise_is_its_sum() -> None:
@@ -151,7 +151,7 @@ def test_sampled_discrete_gaussian_noise_is_its_sum() -> None:
             whole = mpmath.fsum(plain)
             q = [x / whole for x in plain]
             p = [(x / whole) / 5 + y * 4 / 5 for x, y in zip(moved, q, strict=True)]
-            assert near(renyi(loss, order), divergence_of_masses(p, q, order), relative=1e-5)
+            assert near(renyi(loss.statement, order), divergence_of_masses(p, q, order), relative=1e-5)
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -161,17 +161,17 @@ def test_a_finite_pair_is_its_sum_in_the_worse_direction(order: str) -> None:
         masses = [[mp(x) for x in side] for side in (p, q)]
         there, back = (divergence_of_masses(*sides, order) for sides in (masses, masses[::-1]))
         for relation in (AddRemove, Replace):
-            assert near(renyi(FiniteLoss(p, q, relation=relation), order), max(there, back))
+            assert near(renyi(FiniteLoss(p, q, relation=relation).statement, order), max(there, back))
         first, second = directed(FiniteLoss(p, q, relation=AddRemove), Fraction(order))
         assert near(first, there)
         assert near(second, back)
-    assert renyi(FiniteLoss([1, 0], ["1/2", "1/2"], relation=AddRemove), order).lower == math.inf
+    assert renyi(FiniteLoss([1, 0], ["1/2", "1/2"], relation=AddRemove).statement, order).lower == math.inf
 
 
 @pytest.mark.parametrize("order", ["1", "3"])
 def test_exchanged_samples_are_their_integral(order: str) -> None:
     """Poisson sampling under replace: (1 - q) N(0) + q N(mu) against (1 - q) N(0) + q N(-mu)."""
-    loss = PoissonReplacedLoss(GaussianLoss(2), "1/10")
+    loss = PrivacyLoss(PoissonReplacedStatement(GaussianLoss(2), "1/10"))
     a = mp(order)
     with mpmath.workdps(18):
         mu, rate = mpmath.mpf(1) / 2, mpmath.mpf(1) / 10
@@ -182,14 +182,14 @@ def test_exchanged_samples_are_their_integral(order: str) -> None:
 
         value = mpmath.quad(term, mpmath.linspace(-10, 12, 10))
         truth = value if a == 1 else mpmath.log(value) / (a - 1)
-    assert near(renyi(loss, order), truth, relative=1e-5)
+    assert near(renyi(loss.statement, order), truth, relative=1e-5)
 
 
 def test_a_sample_of_a_composition_diverges_no_more_than_its_base() -> None:
     """Half of three sampled Gaussians and one Laplace: the two directions of the base differ."""
     base = GaussianLoss(2).poisson_sampled(rate="1/10") * 3 + LaplaceLoss(1)
-    found = renyi(base.poisson_sampled(rate="1/2"), 3)
-    assert 0 < found.lower <= found.upper <= renyi(base, 3).upper
+    found = renyi(base.poisson_sampled(rate="1/2").statement, 3)
+    assert 0 < found.lower <= found.upper <= renyi(base.statement, 3).upper
 
 
 def test_divergences_add_up() -> None:
@@ -197,18 +197,18 @@ def test_divergences_add_up() -> None:
     step = GaussianLoss(1).poisson_sampled(rate="1/100")
     run = step * 1000 + PureLoss("1/2") * 3 + LaplaceLoss(2)
     parts = [(step, 1000), (PureLoss("1/2"), 3), (LaplaceLoss(2), 1)]
-    total = sum(renyi(loss, 4).upper * count for loss, count in parts)
-    assert renyi(run, 4).upper == pytest.approx(total, rel=1e-14)
-    assert renyi(run, 4).lower == pytest.approx(total, rel=1e-12)
-    assert renyi(run + ApproximateLoss(1, "1e-9"), 4) == Interval(math.inf, math.inf)
-    assert renyi(PureLoss(1) * 0, 4) == Interval(0.0, 0.0)
+    total = sum(renyi(loss.statement, 4).upper * count for loss, count in parts)
+    assert renyi(run.statement, 4).upper == pytest.approx(total, rel=1e-14)
+    assert renyi(run.statement, 4).lower == pytest.approx(total, rel=1e-12)
+    assert renyi((run + ApproximateLoss(1, "1e-9")).statement, 4) == Interval(math.inf, math.inf)
+    assert renyi((PureLoss(1) * 0).statement, 4) == Interval(0.0, 0.0)
 
 
 def test_losses_known_by_a_bound_alone() -> None:
-    assert renyi(ConcentratedLoss("1/2"), 3) == Interval(1.5, 1.5)
-    assert renyi(StatedLoss(GaussianLoss(1), 2, "1/2"), 3) == Interval(1.5, 1.5)
+    assert renyi(ConcentratedLoss("1/2").statement, 3) == Interval(1.5, 1.5)
+    assert renyi(GaussianLoss(1).stated(epsilon=2, delta="1/2").statement, 3) == Interval(1.5, 1.5)
     reach = Sensitivity(l1=4, l2_squared=6, linf=2, relation=AddRemove, coordinates=2)  # (2, 1) is attained
-    vector = renyi(DiscreteGaussianLoss(10, reach), 3)
+    vector = renyi(DiscreteGaussianLoss(10, reach).statement, 3)
     assert vector.upper == pytest.approx(3 * 6 / 20)
     assert vector.lower == pytest.approx(3 * 5 / 20)
 
@@ -219,29 +219,29 @@ def test_divergences_of_coordinates_add_up(order: str) -> None:
     reach = Sensitivity(l1=5, l2_squared=9, linf=2, relation=AddRemove)
     for noise in (DiscreteLaplaceLoss, DiscreteGaussianLoss):
         one, two = (noise(4, of_count(rows=rows, groups=1, relation=AddRemove)) for rows in (1, 2))
-        found, truth = renyi(noise(4, reach), order), 2 * renyi(two, order).upper + renyi(one, order).upper
+        found, truth = renyi(noise(4, reach).statement, order), 2 * renyi(two, order).upper + renyi(one, order).upper
         assert found.upper == pytest.approx(truth, rel=1e-12)
         assert found.lower == pytest.approx(truth, rel=1e-12)
-        assert found.lower > 1.1 * renyi(two, order).upper
+        assert found.lower > 1.1 * renyi(two.statement, order).upper
 
 
 def test_the_greatest_order_is_the_greatest_loss() -> None:
-    assert renyi(PureLoss(1) * 3, math.inf).upper == 3.0
-    assert renyi(GaussianLoss(1), math.inf) == Interval(math.inf, math.inf)
+    assert renyi((PureLoss(1) * 3).statement, math.inf).upper == 3.0
+    assert renyi(GaussianLoss(1).statement, math.inf) == Interval(math.inf, math.inf)
 
 
 def test_orders_of_plain_and_sampled_noise_differ() -> None:
     """errata.md E66: at order 32 sampled noise has 11.246, plain noise 16."""
     plain, sampled = GaussianLoss(1), GaussianLoss(1).poisson_sampled(rate="1/100")
-    assert renyi(plain, 32) == Interval(16.0, 16.0)
-    assert renyi(sampled, 32).upper < 11.25
-    assert renyi(sampled, 2).upper < renyi(plain, 2).lower / 5000
+    assert renyi(plain.statement, 32) == Interval(16.0, 16.0)
+    assert renyi(sampled.statement, 32).upper < 11.25
+    assert renyi(sampled.statement, 2).upper < renyi(plain, 2).lower / 5000
 
 
 @pytest.mark.parametrize("order", [0, -1, "x", True, float("nan")])
 def test_bad_orders_are_refused(order: object) -> None:
     with pytest.raises(InvalidParameterError, match="order must be"):
-        renyi(PureLoss(1), order)
+        renyi(PureLoss(1).statement, order)
 
 
 BELOW_ONE = ["1/100", "1/3", "1/2", "0.9", "0.999"]
@@ -255,7 +255,7 @@ def test_orders_below_one_follow_from_the_laws(order: str) -> None:
     truth = mpmath.log(p**a * (1 - p) ** (1 - a) + (1 - p) ** a * p ** (1 - a)) / (a - 1)
     assert near(PureLoss(1).renyi(order), truth, relative=1e-5)
     assert near((PureLoss(1) * 3 + GaussianLoss(2)).renyi(order), 3 * truth + a / 8, relative=1e-5)
-    assert near(StatedLoss(PureLoss(1), 1, 0).renyi(order), truth, relative=1e-5)
+    assert near(PureLoss(1).stated(epsilon=1, delta=0).renyi(order), truth, relative=1e-5)
 
 
 @pytest.mark.parametrize("order", BELOW_ONE)

@@ -14,13 +14,14 @@ from deniable.privacy import (
     ConcentratedLoss,
     GaussianLoss,
     LaplaceLoss,
+    PrivacyLoss,
     PureLoss,
     RenyiLoss,
     Replace,
     mixture,
     parallel,
 )
-from deniable.privacy.composition.group import GroupLoss
+from deniable.privacy.composition.group import GroupStatement
 from deniable.privacy.notions.renyi_combined import group_divergence, mixture_divergence
 
 CURVE = RenyiLoss([2, 8], ["0.1", "0.5"])
@@ -61,7 +62,7 @@ def test_adding_the_divergences_up_would_be_no_bound() -> None:
 @pytest.mark.parametrize("order", ["1.5", "2", "10"])
 def test_a_group_of_noise_has_size_squared_times_the_divergence(size: int, order: str) -> None:
     """Exact for divergences that are a multiple of the order, where fractions of 64 hold the exponent."""
-    found = GroupLoss(GaussianLoss(3), size).renyi(order)
+    found = PrivacyLoss(GroupStatement(GaussianLoss(3), size)).renyi(order)
     exact = GaussianLoss(3).group(size).renyi(order)
     assert exact.lower <= found.upper * (1 + 1e-12)
     assert found.upper <= exact.upper * (1 + 1e-3)

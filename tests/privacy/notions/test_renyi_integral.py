@@ -19,7 +19,7 @@ from deniable.privacy import (
 )
 from deniable.privacy.amplification.sampling.poisson import SampledLaw
 from deniable.privacy.notions.renyi import renyi
-from deniable.privacy.notions.renyi_integral import chernoff_tail, law_divergence, moment_above
+from deniable.privacy.notions.renyi_integral import chernoff_tail, law_divergence
 from deniable.privacy.notions.sampled_normal import sampled_normal_divergence
 from deniable.privacy.pld.law import FiniteLaw, LossLaw
 from deniable.privacy.pld.laws import NormalLaw
@@ -35,9 +35,9 @@ ORDERS = ["1", "3/2", "8"]
     ids=repr,
 )  # fmt: skip
 def test_it_agrees_with_the_formulas(loss: PrivacyLoss, order: str) -> None:
-    pairs = loss.laws()
+    pairs = loss.statement.laws()
     assert pairs is not None
-    exact, found = renyi(loss, order), law_divergence(pairs.upper[0], Fraction(order))
+    exact, found = renyi(loss.statement, order), law_divergence(pairs.upper[0], Fraction(order))
     assert found.lower <= exact.upper
     assert exact.lower <= found.upper
     assert found.width <= 2e-6 * found.upper
@@ -81,7 +81,7 @@ def test_moments_above_bound_the_truth(loss: float) -> None:
 
     for a in (1.5, 3.0):
         truth = a * (a - 1) / 2 + float(log_ndtr(a - loss - 0.5))
-        assert truth <= moment_above(NormalLaw(1.0), a, loss) <= truth + 1e-6 * (1 + abs(truth))
+        assert truth <= NormalLaw(1.0).moment_above(a, loss) <= truth + 1e-6 * (1 + abs(truth))
         sampled = chernoff_tail(a, Fraction(1, 10), lambda b: float(b) / 2)(loss)
         place = np.log(np.expm1(loss) / 0.1 + 1) + 0.5  # x above which the sampled loss exceeds `loss`
         grid = np.linspace(place, place + 30, 60001)
@@ -119,4 +119,4 @@ def test_the_integral_without_the_reversed_curve_is_too_small() -> None:
     grid = np.linspace(0, 1, 100001)
     found = law.above(grid)
     forward = 2 * float(np.sum(np.exp(grid) * np.maximum(found.p - np.exp(grid) * found.q, 0.0))) * 1e-5
-    assert math.log1p(forward) < 0.8 * renyi(PureLoss(1), 2).lower
+    assert math.log1p(forward) < 0.8 * renyi(PureLoss(1).statement, 2).lower

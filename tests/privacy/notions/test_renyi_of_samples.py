@@ -7,11 +7,16 @@ from itertools import product
 import numpy as np
 import pytest
 
-from deniable.privacy import AddRemove, ExponentialMechanismLoss, GaussianLoss, PureLoss
+from deniable.privacy import (
+    AddRemove,
+    ExponentialMechanismLoss,
+    FiniteLoss,
+    GaussianLoss,
+    GaussianMixtureLoss,
+    PureLoss,
+    ShuffledLoss,
+)
 from deniable.privacy.amplification.shuffling.randomizers import KaryResponse
-from deniable.privacy.amplification.shuffling.shuffled import ShuffledLoss
-from deniable.privacy.losses.finite import FiniteLoss
-from deniable.privacy.losses.gaussian_mixture import GaussianMixtureLoss
 from deniable.privacy.notions.renyi import directed
 
 Floats = np.ndarray[tuple[int], np.dtype[np.float64]]

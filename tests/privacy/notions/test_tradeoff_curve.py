@@ -21,8 +21,6 @@ from deniable.privacy import (
     PureLoss,
     of_count,
 )
-from deniable.privacy.composition.restricted import RestrictedLoss
-from deniable.privacy.composition.stated import StatedLoss
 from deniable.privacy.notions.tradeoff import TradeOff
 from deniable.privacy.notions.tradeoff_curve import TradeOffCurve
 
@@ -103,7 +101,7 @@ def test_gaussian_noise_by_formula_and_by_its_deltas(noise: str) -> None:
     closed, general = TradeOff(loss), TradeOff(loss)
     general._curve.mu_squared = None
     with mpmath.workdps(40):
-        mu = mpmath.mpf(1) / mpmath.mpf(float(loss.noise_multiplier))
+        mu = mpmath.mpf(1) / mpmath.mpf(float(loss.statement.noise_multiplier))
         truth = [
             mpmath.ncdf(mpmath.sqrt(2) * mpmath.erfinv(2 * mpmath.mpf(a) - 1) + 1 / mpmath.mpf(1) * mu)
             for a in LEVELS
@@ -168,7 +166,7 @@ def test_a_loss_known_by_rho_keeps_the_safe_side() -> None:
 
 
 def test_a_stated_pair_keeps_the_curve_of_its_loss() -> None:
-    assert TradeOff(StatedLoss(GaussianLoss(1), 2, "1/2")).true_positive_rate(0.1) == TradeOff(
+    assert TradeOff(GaussianLoss(1).stated(epsilon=2, delta="1/2")).true_positive_rate(0.1) == TradeOff(
         GaussianLoss(1)
     ).true_positive_rate(0.1)
 
@@ -181,14 +179,14 @@ def test_the_width_asked_for_is_reached() -> None:
 
 
 def test_a_wrapped_gaussian_keeps_its_closed_form() -> None:
-    assert RestrictedLoss(StatedLoss(GaussianLoss(2), 3, "1/2"), AddRemove).normal_mu_squared == Fraction(1, 4)
-    assert (GaussianLoss(2) + GaussianLoss(1)).normal_mu_squared == Fraction(5, 4)
-    assert LaplaceLoss(1).normal_mu_squared is None
+    assert GaussianLoss(2).stated(epsilon=3, delta="1/2").under(AddRemove).statement.normal_mu_squared == Fraction(1, 4)
+    assert (GaussianLoss(2) + GaussianLoss(1)).statement.normal_mu_squared == Fraction(5, 4)
+    assert LaplaceLoss(1).statement.normal_mu_squared is None
 
 
 def test_corners_below_the_curve_of_laplace_noise_are_near_it() -> None:
     """Its misses are 1 - e a for a up to 1/(2 e), and 1/(4 e a) from there to 1/2."""
-    corners = TradeOffCurve(LaplaceLoss(1), 0.01).corners_below(np.array([0.01, 0.2, 0.3]), Fraction(1, 1000))
+    corners = TradeOffCurve(LaplaceLoss(1).statement, 0.01).corners_below(np.array([0.01, 0.2, 0.3]), Fraction(1, 1000))
     assert len(corners) > 2
     for alarms, missed in corners:
         truth = 1 - math.e * alarms if alarms < 1 / (2 * math.e) else 1 / (4 * math.e * alarms)

@@ -21,9 +21,8 @@ from deniable.privacy import (
     compose,
     of_count,
 )
-from deniable.privacy.composition.compose import Composed
 from deniable.privacy.pld.accountant import Part
-from deniable.privacy.pld.composed_law import composed_law, composed_pairs
+from deniable.privacy.pld.composed_law import composed_law
 from deniable.privacy.pld.law import LossLaw
 from deniable.privacy.pld.laws import LaplaceLaw, NormalLaw
 
@@ -77,8 +76,8 @@ compositions = [
 
 
 @pytest.mark.parametrize("loss", compositions, ids=str)
-def test_written_laws_hold_the_curve_of_the_composition(loss: Composed) -> None:
-    pairs = composed_pairs(loss)
+def test_written_laws_hold_the_curve_of_the_composition(loss: PrivacyLoss) -> None:
+    pairs = loss.statement.joint_laws()
     for epsilon in (0.0, 0.5, 1.5):
         known = loss.delta(epsilon)
         above = max(curve(law, epsilon) for law in pairs.upper)
@@ -117,7 +116,7 @@ def test_gaussians_need_no_grid() -> None:
 
 def test_a_part_known_by_a_bound_alone_is_refused() -> None:
     with pytest.raises(UnprovedError, match="known by a bound alone"):
-        composed_pairs(Composed([(ConcentratedLoss("0.1"), 2)]))
+        (ConcentratedLoss("0.1") * 2).statement.joint_laws()
     assert compose([]).poisson_sampled(rate="0.5").delta(0).upper <= 1e-12
 
 

@@ -18,11 +18,11 @@ GAUSSIAN = GaussianLoss(2)
 
 
 def upper(epsilon: Fraction) -> float:
-    return GAUSSIAN._delta(epsilon).upper
+    return GAUSSIAN.statement.curve(epsilon).upper
 
 
 def lower(epsilon: Fraction) -> float:
-    return GAUSSIAN._delta(epsilon).lower
+    return GAUSSIAN.statement.curve(epsilon).lower
 
 
 def curve_of(law: FiniteLaw, odds: float) -> float:

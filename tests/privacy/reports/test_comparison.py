@@ -23,7 +23,7 @@ from deniable.privacy.reports.comparison import accounts
 
 
 def by_name(loss: PrivacyLoss, delta: object) -> dict[str, float | None]:
-    return {account.name: account.epsilon for account in accounts(loss, Fraction(str(delta)))}
+    return {account.name: account.epsilon for account in accounts(loss.statement, Fraction(str(delta)))}
 
 
 def test_published_sums_of_a_hundred_tenths() -> None:
@@ -59,14 +59,14 @@ LOSSES = st.one_of(
 def test_none_is_below_the_truth(parts: list[tuple[PrivacyLoss, int]], delta: str) -> None:
     loss = sum((part * count for part, count in parts[1:]), parts[0][0] * parts[0][1])
     least = loss.epsilon(delta, tolerance=0.01).lower
-    for account in accounts(loss, Fraction(delta)):
+    for account in accounts(loss.statement, Fraction(delta)):
         assert account.epsilon is None or not account.bound or account.epsilon >= least, account.name
 
 
 def test_renyi_of_training_is_loose_and_the_central_limit_too_small() -> None:
     """errata E70: the truth is 2.3816; the limit lies below it and is marked."""
     loss = GaussianLoss("1.1").poisson_sampled(rate="256/60000") * 14063
-    found = {account.name: account for account in accounts(loss, Fraction(1, 10**5))}
+    found = {account.name: account for account in accounts(loss.statement, Fraction(1, 10**5))}
     assert found["Rényi (RDP)"].epsilon == pytest.approx(2.597, abs=1e-3)
     limit = found["central limit of GDP"]
     assert not limit.bound

@@ -12,6 +12,7 @@ from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy import (
     AddRemove,
     ApproximateLoss,
+    BestOfLoss,
     ConcentratedLoss,
     DiscreteLaplaceLoss,
     GaussianLoss,
@@ -24,10 +25,10 @@ from deniable.privacy import (
     Sensitivity,
     compose,
 )
-from deniable.privacy.amplification.sampling.capped import CappedPoissonLoss
-from deniable.privacy.composition.compose import Composed
-from deniable.privacy.composition.restricted import RestrictedLoss
-from deniable.privacy.composition.tuning import BestOfLoss, BestOfPoissonLoss
+from deniable.privacy.amplification.sampling.capped import CappedPoissonStatement
+from deniable.privacy.composition.tuning import BestOfStatement
+from deniable.privacy.constructors import BestOfPoissonLoss
+from deniable.privacy.losses.gaussian_mixture import GaussianMixtureStatement
 from deniable.privacy.reports.imports import of_dp_event, of_opacus
 
 
@@ -38,10 +39,9 @@ def event(name: str, **fields: object) -> object:
 
 def alone(loss: PrivacyLoss, relation: Relation) -> PrivacyLoss:
     """The loss with each part held to one relation, if none of them is held to it already."""
-    parts = loss.parts if isinstance(loss, Composed) else ((loss, 1),)
     if len(loss.relations) == 1:
         return loss
-    return compose([compose(RestrictedLoss(part, relation), count) for part, count in parts])
+    return compose([compose(part.under(relation), count) for part, count in loss.composition])
 
 
 GAUSSIAN = event("Gaussian", noise_multiplier=1.1)
@@ -86,7 +86,7 @@ EVENTS: dict[str, tuple[object, PrivacyLoss]] = {
             truncated_batch_size=20,
             noise_multiplier=1.0,
         ),
-        CappedPoissonLoss(GaussianLoss(1), "0.01", 20, 1000),
+        PrivacyLoss(CappedPoissonStatement(GaussianLoss(1), "0.01", 20, 1000)),
     ),
     "a mixture": (
         event("MixtureOfGaussians", standard_deviation=2.0, sensitivities=[0.0, 1.0], sampling_probs=[0.9, 0.1]),
@@ -108,12 +108,12 @@ def test_weights_that_floats_left_at_nearly_one_lose_no_privacy(weights: list[fl
     shifts = [float(shift) for shift in range(len(weights))]
     given = event("MixtureOfGaussians", standard_deviation=2.0, sensitivities=shifts, sampling_probs=weights)
     loss = of_dp_event(given)
-    assert isinstance(loss, GaussianMixtureLoss)
-    assert sum(weight for weight, _ in loss.mixture) == 1
+    assert isinstance(loss.statement, GaussianMixtureStatement)
+    assert sum(weight for weight, _ in loss.statement.mixture) == 1
     exact = [Fraction(repr(weight)) for weight in weights]
     meant = [weight / sum(exact) for weight in exact]
     for place in range(len(shifts)):
-        assert sum(weight for weight, shift in loss.mixture if shift >= place) >= sum(meant[place:])
+        assert sum(weight for weight, shift in loss.statement.mixture if shift >= place) >= sum(meant[place:])
     with pytest.raises(InvalidParameterError, match="sum 1"):
         of_dp_event(
             event("MixtureOfGaussians", standard_deviation=2.0, sensitivities=[0, 1], sampling_probs=[0.9, 0.2])
@@ -139,9 +139,9 @@ def test_repeating_is_listing_is_composing(name: str) -> None:
 
 def test_a_norm_bound_counts_twice_under_replace() -> None:
     """The trap of one multiplier for two relations: a record that is exchanged moves a sum by twice its norm."""
-    assert of_dp_event(GAUSSIAN, relation=Replace) == RestrictedLoss(GaussianLoss("0.55"), Replace)
+    assert of_dp_event(GAUSSIAN, relation=Replace) == GaussianLoss("0.55").under(Replace)
     halved = of_dp_event(event("Laplace", noise_multiplier=1), relation=Replace)
-    assert halved == RestrictedLoss(LaplaceLoss("0.5"), Replace)
+    assert halved == LaplaceLoss("0.5").under(Replace)
     moved = of_dp_event(event("DiscreteLaplace", noise_parameter=1, sensitivity=2), relation=Replace)
     assert moved.pure_epsilon == 4
     assert moved.relations == {Replace}
@@ -176,7 +176,7 @@ def test_a_sample_of_fixed_size_is_a_loss_under_replace() -> None:
 def test_a_record_is_in_one_node_of_each_level_of_its_tree(steps: object, levels: int) -> None:
     given = event("SingleEpochTreeAggregation", noise_multiplier=1.1, step_counts=steps)
     loss = of_dp_event(given, relation=Replace)
-    assert loss == RestrictedLoss(GaussianLoss("0.55"), Replace) * levels
+    assert loss == GaussianLoss("0.55").under(Replace) * levels
     with pytest.raises(UnprovedError, match="relation=Replace"):
         of_dp_event(given)
 
@@ -188,7 +188,7 @@ def test_an_imported_loss_does_not_add_to_one_for_the_other_relation(name: str, 
         loss = of_dp_event(EVENTS[kind][0])
         assert loss.relations == {AddRemove}
         with pytest.raises(UnprovedError, match="different neighbouring relations"):
-            loss + RestrictedLoss(PureLoss(1), Replace)
+            loss + PureLoss(1).under(Replace)
         truth, found = EVENTS[kind][1].delta("0.3"), loss.delta("0.3")
         assert found.lower <= truth.upper
         assert truth.lower <= found.upper
@@ -198,9 +198,9 @@ def test_an_imported_loss_does_not_add_to_one_for_the_other_relation(name: str, 
 def test_the_mean_of_the_runs_is_at_least_that_of_the_event(mean: float, shape: float) -> None:
     given = event("RepeatAndSelect", event=event("EpsilonDelta", epsilon=0.5, delta=0.0), mean=mean, shape=shape)
     loss = of_dp_event(given)
-    assert isinstance(loss, RestrictedLoss)
-    assert isinstance(loss.loss, BestOfLoss)
-    assert mean <= loss.loss.mean_runs.lower <= loss.loss.mean_runs.upper <= mean * (1 + 1e-10)
+    best = loss.statement.unrestricted
+    assert isinstance(best, BestOfStatement)
+    assert mean <= best.mean_runs.lower <= best.mean_runs.upper <= mean * (1 + 1e-10)
 
 
 @pytest.mark.parametrize("name", ["a capped sample", "a mixture"])
@@ -260,7 +260,7 @@ def test_an_opacus_history_in_its_three_forms() -> None:
     assert of_opacus(history) == expected
     assert of_opacus({"history": history, "mechanism": "rdp"}) == expected
     assert of_opacus(SimpleNamespace(history=history)) == expected
-    assert of_opacus([(1.1, 1.0, 3)]) == RestrictedLoss(GaussianLoss("1.1"), AddRemove) * 3
+    assert of_opacus([(1.1, 1.0, 3)]) == GaussianLoss("1.1").under(AddRemove) * 3
     assert of_opacus([]) == compose([])
 
 

@@ -6,6 +6,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Annotated
 
+from deniable.arguments import InWords, check_kind, read_fields
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.learning.descent.projected import Descent, started, walk
 from deniable.learning.estimators.estimator import same_length
@@ -17,8 +18,8 @@ from deniable.mechanisms.base import Released
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, positive_integer, positive_rational
-from deniable.privacy.amplification.training.iteration import LastIterateLoss
-from deniable.privacy.call import InWords, check_kind, read_fields
+from deniable.privacy import PrivacyLoss
+from deniable.privacy.constructors import LastIterateLoss
 from deniable.privacy.relation import AddRemove
 from deniable.rows import Container, each_row, numbers, silence, table, without_rows
 
@@ -79,7 +80,7 @@ class NoisyDescent(metaclass=InWords):
         added = self._added if smooth else (float(clip.norm) ** 2 + self._added) / 2
         return radius**2 / (2 * step * self.plan.steps) + step * added + self.feasible.diameter * rounding
 
-    def last_iterate_loss(self, *, row_norm: Real) -> LastIterateLoss:
+    def last_iterate_loss(self, *, row_norm: Real) -> PrivacyLoss:
         """What the last point alone would reveal, in exact arithmetic with real-valued noise: for comparison.
 
         Rounding is not covered, so this may not be booked: `plan.privacy_loss()` is. No row is longer than `row_norm`.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from deniable.arguments import in_words
 from deniable.errors import InvalidParameterError
 from deniable.learning.rates import descent_bound
 from deniable.learning.sets import FeasibleSet
@@ -14,7 +15,6 @@ from deniable.noise import uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, positive_integer, positive_rational
-from deniable.privacy.call import in_words
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from deniable.arguments import check_kind
 from deniable.errors import InvalidParameterError
 from deniable.learning.clips import Clip
 from deniable.learning.descent.noisy import NoisyDescent
@@ -27,7 +28,6 @@ from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, positive_integer, positive_rational, shown, whole_number
 from deniable.privacy import AddRemove, Relation
-from deniable.privacy.call import check_kind
 from deniable.rows import Container, without_rows
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from deniable.noise import rounded
 from deniable.noise.bits import Bits
 from deniable.numbers.arrays import Floats
 from deniable.privacy import AddRemove, GaussianDPLoss, PrivacyLoss, PureLoss, Relation, Sensitivity, calibrate
-from deniable.privacy.amplification.training.objective import ObjectivePerturbationLoss
+from deniable.privacy.constructors import ObjectivePerturbationLoss
 from deniable.privacy.sensitivity.vectors import of_ball_sum
 
 _FINE, _COARSE = 2**20, 2**10  # lattice steps to the distance of neighbouring outputs
@@ -109,7 +109,7 @@ class Objective(_Penalised):
             self._law: rounded.Continuous = rounded.Normal()
             sensitivity = self._moves(_COARSE, AddRemove)
             cover = GaussianDPLoss(Fraction(1, _COVER))
-            self.noise = Gaussian.calibrated(sensitivity, mu_squared=cover.mu**2)
+            self.noise = Gaussian.calibrated(sensitivity, mu_squared=cover.mu_squared)
 
             def total(multiplier: Fraction) -> PrivacyLoss:
                 both = ObjectivePerturbationLoss(noise_multiplier=multiplier, curvature=ratio) + cover

@@ -21,9 +21,7 @@ from deniable.mechanisms.wrappers.best_of import BestOf
 from deniable.noise import bernoulli, uniform
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import Real, decimal_above, exact_rational, shown, whole_number
-from deniable.privacy import BestOfLoss, GaussianDPLoss, PrivacyLoss, PureLoss, Relation, calibrate
-from deniable.privacy.composition.parallel import parallel
-from deniable.privacy.composition.restricted import RestrictedLoss
+from deniable.privacy import BestOfLoss, GaussianDPLoss, PrivacyLoss, PureLoss, Relation, calibrate, parallel
 from deniable.privacy.sensitivity import of_clamped_unit_sum
 from deniable.rows import Container
 from deniable.statistics.statistic import checked_bounds
@@ -173,7 +171,7 @@ class PrivateGridSearch(Estimator):
 def _as_bounded(loss: PrivacyLoss, relation: Relation) -> PrivacyLoss:
     """The loss, or the worst one of its epsilon where that is pure: of many questions, its own curve takes minutes."""
     pure = loss.pure_epsilon
-    return loss if pure is None else RestrictedLoss(PureLoss(pure), relation)
+    return loss if pure is None else PureLoss(pure).under(relation)
 
 
 @lru_cache(maxsize=64)

@@ -26,8 +26,7 @@ from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, positive_rational, root_above, shown, whole_number
 from deniable.privacy import ApproximateLoss, GaussianDPLoss, PrivacyLoss, Replace
-from deniable.privacy.composition.restricted import RestrictedLoss
-from deniable.privacy.losses.skellam import skellam_loss
+from deniable.privacy.losses.skellam import skellam_statement
 from deniable.privacy.sensitivity.vectors import of_ball_sum
 from deniable.rows import silence
 
@@ -116,12 +115,12 @@ class Federated(Part):
             columns, lattice = self.plan.mechanism.columns, self.plan.clip.lattice
             reach = of_ball_sum(radius=lattice, dimensions=columns, rows=1, relation=Replace)
             once = self.share_squared * self.shares
-            return RestrictedLoss(skellam_loss(once, reach, releases=self.plan.steps), Replace)
+            return PrivacyLoss(skellam_statement(once, reach, releases=self.plan.steps)).under(Replace)
         seen = replace(self.plan, sampler=Poisson(rate=Fraction(1))).privacy_loss()
         if self.secure is None:
             return seen
         if seen.mu_squared is not None:  # a hair above: the curve of this loss is known where it is composed
-            seen = RestrictedLoss(GaussianDPLoss(root_above(seen.mu_squared, 10)), Replace)
+            seen = GaussianDPLoss(root_above(seen.mu_squared, 10)).under(Replace)
         return seen + ApproximateLoss(epsilon=0, delta=Fraction(self.lattice_delta))
 
     @property

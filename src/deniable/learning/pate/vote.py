@@ -8,12 +8,12 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arguments import InWords, read_fields
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import Gaussian, NoisyMax
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import Real, positive_rational, shown, whole_number
 from deniable.privacy import AddRemove, PrivacyLoss, Relation, Sensitivity, compose
-from deniable.privacy.call import InWords, read_fields
 from deniable.privacy.composition.classic import advanced_epsilon
 
 Votes = NDArray[np.int64]  # SECRET: how many teachers name each class for each query, of shape (queries, classes)

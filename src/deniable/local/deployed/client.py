@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from deniable.arguments import InWords, check_kind
 from deniable.errors import BudgetExceededError, InvalidParameterError, UnprovedError
 from deniable.ledger import Ledger, Record
 from deniable.ledger.payment import Payment, check_ledger
@@ -16,7 +17,6 @@ from deniable.local.wire import pack
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import positive_integer, read_json, shown, whole_number, yes_or_no
 from deniable.privacy import PrivacyLoss, PrivacyUnit
-from deniable.privacy.call import InWords, check_kind
 from deniable.rows import silence
 
 

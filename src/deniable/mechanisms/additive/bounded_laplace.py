@@ -16,9 +16,10 @@ from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.arrays import ExactIntegers
 from deniable.numbers.balls import ball
 from deniable.numbers.rationals import Real, checked_bounds, decimal_above, positive_rational, probability
-from deniable.privacy import Sensitivity
+from deniable.privacy import PrivacyLoss, Sensitivity
 from deniable.privacy.calibration import laplace_scale
-from deniable.privacy.losses import BoundedLaplaceLoss
+from deniable.privacy.constructors import BoundedLaplaceLoss
+from deniable.privacy.losses.bounded_laplace import BoundedLaplaceStatement
 
 if TYPE_CHECKING:
     from flint import arb
@@ -62,7 +63,7 @@ class BoundedLaplace(Mechanism):
         limit, width = positive_rational("epsilon", epsilon), cls(scale=Fraction(1), lower=lower, upper=upper).width
 
         def private(scale: Fraction) -> bool:
-            return BoundedLaplaceLoss(scale, width, sensitivity).failing_epsilon <= limit
+            return BoundedLaplaceStatement(scale, width, sensitivity).failing_epsilon <= limit
 
         below = above = decimal_above(checked_scale("scale", laplace_scale(sensitivity, limit)), _DIGITS)
         while not private(above):
@@ -76,7 +77,7 @@ class BoundedLaplace(Mechanism):
         """upper - lower."""
         return self.upper - self.lower
 
-    def privacy_loss(self, sensitivity: Sensitivity) -> BoundedLaplaceLoss:
+    def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         return BoundedLaplaceLoss(self.scale, self.width, sensitivity)
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[ExactIntegers]:

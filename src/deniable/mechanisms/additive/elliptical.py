@@ -16,7 +16,7 @@ from deniable.noise import gaussian
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.arrays import ExactIntegers, Floats
 from deniable.numbers.rationals import Real
-from deniable.privacy import DiscreteGaussianLoss, Sensitivity
+from deniable.privacy import DiscreteGaussianLoss, PrivacyLoss, Sensitivity
 from deniable.privacy.calibration import gaussian_sigma_squared
 from deniable.privacy.sensitivity.linear import Matrix, as_whole_numbers, of_linear_map
 
@@ -65,7 +65,7 @@ class EllipticalGaussian(Mechanism):
         least = gaussian_sigma_squared(moved, rho=rho, mu_squared=mu_squared, epsilon=epsilon, delta=delta)
         return cls(strategy=tuple(tuple(row) for row in as_whole_numbers(strategy).tolist()), sigma_squared=least)
 
-    def privacy_loss(self, sensitivity: Sensitivity) -> DiscreteGaussianLoss:
+    def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         """For the sensitivity of the secret vector."""
         return DiscreteGaussianLoss(self.sigma_squared, of_linear_map(self.strategy, sensitivity))
 

@@ -15,7 +15,7 @@ from deniable.numbers import theta
 from deniable.numbers.arrays import ExactIntegers
 from deniable.numbers.balls import ball
 from deniable.numbers.rationals import Real, positive_rational
-from deniable.privacy import DiscreteGaussianLoss, Sensitivity
+from deniable.privacy import DiscreteGaussianLoss, PrivacyLoss, Sensitivity
 from deniable.privacy.calibration import gaussian_sigma_squared
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Gaussian(AdditiveNoise):
             )
         )
 
-    def privacy_loss(self, sensitivity: Sensitivity) -> DiscreteGaussianLoss:
+    def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         return DiscreteGaussianLoss(self.sigma_squared, sensitivity)
 
     def _noise(self, shape: tuple[int, ...], bits: Bits) -> ExactIntegers:

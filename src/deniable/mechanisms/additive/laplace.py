@@ -14,7 +14,7 @@ from deniable.noise.bits import Bits
 from deniable.numbers.arrays import ExactIntegers
 from deniable.numbers.balls import ball
 from deniable.numbers.rationals import Real
-from deniable.privacy import DiscreteLaplaceLoss, Sensitivity
+from deniable.privacy import DiscreteLaplaceLoss, PrivacyLoss, Sensitivity
 from deniable.privacy.calibration import laplace_scale
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Laplace(AdditiveNoise):
         """The least noise that is epsilon-DP for this sensitivity."""
         return cls(scale=laplace_scale(sensitivity, epsilon))
 
-    def privacy_loss(self, sensitivity: Sensitivity) -> DiscreteLaplaceLoss:
+    def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         return DiscreteLaplaceLoss(self.scale, sensitivity)
 
     def _noise(self, shape: tuple[int, ...], bits: Bits) -> ExactIntegers:

@@ -16,9 +16,8 @@ from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.arrays import ExactIntegers
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.rationals import Real, positive_integer, positive_rational, probability
-from deniable.privacy import Interval, LaplaceLoss, PureLoss, Sensitivity
+from deniable.privacy import Interval, LaplaceLoss, PrivacyLoss, PureLoss, Sensitivity
 from deniable.privacy.calibration import laplace_scale
-from deniable.privacy.composition.restricted import RestrictedLoss
 
 LARGEST_BOUND = 2**58
 
@@ -61,10 +60,10 @@ class Snapping(Mechanism):
         """Releases are multiples of it, or an end: the least power of two >= scale, and at least one lattice step."""
         return 1 << (-(-self.scale.numerator // self.scale.denominator) - 1).bit_length()
 
-    def privacy_loss(self, sensitivity: Sensitivity) -> RestrictedLoss:
+    def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         moved = sensitivity.integral().l1
         loss = LaplaceLoss(self.scale / moved) if moved else PureLoss(0)
-        return RestrictedLoss(loss, sensitivity.relation)
+        return loss.under(sensitivity.relation)
 
     def half_width(self, level: object) -> int:
         """A t with P[|y - x| <= t] >= level for every secret value x within the bound, at most `grid` + 1 too large.

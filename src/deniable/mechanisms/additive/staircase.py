@@ -15,9 +15,10 @@ from deniable.noise import laplace, staircase
 from deniable.noise.bits import Bits
 from deniable.numbers.arrays import ExactIntegers
 from deniable.numbers.rationals import Real, positive_integer, positive_rational, shown
-from deniable.privacy import AddRemove, Sensitivity, of_count
+from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity, of_count
 from deniable.privacy.calibration import laplace_scale
-from deniable.privacy.losses import StaircaseLoss
+from deniable.privacy.constructors import StaircaseLoss
+from deniable.privacy.losses.staircase import StaircaseStatement
 
 if TYPE_CHECKING:
     from flint import arb
@@ -60,11 +61,11 @@ class Staircase(AdditiveNoise):
         """Steps as wide as the largest change of one number, and the centre with the least mean size of the noise."""
         laplace_scale(sensitivity, epsilon)  # refuses what needs no noise
         step = int(sensitivity.integral().linf)
-        crossed = StaircaseLoss(1, step, 1, sensitivity).crossed
+        crossed = StaircaseStatement(1, step, 1, sensitivity).crossed
         best = staircase.Stairs.best(rate=positive_rational("epsilon", epsilon) / crossed, step=step)
         return cls(rate=best.rate, step=step, centre=best.centre)
 
-    def privacy_loss(self, sensitivity: Sensitivity) -> StaircaseLoss:
+    def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         return StaircaseLoss(self.rate, self.step, self.centre, sensitivity)
 
     @cached_property

@@ -17,9 +17,9 @@ from deniable.noise.bits import Bits
 from deniable.numbers.arrays import ExactIntegers
 from deniable.numbers.balls import ball
 from deniable.numbers.rationals import Real, positive_integer, positive_rational, probability, shown
-from deniable.privacy import Sensitivity
+from deniable.privacy import PrivacyLoss, Sensitivity
 from deniable.privacy.calibration import laplace_scale
-from deniable.privacy.losses import DiscreteTruncatedLaplaceLoss
+from deniable.privacy.constructors import DiscreteTruncatedLaplaceLoss
 
 if TYPE_CHECKING:
     from flint import arb
@@ -70,7 +70,7 @@ class TruncatedLaplace(AdditiveNoise):
             low, high = (low, middle) if private(middle) else (middle, high)
         return cls(scale=scale, bound=high)
 
-    def privacy_loss(self, sensitivity: Sensitivity) -> DiscreteTruncatedLaplaceLoss:
+    def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         return DiscreteTruncatedLaplaceLoss(self.scale, self.bound, sensitivity)
 
     def _noise(self, shape: tuple[int, ...], bits: Bits) -> ExactIntegers:

@@ -19,7 +19,6 @@ from deniable.mechanisms.selection.top_k import transcripts
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, positive_integer, positive_rational, probability, whole_number
 from deniable.privacy import AddRemove, ApproximateLoss, PrivacyLoss, Sensitivity, compose, of_count
-from deniable.privacy.composition.stated import StatedLoss
 
 _BASE = 64  # of a transcript
 _MOST_ROWS = 2**52  # of a key, so that noisy counts fit into int64
@@ -109,7 +108,7 @@ class StabilityHistogram(Mechanism):
             raise InvalidParameterError(
                 f"threshold must be at least {needed} for failure={float(self.failure):g}, got {self.threshold}"
             )
-        counts = loss if self.epsilon is None else StatedLoss(loss, self.epsilon, self.delta or 0)
+        counts = loss if self.epsilon is None else loss.stated(epsilon=self.epsilon, delta=self.delta or 0)
         return compose([counts, ApproximateLoss(0, self.failure)])
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[NDArray[np.int64]]:

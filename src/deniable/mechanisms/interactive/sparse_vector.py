@@ -17,8 +17,7 @@ from deniable.mechanisms.interactive.session import Session
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, positive_integer, positive_rational, probability, whole_number, yes_or_no
 from deniable.privacy import AddRemove, DiscreteLaplaceLoss, PrivacyLoss, PureLoss, Sensitivity, of_count
-from deniable.privacy.composition.restricted import RestrictedLoss
-from deniable.privacy.losses import SparseVectorLoss
+from deniable.privacy.constructors import SparseVectorLoss
 
 _MOST_ANSWERS = 2**40
 _VALUE_BITS = 64  # of a released value in the number of a transcript
@@ -101,14 +100,14 @@ class SparseVector(Mechanism):
         """What a whole session reveals; the sensitivity is that of the questions, of which linf counts."""
         reach = _reach(sensitivity)
         if reach == 0:
-            return RestrictedLoss(PureLoss(0), sensitivity.relation)
+            return PureLoss(0).under(sensitivity.relation)
         compared = SparseVectorLoss(
             threshold_multiplier=self.threshold_scale / reach,
             query_multiplier=self.query_scale / reach,
             answers=self.answers,
             monotone=self.monotone,
         )
-        loss = RestrictedLoss(compared, sensitivity.relation)
+        loss = compared.under(sensitivity.relation)
         if self.value_scale is None:
             return loss
         one = Sensitivity(l1=reach, l2_squared=reach**2, linf=reach, relation=sensitivity.relation, coordinates=1)

@@ -18,7 +18,6 @@ from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.balls import ball
 from deniable.numbers.rationals import Real, checked_bounds, positive_rational, whole_number
 from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Replace, Sensitivity, of_count
-from deniable.privacy.composition.restricted import RestrictedLoss
 
 if TYPE_CHECKING:
     from flint import arb
@@ -65,7 +64,7 @@ class InverseSensitivity(Mechanism):
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         """The loss when len moves by as many records as `sensitivity` counts; its relation is that of len."""
         records = records_of(sensitivity, proved=self._proved)
-        return RestrictedLoss(ExponentialMechanismLoss(2 * self.rate * records), sensitivity.relation)
+        return ExponentialMechanismLoss(2 * self.rate * records).under(sensitivity.relation)
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[int]:
         """One value of the grid."""

@@ -20,7 +20,6 @@ from deniable.mechanisms.records import records_of
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, exact_rational, positive_rational, shown, yes_or_no
 from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Sensitivity
-from deniable.privacy.composition.restricted import RestrictedLoss
 
 LARGEST_DENOMINATOR = 10**6
 
@@ -55,7 +54,7 @@ class RankMechanism(Mechanism):
         return replace(unit, rate=positive_rational("epsilon", epsilon) / unit._range(sensitivity))
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
-        return RestrictedLoss(self._loss(self.rate * self._range(sensitivity)), sensitivity.relation)
+        return self._loss(self.rate * self._range(sensitivity)).under(sensitivity.relation)
 
     def _range(self, sensitivity: Sensitivity) -> Fraction:
         """The length of the interval of losses at rate 1."""

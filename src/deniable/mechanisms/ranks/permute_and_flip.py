@@ -14,7 +14,7 @@ from deniable.mechanisms.ranks.records import RankWindow
 from deniable.noise import race, races
 from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss
-from deniable.privacy.losses import PermuteAndFlipLoss
+from deniable.privacy.constructors import PermuteAndFlipLoss
 
 LARGEST_SIZE = 2**18
 """Largest number of points, which are listed one by one."""

@@ -20,7 +20,6 @@ from deniable.noise.bits import Bits
 from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, positive_rational, shown
 from deniable.privacy import PrivacyLoss, Relation, Sensitivity, compose
-from deniable.privacy.composition.restricted import RestrictedLoss
 
 _FINEST = 10**4  # denominators of quantiles within a part
 
@@ -69,7 +68,7 @@ class RecursiveQuantiles(SeveralQuantiles):
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         epsilons = [self.rate * self._range(sensitivity)]
         epsilons += [self.later * self._later_range(sensitivity)] * (self.rounds(len(self.quantiles)) - 1)
-        losses = [RestrictedLoss(self._loss(epsilon), sensitivity.relation) for epsilon in epsilons]
+        losses = [self._loss(epsilon).under(sensitivity.relation) for epsilon in epsilons]
         return compose(losses) if len(losses) > 1 else losses[0]
 
     def reach(self, relation: Relation) -> Fraction:

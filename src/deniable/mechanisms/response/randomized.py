@@ -18,6 +18,7 @@ from deniable.numbers import balls
 from deniable.numbers.balls import ball
 from deniable.numbers.rationals import Real, positive_integer, whole_number
 from deniable.privacy import PrivacyLoss, RandomizedResponseLoss, Replace, Sensitivity
+from deniable.privacy.losses.randomized_response import RandomizedResponseStatement
 from deniable.rows import array_of, replaced
 
 if TYPE_CHECKING:
@@ -51,19 +52,19 @@ class RandomizedResponse(Mechanism):
 
     def __post_init__(self) -> None:
         whole_number("choices", self.choices, lower=1, upper=LARGEST_CHOICES)
-        checked = RandomizedResponseLoss(truth=self.truth, choices=self.choices, epsilon=self.epsilon)
+        checked = RandomizedResponseStatement(truth=self.truth, choices=self.choices, epsilon=self.epsilon)
         for name, value in (("choices", checked.choices), ("truth", checked.truth), ("epsilon", checked.limit)):
             object.__setattr__(self, name, value)
 
     @classmethod
     def of_bias(cls, gamma: Real) -> "RandomizedResponse":
         """Binary response that tells the truth with probability 1/2 + gamma, for gamma in [0, 1/2)."""
-        return cls(truth=RandomizedResponseLoss.of_bias(gamma).truth)
+        return cls(truth=RandomizedResponseStatement.of_bias(gamma).truth)
 
     @classmethod
     def of_coin(cls, share: Real, *, choices: int = 2) -> "RandomizedResponse":
         """The truth with probability `share` in [0, 1), else an answer drawn evenly from all, the true one included."""
-        return cls(truth=RandomizedResponseLoss.of_coin(share, choices=choices).truth, choices=choices)
+        return cls(truth=RandomizedResponseStatement.of_coin(share, choices=choices).truth, choices=choices)
 
     def reach(self, *, reports: int = 1) -> Sensitivity:
         """The sensitivity of the answers when one person gives up to `reports` of them."""

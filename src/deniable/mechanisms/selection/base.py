@@ -15,7 +15,6 @@ from deniable.mechanisms.base import MOST_VALUES, Mechanism, drawable_rate
 from deniable.mechanisms.integers import LARGEST, LEAST, integers
 from deniable.numbers.rationals import Real, positive_rational, probability, yes_or_no
 from deniable.privacy import AddRemove, PrivacyLoss, PureLoss, Relation, Sensitivity, calibrate
-from deniable.privacy.composition.restricted import RestrictedLoss
 from deniable.privacy.notions.concentrated import epsilon_within
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE
 
@@ -66,9 +65,9 @@ class Selection(Mechanism):
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         moved = moved_apart(sensitivity, monotone=self.monotone)
         if not moved:
-            return RestrictedLoss(PureLoss(0), sensitivity.relation)
+            return PureLoss(0).under(sensitivity.relation)
         loss = self._loss(self.rate * moved)
-        return loss if loss.relations == {sensitivity.relation} else RestrictedLoss(loss, sensitivity.relation)
+        return loss if loss.relations == {sensitivity.relation} else loss.under(sensitivity.relation)
 
     def _limit_for(self, epsilon: Real | None, delta: Real | None, rho: Real | None) -> Fraction:
         """The largest argument of `_loss` that meets the target; epsilon is linear in it, rho quadratic."""

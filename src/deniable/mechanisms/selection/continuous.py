@@ -17,7 +17,7 @@ from deniable.noise import race, races, uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.balls import ball
 from deniable.numbers.rationals import Real, checked_bounds
-from deniable.privacy import AddRemove, ExponentialMechanismLoss, of_count
+from deniable.privacy import AddRemove, ExponentialMechanismLoss, PrivacyLoss, of_count
 
 if TYPE_CHECKING:
     from flint import arb
@@ -54,7 +54,7 @@ class ContinuousExponential(Selection):
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
 
-    def _loss(self, limit: Fraction) -> ExponentialMechanismLoss:
+    def _loss(self, limit: Fraction) -> PrivacyLoss:
         return ExponentialMechanismLoss(limit, monotone=self.monotone)
 
     def release(self, exact: tuple[ArrayLike, ArrayLike], *, bits: Bits = SECURE) -> Released[int]:

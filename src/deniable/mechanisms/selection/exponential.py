@@ -17,7 +17,7 @@ from deniable.noise import race, races
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.balls import ball
 from deniable.numbers.rationals import Real
-from deniable.privacy import AddRemove, ExponentialMechanismLoss, of_count
+from deniable.privacy import AddRemove, ExponentialMechanismLoss, PrivacyLoss, of_count
 
 if TYPE_CHECKING:
     from flint import arb
@@ -57,7 +57,7 @@ class ExponentialMechanism(Selection):
             raise InvalidParameterError("weights must be ints in [0, 2^62], one of them at least 1")
         object.__setattr__(self, "weights", weights)
 
-    def _loss(self, limit: Fraction) -> ExponentialMechanismLoss:
+    def _loss(self, limit: Fraction) -> PrivacyLoss:
         return ExponentialMechanismLoss(limit, monotone=self.monotone)
 
     def release(self, exact: Scores, *, bits: Bits = SECURE) -> Released[int]:

@@ -19,7 +19,7 @@ from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.balls import ball
 from deniable.numbers.certified import log
 from deniable.numbers.rationals import Real, positive_integer
-from deniable.privacy import AddRemove, ExponentialMechanismLoss, of_count
+from deniable.privacy import AddRemove, ExponentialMechanismLoss, PrivacyLoss, of_count
 
 if TYPE_CHECKING:
     from flint import arb
@@ -51,7 +51,7 @@ class JointTopK(Selection):
 
     count: Annotated[int, positive_integer]
 
-    def _loss(self, limit: Fraction) -> ExponentialMechanismLoss:
+    def _loss(self, limit: Fraction) -> PrivacyLoss:
         return ExponentialMechanismLoss(limit if self.count == 1 else 2 * limit, monotone=self.monotone)
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[tuple[int, ...]]:

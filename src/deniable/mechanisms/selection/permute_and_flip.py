@@ -15,8 +15,8 @@ from deniable.noise import race, races
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.balls import ball
 from deniable.numbers.rationals import Real
-from deniable.privacy import AddRemove, of_count
-from deniable.privacy.losses import PermuteAndFlipLoss
+from deniable.privacy import AddRemove, PrivacyLoss, of_count
+from deniable.privacy.constructors import PermuteAndFlipLoss
 
 if TYPE_CHECKING:
     from flint import arb
@@ -40,7 +40,7 @@ class PermuteAndFlip(Selection):
     kind: ClassVar[str] = "permute_and_flip"
     _of_sums: ClassVar[bool] = True
 
-    def _loss(self, limit: Fraction) -> PermuteAndFlipLoss:
+    def _loss(self, limit: Fraction) -> PrivacyLoss:
         return PermuteAndFlipLoss(limit, monotone=self.monotone)
 
     def release(self, exact: Scores, *, bits: Bits = SECURE) -> Released[int]:

@@ -20,7 +20,7 @@ from deniable.noise import race, races
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, positive_integer, shown
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, LaplaceLoss, PrivacyLoss, of_count
-from deniable.privacy.losses import PermuteAndFlipLoss
+from deniable.privacy.constructors import PermuteAndFlipLoss
 
 if TYPE_CHECKING:
     from flint import arb

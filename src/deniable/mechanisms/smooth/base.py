@@ -155,7 +155,7 @@ class PureSmoothNoise(SmoothNoise):
     def _shift_at(self, b: Fraction) -> Fraction:
         """The largest one beside a neighbour whose bound is e^b times as large, or as small."""
 
-    def _loss(self) -> PureLoss:
+    def _loss(self) -> PrivacyLoss:
         return PureLoss(self.epsilon)
 
 

@@ -12,7 +12,7 @@ from deniable.mechanisms.smooth.base import SmoothNoise, shift_below
 from deniable.noise import rounded
 from deniable.numbers.balls import ball
 from deniable.numbers.rationals import Real, decimal_below, positive_rational, probability
-from deniable.privacy import ApproximateLoss
+from deniable.privacy import ApproximateLoss, PrivacyLoss
 
 if TYPE_CHECKING:
     from flint import arb
@@ -39,7 +39,7 @@ class SmoothLaplace(SmoothNoise):
             raise InvalidParameterError("delta must be > 0, got 0. For delta = 0 take SmoothStudentT.")
         super().__post_init__()
 
-    def _loss(self) -> ApproximateLoss:
+    def _loss(self) -> PrivacyLoss:
         return ApproximateLoss(self.epsilon, self.delta)
 
     @classmethod

@@ -14,7 +14,7 @@ from deniable.mechanisms.smooth.base import SmoothNoise, shift_below
 from deniable.noise import rounded
 from deniable.numbers.balls import ball
 from deniable.numbers.rationals import Real, decimal_below, positive_rational, shown
-from deniable.privacy import ConcentratedLoss
+from deniable.privacy import ConcentratedLoss, PrivacyLoss
 
 if TYPE_CHECKING:
     from flint import arb
@@ -69,7 +69,7 @@ class SmoothLogNormal(SmoothNoise):
     def _law(self) -> rounded.LaplaceLogNormal:
         return rounded.LaplaceLogNormal(self.spread)
 
-    def _loss(self) -> ConcentratedLoss:
+    def _loss(self) -> PrivacyLoss:
         return ConcentratedLoss(self.rho)
 
     @classmethod

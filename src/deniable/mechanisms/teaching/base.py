@@ -11,8 +11,7 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import Mechanism
 from deniable.numbers.rationals import probability
 from deniable.privacy import ApproximateLoss, PrivacyLoss, Sensitivity
-from deniable.privacy.composition.restricted import RestrictedLoss
-from deniable.privacy.losses import TeachingLoss
+from deniable.privacy.constructors import TeachingLoss
 
 _RECORD_BITS = 10  # of one small record in the number of an outcome
 _MOST_RECORDS = 6
@@ -43,7 +42,7 @@ def failing(chance: Fraction, sensitivity: Sensitivity) -> PrivacyLoss:
     """The loss of what shows everything with this probability, for units with this sensitivity."""
     if chance == 1:
         raise InvalidParameterError("a unit owns all records here, so it is shown with certainty: delta would be 1")
-    return TeachingLoss(RestrictedLoss(ApproximateLoss(0, chance), sensitivity.relation))
+    return TeachingLoss(ApproximateLoss(0, chance).under(sensitivity.relation))
 
 
 def owned(sensitivity: Sensitivity) -> int:

@@ -74,7 +74,7 @@ class SampleAndAggregate(Mechanism):
             one = self.inner.privacy_loss(of_steps(self.upper - self.lower, sensitivity.relation))
         else:
             one = self.inner.privacy_loss(of_count(rows=1, groups=1, cells=1, relation=Replace))
-            one = one.unrestricted  # one block is replaced under either relation
+            one = PrivacyLoss(one.statement.unrestricted)  # one block is replaced under either relation
         return loss_of_rows(one, sensitivity, proved=frozenset(Relation), counted=False)  # blocks are, units are not
 
     def release(

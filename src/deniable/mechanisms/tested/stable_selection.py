@@ -16,7 +16,6 @@ from deniable.mechanisms.tested.distance import DistanceTest, above, least_margi
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, positive_rational, shown, yes_or_no
 from deniable.privacy import AddRemove, ApproximateLoss, PrivacyLoss, PureLoss, Sensitivity, of_count
-from deniable.privacy.composition.restricted import RestrictedLoss
 
 if TYPE_CHECKING:
     from flint import arb
@@ -59,7 +58,7 @@ class StableSelection(DistanceTest):
         """The loss for counts with this sensitivity."""
         moved = _moved(sensitivity, monotone=self.monotone)
         if not moved:
-            return RestrictedLoss(PureLoss(0), sensitivity.relation)
+            return PureLoss(0).under(sensitivity.relation)
         if self.threshold < moved:
             raise InvalidParameterError(
                 f"threshold must be at least {moved}, what one unit can move, got {shown(self.threshold)}"

@@ -14,7 +14,7 @@ from deniable.mechanisms.wrappers.repeats import Repeated, chain
 from deniable.noise.bits import Bits
 from deniable.numbers.interval import round_up
 from deniable.numbers.rationals import exact_rational, positive_rational, shown
-from deniable.privacy import BestOfLoss, Sensitivity
+from deniable.privacy import BestOfLoss, PrivacyLoss, Sensitivity
 
 _SMALLEST_STOP = Fraction(1, 10**6)
 
@@ -50,7 +50,7 @@ class BestOf(Repeated):
         if not -1 < self.shape <= 1:
             raise InvalidParameterError(f"shape must be in (-1, 1], got {shown(self.shape)}")
 
-    def privacy_loss(self, sensitivity: Sensitivity) -> BestOfLoss:
+    def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         return BestOfLoss(self.base.privacy_loss(sensitivity), self.stop, self.shape)
 
     def _runs(self, count: int, bits: Bits) -> NDArray[np.int64]:

@@ -15,8 +15,8 @@ from deniable.mechanisms.wrappers.repeats import Repeated, chain
 from deniable.noise.bits import Bits
 from deniable.numbers.interval import round_up
 from deniable.numbers.rationals import positive_rational
-from deniable.privacy import Sensitivity
-from deniable.privacy.composition.tuning import BestOfPoissonLoss
+from deniable.privacy import PrivacyLoss, Sensitivity
+from deniable.privacy.constructors import BestOfPoissonLoss
 
 _LARGEST_MEAN = 10**6
 
@@ -44,7 +44,7 @@ class BestOfPoisson(Repeated):
         if self.mean > _LARGEST_MEAN:
             raise InvalidParameterError(f"mean must be in (0, 1e6], got {round_up(self.mean):.3g}")
 
-    def privacy_loss(self, sensitivity: Sensitivity) -> BestOfPoissonLoss:
+    def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         return BestOfPoissonLoss(self.base.privacy_loss(sensitivity), self.mean)
 
     def _runs(self, count: int, bits: Bits) -> NDArray[np.int64]:

@@ -1,9 +1,8 @@
 """What may still be asked: budgets, filters and odometers, valid when questions depend on earlier answers.
 
-A file that defines a `Rule` is a budget's rule once it is imported here.
+A `Rule` is a budget's once its file is imported here: those of `rules`.
 """
 
-from deniable.privacy.budget import advanced, concentrated, gaussian, pairs, pure, renyi, reserved  # noqa: F401 - rules
 from deniable.privacy.budget.budget import Budget
 from deniable.privacy.budget.filter import Filter
 from deniable.privacy.budget.individual import Active, IndividualFilter

@@ -1,25 +1,19 @@
 """A budget: what may be spent in all, in one currency. It chooses the rule that keeps it."""
 
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from fractions import Fraction
+from dataclasses import dataclass
 
+from deniable.arguments import InWords
 from deniable.errors import InvalidParameterError
-from deniable.numbers.rationals import Real, decimal_text, positive_rational, probability, read_json
-from deniable.privacy.budget.pairs import PairsRule
-from deniable.privacy.budget.renyi import renyi_charge
-from deniable.privacy.budget.reserved import keeps_a_reserve
+from deniable.numbers.rationals import Real
+from deniable.privacy.budget.amounts import Amounts
 from deniable.privacy.budget.rule import RULES, Rule
-from deniable.privacy.call import InWords
-from deniable.privacy.caution import caution, with_caution
+from deniable.privacy.budget.rules import renyi_charge
 from deniable.privacy.charge import Charge
 from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.notions.conversion import checked_order
 
 
-@dataclass(frozen=True, init=False)
-class Budget(metaclass=InWords):
+@dataclass(frozen=True, init=False, repr=False)
+class Budget(Amounts, metaclass=InWords):
     """What a ledger or a filter may spend in all, in exactly one currency.
 
     `Budget(epsilon=1)`, `Budget(epsilon=1, delta=1e-6)`, `Budget(rho=0.5)`, `Budget(mu=1)` or
@@ -37,14 +31,6 @@ class Budget(metaclass=InWords):
         renyi), also when each question and its parameters were chosen after seeing all earlier answers.
     """
 
-    epsilon: Fraction | None
-    delta: Fraction | None
-    rho: Fraction | None
-    mu: Fraction | None
-    renyi: Fraction | None
-    order: Fraction | None
-    failure: Fraction | None
-
     def __init__(
         self,
         *,
@@ -56,50 +42,9 @@ class Budget(metaclass=InWords):
         order: Real | None = None,
         failure: Real | None = None,
     ) -> None:
-        sums = {"epsilon": epsilon, "rho": rho, "mu": mu, "renyi": renyi}
-        given = [name for name, value in sums.items() if value is not None]
-        if (
-            len(given) != 1
-            or (delta is not None and epsilon is None)
-            or (renyi is not None and order is None)
-            or (order is not None and renyi is None and delta is None)
-            or (failure is not None and (mu is not None or (epsilon is not None and delta is None)))
-        ):
-            raise InvalidParameterError(
-                "a budget needs exactly one of epsilon (with or without delta), rho, mu or renyi (with order), got "
-                f"{given or 'none'}. Write Budget(epsilon=1), Budget(epsilon=1, delta=1e-6), Budget(rho=0.5), "
-                "Budget(mu=1) or Budget(renyi=0.5, order=8); order= may stand beside epsilon and delta, and failure= "
-                "beside these, rho and renyi."
-            )
-        set_field = object.__setattr__
-        for name, value in sums.items():
-            set_field(self, name, None if value is None else positive_rational(name, value))
-        set_field(self, "delta", None if epsilon is None else probability("delta", 0 if delta is None else delta))
-        set_field(self, "order", None if order is None else checked_order(order))
-        set_field(self, "failure", None if failure is None else probability("failure", failure))
-        if self.failure is not None and not 0 < self.failure < (self.delta or 1):
-            raise InvalidParameterError(f"failure must be above 0 and below delta={delta or 1}, got {failure}")
+        super().__init__(epsilon=epsilon, delta=delta, rho=rho, mu=mu, renyi=renyi, order=order, failure=failure)
         if self.pair is None:
             self.rule()  # limits that promise nothing are refused
-
-    def __str__(self) -> str:
-        amounts = ", ".join(f"{name}={decimal_text(value)}" for name, value in vars(self).items() if value)
-        return with_caution(amounts, self.caution)
-
-    @property
-    def caution(self) -> str:
-        """Warning about unusual amounts, in a sentence; empty for ordinary ones."""
-        return caution(**vars(self))
-
-    def __repr__(self) -> str:
-        return f"Budget({', '.join(f'{name}={str(value)!r}' for name, value in vars(self).items() if value)})"
-
-    @property
-    def pair(self) -> tuple[Fraction, Fraction] | None:
-        """epsilon and delta, where the first charge chooses how to add up; None where one rule is given."""
-        if self.epsilon is None or not self.delta or self.order is not None or self.failure is not None:
-            return None
-        return self.epsilon, self.delta
 
     def price(self, loss: PrivacyLoss) -> Charge:
         """What this budget is charged for a loss."""
@@ -134,32 +79,11 @@ class Budget(metaclass=InWords):
         rules = [rule for kind in RULES.values() if (rule := kind.under(self)) is not None]
         if self.pair is None:
             return rules[0]
-        *others, pairs = sorted(rules, key=lambda rule: isinstance(rule, PairsRule))
+        *others, pairs = sorted(rules, key=lambda rule: rule.promises)
         if first is None:
             return pairs
-        others = [rule for rule in others if reserve or not keeps_a_reserve(rule)]
+        others = [rule for rule in others if reserve or not rule.keeps_a_reserve]
         suited = [rule for rule in (pairs, *others) if rule.suits(first)]
         return min(
-            suited, key=lambda rule: (not (rule.failing or keeps_a_reserve(rule)), rule.share(first)), default=pairs
+            suited, key=lambda rule: (not (rule.failing or rule.keeps_a_reserve), rule.share(first)), default=pairs
         )
-
-    def to_data(self) -> dict[str, object]:
-        """Plain data for JSON, rationals as text; only the currency that is used."""
-        return {name: str(value) for name, value in vars(self).items() if value is not None}
-
-    @classmethod
-    def from_data(cls, data: object) -> "Budget":
-        """The inverse of `to_data`."""
-        names = {field.name for field in fields(cls)}
-        if not isinstance(data, Mapping) or not set(data) <= names:
-            raise InvalidParameterError(f"a budget has some of the fields {sorted(names)}, got {data!r}")
-        return cls(**data)
-
-    def to_json(self) -> str:
-        """Canonical JSON text."""
-        return json.dumps(self.to_data(), sort_keys=True)
-
-    @classmethod
-    def from_json(cls, text: str) -> "Budget":
-        """The inverse of `to_json`."""
-        return cls.from_data(read_json(text, "a budget"))

@@ -11,7 +11,7 @@ from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import Real, positive_rational, probability
 from deniable.privacy.budget.filter import proved_for
-from deniable.privacy.budget.renyi import divergence
+from deniable.privacy.budget.rules import divergence
 from deniable.privacy.composition.compose import Composed
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.notions.conversion import checked_order
@@ -67,7 +67,7 @@ class Odometer(ABC):
             at most delta, so E_n is at least the epsilon of the composition. The upper end is no reading: it holds for
             that analyst, and not for one who chooses when to stop or what to ask.
         """
-        return Composed(self._counted.items()).epsilon(delta, tolerance=tolerance)
+        return PrivacyLoss(Composed(self._counted.items())).epsilon(delta, tolerance=tolerance)
 
     @abstractmethod
     def _count(self, loss: PrivacyLoss) -> Fraction | None:

@@ -4,17 +4,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import Real, decimal_text, nonnegative_rational, probability
 from deniable.numbers.roots import inverse
+from deniable.privacy.budget.amounts import Amounts
 from deniable.privacy.charge import Charge
 from deniable.privacy.losses.approximate import mixed_with_failure
 from deniable.privacy.losses.pure import pure_delta
-
-if TYPE_CHECKING:
-    from deniable.privacy.budget.budget import Budget
 
 RULES: dict[str, type["Rule"]] = {}  # by the name that ledgers keep
 
@@ -29,7 +27,7 @@ _SHOWN_AS = {
 class Rule(ABC):
     """Limits for sums of charges: at least one of `sums` stays within its own, and the failures within theirs.
 
-    A subclass stands in a file of its own. It says which limits it sets under a budget, and what one sum guarantees.
+    A subclass says which limits it sets under a budget, and what one sum guarantees.
 
     Guarantee: what `delta` says of the whole conversation, when each mechanism and its parameters are chosen after
         seeing all earlier answers, and the rule before the first; docs/theory/privacy/budget.md, for each by name.
@@ -40,6 +38,8 @@ class Rule(ABC):
     name: ClassVar[str]
     remedy: ClassVar[str]  # what to do about a charge that it cannot add up
     failures: ClassVar[str] = "failure"  # the field of a charge that holds its failure
+    promises: ClassVar[bool] = False  # whether it says what a budget with a choice promises, until a charge is made
+    keeps_a_reserve: ClassVar[bool] = False  # whether a part of delta is set apart for failures that may come
     failing: ClassVar[bool]  # whether it is for ledgers that begin with a mechanism that may fail
 
     def __init_subclass__(cls) -> None:
@@ -52,7 +52,7 @@ class Rule(ABC):
 
     @classmethod
     @abstractmethod
-    def under(cls, budget: "Budget") -> Self | None:
+    def under(cls, budget: Amounts) -> Self | None:
         """The rule with the limits that keep a budget; None where it is not a rule of that budget."""
 
     def _curve(self, name: str, epsilon: Fraction) -> Interval:

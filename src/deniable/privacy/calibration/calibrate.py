@@ -19,10 +19,12 @@ from deniable.numbers.rationals import (
 )
 from deniable.privacy.calibration.search import ROUGH, SMALLEST, Domain, best_setting, closer_setting
 from deniable.privacy.calibration.target import Goal, Target, goal_of
-from deniable.privacy.composition.compose import compose
 from deniable.privacy.deadline import checkpoint
-from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.losses.discrete_gaussian import DiscreteGaussianLoss, mu_squared_of_step
+from deniable.privacy.loss import PrivacyLoss, compose
+from deniable.privacy.losses.discrete_gaussian import (
+    DiscreteGaussianStatement,
+    mu_squared_of_step,
+)
 from deniable.privacy.losses.discrete_laplace import checked_sensitivity
 from deniable.privacy.notions.concentrated import largest_rho
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, checked_tolerance
@@ -80,7 +82,7 @@ def _least_for_pair(reach: Sensitivity, epsilon: Fraction, delta: Fraction) -> F
     """The zCDP value is private; from there downwards by bisection."""
 
     def private(sigma_squared: Fraction) -> bool:
-        return Fraction(DiscreteGaussianLoss(sigma_squared, reach).bound(epsilon)) <= delta
+        return Fraction(DiscreteGaussianStatement(sigma_squared, reach).bound(epsilon)) <= delta
 
     return _least(private, decimal_above(reach.l2_squared / (2 * largest_rho(epsilon, delta)), _DIGITS))
 

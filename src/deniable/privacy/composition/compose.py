@@ -13,10 +13,11 @@ from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import INFINITE, Interval
 from deniable.numbers.roots import inverse
 from deniable.privacy.charge import Charge
-from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.composition.group import group, under_replace
 from deniable.privacy.losses.approximate import mixed_with_failure
 from deniable.privacy.losses.pure import pure_delta, randomized_responses_delta
 from deniable.privacy.notions.concentrated import concentrated_delta
+from deniable.privacy.notions.conversion import delta_by_renyi
 from deniable.privacy.notions.gaussian_dp import gaussian_delta
 from deniable.privacy.notions.moments import delta_by_moments, epsilon_by_moments
 from deniable.privacy.notions.renyi import Directions as Divergences
@@ -31,11 +32,14 @@ from deniable.privacy.pld.accountant import (
     unit_of_epsilon,
     within_reach,
 )
+from deniable.privacy.pld.composed_law import composed_law
 from deniable.privacy.pld.law import LossLaw, Pairs
 from deniable.privacy.pld.laws import NormalLaw
 from deniable.privacy.pld.rounded import rounded_delta, rounded_epsilon
 from deniable.privacy.pld.search import Part
+from deniable.privacy.pld.sum_law import laws_of_few
 from deniable.privacy.relation import Relation
+from deniable.privacy.statement import Stated, Statement, statement_of
 
 Directions = list[list[Part]]
 
@@ -47,7 +51,7 @@ _UNKNOWN = 0.2  # the relative width from which moments may tell more
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class Composed(PrivacyLoss):
+class Composed(Statement):
     """Several losses about the same unit, chosen in advance, in any order; `parts` holds (loss, count) pairs.
 
     Guarantee: the exact curve, to the tolerance asked for, when every part has a pair of laws (`PrivacyLoss.laws`):
@@ -60,17 +64,15 @@ class Composed(PrivacyLoss):
     """
 
     kind: ClassVar[str] = "composed"
-    parts: tuple[tuple[PrivacyLoss, int], ...]
+    parts: tuple[tuple[Statement, int], ...]
 
-    def __init__(self, parts: Iterable[tuple[PrivacyLoss, int]]) -> None:
-        counted: Counter[PrivacyLoss] = Counter()
+    def __init__(self, parts: Iterable[tuple[Stated, int]]) -> None:
+        counted: Counter[Statement] = Counter()
         for loss, number in parts:
-            if not isinstance(loss, PrivacyLoss):
-                raise InvalidParameterError(f"losses must be privacy losses, got {loss!r}")
             count = _checked_count(number)
-            for part, inner in loss.composition:
+            for part, inner in statement_of("every loss", loss).composition:
                 counted[part] += inner * count
-        ordered = sorted(((loss, count) for loss, count in counted.items() if count), key=lambda pair: pair[0].place)
+        ordered = sorted(((loss, count) for loss, count in counted.items() if count), key=lambda pair: pair[0].sort_key)
         object.__setattr__(self, "parts", tuple(ordered))
         if not self.relations:
             raise UnprovedError(
@@ -83,6 +85,10 @@ class Composed(PrivacyLoss):
         if not self.parts:
             return "Composed([])"
         return " + ".join(f"{loss!r}" if count == 1 else f"{loss!r} * {count}" for loss, count in self.parts)
+
+    @property
+    def operand(self) -> str:
+        return f"({self!r})"
 
     def proves(self, epsilon: Fraction, delta: Fraction) -> bool:
         """Sums are tried first: they are quick, and enough for what was calibrated with them."""
@@ -97,10 +103,10 @@ class Composed(PrivacyLoss):
                 break
         return found.upper <= delta
 
-    def _delta(self, epsilon: Fraction) -> Interval:
+    def curve(self, epsilon: Fraction) -> Interval:
         return self._found_delta(epsilon, DEFAULT_TOLERANCE)[0]
 
-    def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
+    def delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
         answer, computed = self._found_delta(epsilon, tolerance)
         directions = self._directions()
         if self._is_beyond_floats:
@@ -139,7 +145,7 @@ class Composed(PrivacyLoss):
             computed = [computed[0].narrowed(found)]
         return found, computed
 
-    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+    def epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
         exact = self._exact()
         if exact is not None:
             if self._infinite_beyond(delta) > 0:
@@ -245,8 +251,6 @@ class Composed(PrivacyLoss):
         if quick:
             return Interval(min(lower, *bounds), min(bounds))
         if (self.failure == 0 or min(bounds) == 1.0) and self._directions() is None and not self._is_beyond_floats:
-            from deniable.privacy.notions.conversion import delta_by_renyi
-
             bounds.append(delta_by_renyi(self, epsilon))
         return Interval(min(lower, *bounds), min(bounds))
 
@@ -287,15 +291,11 @@ class Composed(PrivacyLoss):
         return [pair for part, n in self.parts for pair in part.laws_of_runs(n * count)]
 
     def joint_laws(self) -> Pairs | None:
-        from deniable.privacy.pld.composed_law import composed_pairs
-
         mu_squared = self.normal_mu_squared
-        return Pairs.symmetric(NormalLaw(math.sqrt(mu_squared))) if mu_squared else composed_pairs(self)
+        return Pairs.symmetric(NormalLaw(math.sqrt(mu_squared))) if mu_squared else _written_pairs(self)
 
     def exact_laws(self) -> Pairs | None:
         """Pairs of real Gaussians alone, or of few runs with few values."""
-        from deniable.privacy.composition.parallel import laws_of_few
-
         if self.normal_mu_squared is not None:
             return Pairs.symmetric(NormalLaw(math.sqrt(self.normal_mu_squared)))
         return laws_of_few([(part.laws(), count) for part, count in self.parts])
@@ -305,31 +305,31 @@ class Composed(PrivacyLoss):
         return any(part.is_bound for part, _ in self.parts)
 
     @property
-    def composition(self) -> tuple[tuple[PrivacyLoss, int], ...]:
+    def composition(self) -> tuple[tuple[Statement, int], ...]:
         return self.parts
 
-    def dominates(self, other: PrivacyLoss) -> bool:
+    def dominates(self, other: Statement) -> bool:
         return super().dominates(other) or any(part == other or part.dominates(other) for part, _ in self.parts)
 
-    def _grouped(self, units: int) -> PrivacyLoss:
-        return compose([compose(part.group(units), count) for part, count in self.parts])
+    def grouped(self, units: int) -> Statement:
+        return composed([composed([group(part, units)], count) for part, count in self.parts])
 
-    def _grouped_one_way(self, units: int) -> PrivacyLoss:
-        return compose([compose(part.group(units, one_direction=True), count) for part, count in self.parts])
+    def grouped_one_way(self, units: int) -> Statement:
+        return composed([composed([group(part, units, one_direction=True)], count) for part, count in self.parts])
 
-    def _replaced(self) -> PrivacyLoss:
-        return compose([compose(part.under_replace(), count) for part, count in self.parts])
+    def replaced(self) -> Statement:
+        return composed([composed([under_replace(part)], count) for part, count in self.parts])
 
     @property
     def normal_mu_squared(self) -> Fraction | None:
         return _sum_of([(loss.normal_mu_squared, count) for loss, count in self.parts])
 
-    def _divergences(self, order: Fraction) -> Divergences:
+    def divergences(self, order: Fraction) -> Divergences:
         found = [(directed(part, order), count) for part, count in self.parts]
         with_unit, without = (total([(both[way], count) for both, count in found]) for way in (0, 1))
         return with_unit, without
 
-    _divergences_below_one = _divergences  # they add at every order
+    divergences_below_one = divergences  # they add at every order
 
     def charge(self) -> Charge:
         return sum((loss.charge() * count for loss, count in self.parts), Charge.nothing())
@@ -339,7 +339,7 @@ class Composed(PrivacyLoss):
         return {"loss": self.kind, "parts": parts}
 
     @classmethod
-    def _from_fields(cls, values: dict[str, object]) -> PrivacyLoss:
+    def from_fields(cls, values: dict[str, object]) -> Statement:
         parts = values.pop("parts")
         if (
             values
@@ -347,32 +347,37 @@ class Composed(PrivacyLoss):
             or not all(isinstance(p, dict) and set(p) == {"part", "count"} for p in parts)
         ):
             raise InvalidParameterError("a composed loss needs the field 'parts': a list of {part, count}")
-        return compose([compose(PrivacyLoss.from_data(p["part"]), _checked_count(p["count"])) for p in parts])
+        return composed([composed([Statement.from_data(p["part"])], _checked_count(p["count"])) for p in parts])
 
 
-def compose(losses: PrivacyLoss | Iterable[PrivacyLoss], count: int = 1) -> PrivacyLoss:
-    """The loss of everything in `losses`, `count` times over; a single part is returned as itself.
-
-    `compose(loss, 3) == compose([loss, loss, loss])`. Nothing at all is `compose([])`, which reveals nothing.
-
-    >>> from deniable.privacy import PureLoss
-    >>> print(compose([PureLoss("1/2"), PureLoss("1/4")]).epsilon(0).upper)
-    0.75
-    """
-    count = _checked_count(count)
-    if not isinstance(losses, PrivacyLoss | Iterable):
-        raise InvalidParameterError(f"losses must be a privacy loss or a list of them, got {losses!r}")
-    together = Composed((loss, count) for loss in ([losses] if isinstance(losses, PrivacyLoss) else losses))
+def composed(losses: Iterable[Stated], count: int = 1) -> Statement:
+    """The statement of everything in `losses`, `count` times over; a single part is returned as itself."""
+    times = _checked_count(count)
+    together = Composed((loss, times) for loss in losses)
     if len(together.parts) != 1:
         return together
     [(part, runs)] = together.parts
-    return part if runs == 1 else part._of_runs(together)
+    return part if runs == 1 else part.of_runs(together)
 
 
 def _checked_count(count: object) -> int:
     if isinstance(count, bool) or not isinstance(count, int) or count < 0:
         raise InvalidParameterError(f"count must be a whole number >= 0, got {count!r}")
     return count
+
+
+@lru_cache(maxsize=64)
+def _written_pairs(loss: Composed) -> Pairs:
+    """The pairs of laws of a composition whose parts all have laws."""
+    found = loss._directions()
+    if found is None:
+        raise UnprovedError(
+            f"sampling needs a pair of distributions that dominates the mechanism, and a part of {loss!r} is known by "
+            "a bound alone. Use the losses of the mechanisms themselves, such as GaussianLoss or LaplaceLoss."
+        )
+    above = [composed_law(parts, upper=True) for parts in found[0]]
+    below = [composed_law(parts, upper=False) for parts in found[1]]
+    return Pairs((above[0], above[-1]), (below[0], below[-1]))
 
 
 @lru_cache(maxsize=8)
@@ -421,10 +426,10 @@ def _reveals_all(law: LossLaw) -> bool:
     return atoms is not None and not atoms.losses.size
 
 
-def _least_of(loss: PrivacyLoss, count: int, epsilon: Fraction) -> float:
+def _least_of(loss: Statement, count: int, epsilon: Fraction) -> float:
     """A lower bound on delta of one part, 0 where it cannot be computed."""
     try:
-        return loss._least_of_runs(count, epsilon)
+        return loss.least_delta_of_runs(count, epsilon)
     except InvalidParameterError:
         return 0.0
 

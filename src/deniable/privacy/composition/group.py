@@ -14,7 +14,7 @@ from deniable.numbers.arrays import Floats
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import PROBABILITIES, Interval
 from deniable.numbers.rationals import decimal_above, positive_integer
-from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.composition.restricted import RestrictedStatement
 from deniable.privacy.notions.gaussian_dp import DIGITS, gaussian_delta
 from deniable.privacy.notions.renyi import Directions, both_ways, directed, known_divergences, upper_divergence
 from deniable.privacy.notions.renyi_combined import group_divergence
@@ -22,6 +22,7 @@ from deniable.privacy.pld.curve_law import pairs_above
 from deniable.privacy.pld.law import LossLaw, Pairs
 from deniable.privacy.pld.laws import DiscreteLaplaceLaw
 from deniable.privacy.relation import AddRemove, Relation, Replace
+from deniable.privacy.statement import Stated, Statement, statement_of
 
 MOST_MEMBERS = 10_000
 _POINTS = 2048  # of a curve that guides the search for a split
@@ -32,7 +33,7 @@ _BISECTIONS = 60
 
 
 @dataclass(frozen=True, init=False)
-class GroupLoss(PrivacyLoss):
+class GroupStatement(Statement):
     """`base` of a mechanism, as seen by `size` units together.
 
     Guarantee: with D(y) the curve of the base at y, and D(-y) = 1 - e^-y + e^-y D(y), delta(x) is at most
@@ -43,35 +44,33 @@ class GroupLoss(PrivacyLoss):
     """
 
     kind: ClassVar[str] = "group"
-    base: PrivacyLoss
+    base: Statement
     size: int
     relation: Relation | None
 
-    def __init__(self, base: PrivacyLoss, size: object, relation: Relation | str | None = None) -> None:
-        if not isinstance(base, PrivacyLoss):
-            raise InvalidParameterError(f"base must be a PrivacyLoss, got {base!r}")
-        object.__setattr__(self, "base", base)
+    def __init__(self, base: Stated, size: object, relation: Relation | str | None = None) -> None:
+        object.__setattr__(self, "base", statement_of("base", base))
         object.__setattr__(self, "size", checked_size(size))
         object.__setattr__(self, "relation", None if relation is None else Relation(relation))
-        if self.relation is not None and (self.relation is not Replace or AddRemove not in base.relations):
+        if self.relation is not None and (self.relation is not Replace or AddRemove not in self.base.relations):
             raise UnprovedError(
                 "a group may be stated for another relation only as replace from add/remove: one unit is removed and "
-                f"another one is added. {base!r} is stated for {', '.join(map(str, base.relations))}."
+                f"another one is added. {base!r} is stated for {', '.join(map(str, self.base.relations))}."
             )
         if self.relation is not None and self.size % 2:
             raise InvalidParameterError(f"under replace size counts removed and added units: it is even, got {size!r}")
 
     def __repr__(self) -> str:
         if self.relation is not None:
-            return f"{self.base!r}.under_replace()"
-        return f"{self.base!r}.group({self.size})"
+            return f"{self.base.operand}.under_replace()"
+        return f"{self.base.operand}.group({self.size})"
 
-    def _delta(self, epsilon: Fraction) -> Interval:
+    def curve(self, epsilon: Fraction) -> Interval:
         if self.pure_epsilon is not None and epsilon >= self.pure_epsilon:
             return Interval(0.0, 0.0)
         if self.base.response is not None:
             return approximate_group_delta(*self.base.response, self.size, epsilon)
-        lower = self.base._delta(epsilon).lower  # a single unit is a group too
+        lower = self.base.curve(epsilon).lower  # a single unit is a group too
         upper = min(self._split_delta(split) for split in self._splits(epsilon))
         if self.mu_squared is not None:
             upper = min(upper, gaussian_delta(self.mu_squared, epsilon).upper)
@@ -88,17 +87,17 @@ class GroupLoss(PrivacyLoss):
             return Pairs.symmetric(DiscreteLaplaceLaw(float(1 / limit), self.size))
         single = self.base.laws()
         attained = None if single is None else single.lower
-        return pairs_above(self._upper_delta, self.failing_epsilon, _POINTS_ABOVE, attained)
+        return pairs_above(self.upper_delta, self.failing_epsilon, _POINTS_ABOVE, attained)
 
-    def _grouped(self, units: int) -> PrivacyLoss:
-        return GroupLoss(self.base, self.size * units, self.relation)
+    def grouped(self, units: int) -> Statement:
+        return GroupStatement(self.base, self.size * units, self.relation)
 
-    def _replaced(self) -> PrivacyLoss:
-        return GroupLoss(self.base, 2 * self.size, Replace)
+    def replaced(self) -> Statement:
+        return GroupStatement(self.base, 2 * self.size, Replace)
 
-    def _divergences(self, order: Fraction) -> Directions:
+    def divergences(self, order: Fraction) -> Directions:
         """Divergences by the chain of single units, or from the laws where the loss is bounded."""
-        found = super()._divergences(order) if self.failing_epsilon is not None else known_divergences(self, order)
+        found = super().divergences(order) if self.failing_epsilon is not None else known_divergences(self, order)
         chain = group_divergence(partial(upper_divergence, self.base), self.size, order)
         least = min(one.lower for one in directed(self.base, order))
         upper = min(chain, *(one.upper for one in found))
@@ -106,7 +105,7 @@ class GroupLoss(PrivacyLoss):
 
     def _split_delta(self, split: list[Fraction]) -> float:
         """The sum for one split: an upper bound."""
-        found = [_unit(self.base._delta(abs(part)).upper) for part in split]
+        found = [_unit(self.base.curve(abs(part)).upper) for part in split]
 
         def formula() -> Arb:
             total, before = ball(Fraction(0)), Fraction(0)
@@ -218,7 +217,7 @@ def approximate_group_delta(limit: Fraction, failed: Fraction, size: int, epsilo
 class _Guide:
     """The curve of a loss in floats, as lines c + e^y a above its trade-off curve: which split to try."""
 
-    def __init__(self, base: PrivacyLoss) -> None:
+    def __init__(self, base: Statement) -> None:
         pairs = base.laws()
         if pairs is None:
             heights, top = _sampled_heights(base)
@@ -283,21 +282,43 @@ def _heights(laws: Sequence[LossLaw]) -> Callable[[Floats], Floats]:
     return heights
 
 
-def _sampled_heights(base: PrivacyLoss) -> tuple[Callable[[Floats], Floats], float]:
+def _sampled_heights(base: Statement) -> tuple[Callable[[Floats], Floats], float]:
     """delta in floats, interpolated between certified values; and where it ends."""
     top = 1.0
-    while top < _FARTHEST and base._delta(Fraction(top)).upper > 1e-30:
+    while top < _FARTHEST and base.curve(Fraction(top)).upper > 1e-30:
         top *= 2
-    while top > 1e-6 and base._delta(Fraction(top / 2)).upper <= 1e-30:
+    while top > 1e-6 and base.curve(Fraction(top / 2)).upper <= 1e-30:
         top /= 2
     places = np.linspace(0.0, top, _FEW_POINTS)
-    values = np.array([base._delta(Fraction(place)).upper for place in places])
+    values = np.array([base.curve(Fraction(place)).upper for place in places])
     logs = np.log(np.maximum(values, 1e-300))
     return lambda at: np.asarray(np.exp(np.interp(at, places, logs))), top
 
 
 def _unit(value: float) -> Fraction:
     return Fraction(min(max(value, PROBABILITIES.lower), PROBABILITIES.upper))
+
+
+def group(loss: Statement, size: object, *, one_direction: bool = False) -> Statement:
+    """The statement for `size` units together; `one_direction`: all are added or all are removed."""
+    units = checked_size(size)
+    if units == 1:
+        return loss
+    together = loss.grouped_one_way(units) if one_direction else None
+    return together or loss.grouped(units) or GroupStatement(loss, units)
+
+
+def under_replace(loss: Statement) -> Statement:
+    """The statement under replace of one for add/remove: that of two units, where there is a form for these."""
+    if AddRemove not in loss.relations:
+        return loss
+    known = loss.replaced()
+    if known is not None:
+        return under_replace(known)
+    two = loss.grouped(2)
+    if two is not None and Replace in two.relations:
+        return RestrictedStatement(two, Replace)
+    return GroupStatement(loss, 2, Replace)
 
 
 def checked_size(size: object) -> int:

@@ -15,25 +15,26 @@ from deniable.numbers.arrays import Floats
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import positive_rational
 from deniable.privacy.charge import Charge
-from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.notions.renyi import Directions, directed
 from deniable.privacy.notions.renyi_combined import mixture_divergence
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, composed_delta, composed_epsilon
 from deniable.privacy.pld.law import UNIT, Atoms, LossLaw, Pairs, Tails
 from deniable.privacy.pld.search import Part
+from deniable.privacy.pld.sum_law import merged
 from deniable.privacy.relation import Relation
+from deniable.privacy.statement import Stated, Statement, statement_of
 
-Weighted = tuple[Fraction, PrivacyLoss]
+Weighted = tuple[Fraction, Statement]
 
 _FINEST = 2**12  # the most steps of a lattice from the least loss to the greatest
 
 
-class OneOf(PrivacyLoss):
+class OneOf(Statement):
     """One of several losses: in every currency it costs at most the greatest of them."""
 
     @property
     @abstractmethod
-    def alternatives(self) -> tuple[PrivacyLoss, ...]: ...
+    def alternatives(self) -> tuple[Statement, ...]: ...
 
     @abstractmethod
     def _merged(self, failures: list[Fraction]) -> Fraction:
@@ -82,23 +83,21 @@ class PublicMixture(OneOf):
     kind: ClassVar[str] = "public_mixture"
     parts: tuple[Weighted, ...]
 
-    def __init__(self, parts: Iterable[tuple[object, PrivacyLoss]]) -> None:
-        merged: dict[PrivacyLoss, Fraction] = {}
+    def __init__(self, parts: Iterable[tuple[object, Stated]]) -> None:
+        merged: dict[Statement, Fraction] = {}
         for weight, loss in parts:
             if callable(weight):
                 raise UnprovedError(
                     "the weights of a mixture must be public numbers: no theorem covers weights that depend on the "
                     "data. Choose with a mechanism, such as the exponential one, and add its loss."
                 )
-            if not isinstance(loss, PrivacyLoss):
-                raise InvalidParameterError(f"a mixture holds pairs (weight, loss), got {loss!r}")
-            share = positive_rational("weight", weight)
-            for inner, part in loss.parts if isinstance(loss, PublicMixture) else ((Fraction(1), loss),):
+            share, stated = positive_rational("weight", weight), statement_of("every loss of a mixture", loss)
+            for inner, part in stated.parts if isinstance(stated, PublicMixture) else ((Fraction(1), stated),):
                 merged[part] = merged.get(part, Fraction(0)) + share * inner
         total = sum(merged.values(), Fraction(0))
         if total != 1:
             raise InvalidParameterError(f"the weights must sum to 1, got {total}. Write them as fractions: '1/3'.")
-        ordered = sorted(((weight, loss) for loss, weight in merged.items()), key=lambda part: part[1].place)
+        ordered = sorted(((weight, loss) for loss, weight in merged.items()), key=lambda part: part[1].sort_key)
         object.__setattr__(self, "parts", tuple(ordered))
         if not self.relations:
             raise UnprovedError(
@@ -107,7 +106,7 @@ class PublicMixture(OneOf):
             )
 
     def __repr__(self) -> str:
-        return f"PublicMixture([{', '.join(f'({str(weight)!r}, {loss!r})' for weight, loss in self.parts)}])"
+        return f"mixture([{', '.join(f'({str(weight)!r}, {loss!r})' for weight, loss in self.parts)}])"
 
     def laws(self) -> Pairs | None:
         known = [(weight, loss.laws()) for weight, loss in self.parts]
@@ -119,10 +118,10 @@ class PublicMixture(OneOf):
             return Pairs(upper, upper)
         return Pairs(upper, _both([(weight, pairs.lower) for weight, pairs in found]))
 
-    def _delta(self, epsilon: Fraction) -> Interval:
-        return self._delta_within(epsilon, DEFAULT_TOLERANCE)
+    def curve(self, epsilon: Fraction) -> Interval:
+        return self.delta_within(epsilon, DEFAULT_TOLERANCE)
 
-    def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
+    def delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
         """The weighted sum of curves where no part differs in its directions; else from the laws, or one-sided."""
         laws = self.laws()
         if laws is not None and not laws.is_symmetric:
@@ -130,23 +129,23 @@ class PublicMixture(OneOf):
                 composed_delta(_once(laws.upper), epsilon, tolerance),
                 composed_delta(_once(laws.lower), epsilon, tolerance),
             )
-        found = [(weight, loss._delta_within(epsilon, tolerance)) for weight, loss in self.parts]
+        found = [(weight, loss.delta_within(epsilon, tolerance)) for weight, loss in self.parts]
         upper = sum((weight * Fraction(delta.upper) for weight, delta in found), Fraction(0))
         lower = [weight * Fraction(delta.lower) for weight, delta in found]
         least = sum(lower, Fraction(0)) if laws is not None else max(lower)
         wide = any(delta.wide for _, delta in found)
         return Interval(Interval.around(least).lower, min(Interval.around(upper).upper, 1.0), wide=wide)
 
-    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+    def epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
         laws = self.laws()
         if laws is not None and not laws.is_symmetric and self.infinite_mass <= delta != 0:
             return _from_above_to_below(
                 composed_epsilon(_once(laws.upper), delta, tolerance),
                 composed_epsilon(_once(laws.lower), delta, tolerance),
             )
-        return super()._epsilon_within(delta, tolerance)
+        return super().epsilon_within(delta, tolerance)
 
-    def _divergences(self, order: Fraction) -> Directions:
+    def divergences(self, order: Fraction) -> Directions:
         """Parts without laws may attain their divergences for different neighbours; then the others diverge by 0."""
         found = [(weight, directed(part, order)) for weight, part in self.parts]
         attained = self.laws() is not None
@@ -168,7 +167,7 @@ class PublicMixture(OneOf):
         return max(weight * loss.infinite_mass for weight, loss in self.parts)
 
     @property
-    def alternatives(self) -> tuple[PrivacyLoss, ...]:
+    def alternatives(self) -> tuple[Statement, ...]:
         return tuple(loss for _, loss in self.parts)
 
     def _merged(self, failures: list[Fraction]) -> Fraction:
@@ -179,13 +178,13 @@ class PublicMixture(OneOf):
         return {"loss": self.kind, "parts": parts}
 
     @classmethod
-    def _from_fields(cls, values: dict[str, object]) -> PrivacyLoss:
+    def from_fields(cls, values: dict[str, object]) -> Statement:
         parts = values.pop("parts", None)
         known = isinstance(parts, list) and all(isinstance(p, dict) and set(p) == {"weight", "part"} for p in parts)
         if values or not known:
             raise InvalidParameterError("a public mixture needs the field 'parts': a list of {weight, part}")
         assert isinstance(parts, list)
-        return cls([(part["weight"], PrivacyLoss.from_data(part["part"])) for part in parts])
+        return cls([(part["weight"], Statement.from_data(part["part"])) for part in parts])
 
 
 class MixedLaw(LossLaw):
@@ -257,22 +256,8 @@ def _common_divisor(a: Fraction, b: Fraction) -> Fraction:
     return Fraction(math.gcd(a.numerator * b.denominator, b.numerator * a.denominator), a.denominator * b.denominator)
 
 
-def merged(losses: Floats, p: Floats, q: Floats, error: float, spacing: float | None) -> Atoms:
-    """Atoms in increasing order, each loss once; on a lattice those at one place are one."""
-    least = losses.min()
-    places = losses if spacing is None else np.rint((losses - least) / spacing)
-    _, first, place, counts = np.unique(places, return_index=True, return_inverse=True, return_counts=True)
-    merged_p, merged_q = (np.asarray(np.bincount(place, weights=side), dtype=np.float64) for side in (p, q))
-    return Atoms(losses[first], merged_p, merged_q, error + int(counts.max()) * UNIT)
-
-
-def mixture(parts: Iterable[tuple[object, PrivacyLoss]]) -> PrivacyLoss:
-    """The loss of a mechanism that is drawn with public weights; a single one is returned as itself.
-
-    >>> from deniable.privacy import PureLoss
-    >>> print(mixture([("0.9", PureLoss("0.1")), ("0.1", PureLoss(1))]).epsilon(0).upper)
-    1.0
-    """
+def mixed(parts: Iterable[tuple[object, Stated]]) -> Statement:
+    """The statement of a mechanism that is drawn with public weights; a single one is returned as itself."""
     found = PublicMixture(parts)
     return found.parts[0][1] if len(found.parts) == 1 else found
 

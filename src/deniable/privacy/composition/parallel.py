@@ -12,25 +12,23 @@ import numpy as np
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.interval import Interval
-from deniable.privacy.call import in_words
-from deniable.privacy.composition.compose import compose
-from deniable.privacy.composition.mixture import OneOf, merged
-from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.composition.compose import composed
+from deniable.privacy.composition.mixture import OneOf
 from deniable.privacy.losses.polygon import Polygon
-from deniable.privacy.losses.pure import PureLoss
+from deniable.privacy.losses.pure import PureStatement
 from deniable.privacy.notions.renyi import Directions, both_ways, directed, largest
-from deniable.privacy.pld.law import UNIT, FiniteLaw, LossLaw, Pairs
+from deniable.privacy.pld.law import UNIT, LossLaw, Pairs
+from deniable.privacy.pld.sum_law import MOST_VALUES
 from deniable.privacy.relation import AddRemove, Relation, Replace
+from deniable.privacy.statement import Stated, Statement, statement_of
 
-Losses = tuple[PrivacyLoss, ...]
+Losses = tuple[Statement, ...]
 
 _GRAIN = 2**120  # probabilities are whole numbers of 2^-120 where they are rounded outward
-_MOST_VALUES = 2**12
-_MOST_RUNS = 12  # of a composition that is written out
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class ParallelLoss(OneOf):
+class ParallelStatement(OneOf):
     """One mechanism on each part of a partition; all data of a unit lie in one part.
 
     Args:
@@ -55,10 +53,10 @@ class ParallelLoss(OneOf):
 
     def __init__(
         self,
-        parts: Iterable[PrivacyLoss],
+        parts: Iterable[Stated],
         *,
         relation: Relation,
-        inside: Iterable[PrivacyLoss] | None = None,
+        inside: Iterable[Stated] | None = None,
         fixed: bool = False,
     ) -> None:
         set_field = object.__setattr__
@@ -94,19 +92,19 @@ class ParallelLoss(OneOf):
         back = there if one else law_above([pairs.upper[1] for pairs in known])
         if there is None or back is None:
             return None
-        strongest = max(range(len(known)), key=lambda place: self.alternatives[place]._delta(Fraction(0)).lower)
+        strongest = max(range(len(known)), key=lambda place: self.alternatives[place].curve(Fraction(0)).lower)
         return Pairs((there, back), known[strongest].lower)
 
-    def _delta(self, epsilon: Fraction) -> Interval:
-        return _greatest_interval([loss._delta(epsilon) for loss in self.alternatives])
+    def curve(self, epsilon: Fraction) -> Interval:
+        return _greatest_interval([loss.curve(epsilon) for loss in self.alternatives])
 
-    def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
-        return _greatest_interval([loss._delta_within(epsilon, tolerance) for loss in self.alternatives])
+    def delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
+        return _greatest_interval([loss.delta_within(epsilon, tolerance) for loss in self.alternatives])
 
-    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
-        return _greatest_interval([loss._epsilon_within(delta, tolerance) for loss in self.alternatives])
+    def epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+        return _greatest_interval([loss.epsilon_within(delta, tolerance) for loss in self.alternatives])
 
-    def _divergences(self, order: Fraction) -> Directions:
+    def divergences(self, order: Fraction) -> Directions:
         """The unit is in one of the parts, and nobody knows which."""
         return both_ways(largest(one for part in self.alternatives for one in directed(part, order)))
 
@@ -121,31 +119,14 @@ class ParallelLoss(OneOf):
         return max(failures)
 
     @classmethod
-    def _from_fields(cls, values: dict[str, object]) -> PrivacyLoss:
+    def from_fields(cls, values: dict[str, object]) -> Statement:
         if not isinstance(values.get("fixed"), bool):
             raise InvalidParameterError("a parallel loss needs the fields 'parts', 'relation', 'inside' and 'fixed'")
         for name in ("parts", "inside"):
             found = values.get(name)
-            values[name] = None if found is None else [PrivacyLoss.from_data(loss) for loss in _checked_list(found)]
+            values[name] = None if found is None else [Statement.from_data(loss) for loss in _checked_list(found)]
         values["relation"] = Relation(values.get("relation"))
         return cls(values.pop("parts") or [], **values)  # type: ignore[arg-type]
-
-
-@in_words
-def parallel(
-    losses: Iterable[PrivacyLoss],
-    *,
-    relation: Relation,
-    inside: Iterable[PrivacyLoss] | None = None,
-    fixed: bool = False,
-) -> ParallelLoss:
-    """The loss of mechanisms on disjoint parts of the data; see `ParallelLoss` for what each relation costs.
-
-    >>> from deniable.privacy import AddRemove, LaplaceLoss
-    >>> print(parallel([LaplaceLoss(1)] * 20, relation=AddRemove).epsilon(0).upper)
-    1.0
-    """
-    return ParallelLoss(losses, relation=relation, inside=inside, fixed=fixed)
 
 
 def law_above(laws: list[LossLaw]) -> LossLaw | None:
@@ -157,7 +138,7 @@ def law_above(laws: list[LossLaw]) -> LossLaw | None:
     polygons = []
     for law in laws:
         atoms = law.atoms()
-        if atoms is None or atoms.losses.size > _MOST_VALUES:
+        if atoms is None or atoms.losses.size > MOST_VALUES:
             return None
         above, below = 1 + Fraction(atoms.error), 1 - Fraction(atoms.error)
         p, q = _GRAIN * Fraction(law.infinite) * (1 + Fraction(4 * UNIT)), Fraction(0)
@@ -170,61 +151,11 @@ def law_above(laws: list[LossLaw]) -> LossLaw | None:
     return Polygon.hull(polygons).law()
 
 
-class SumLaw(FiniteLaw):
-    """The law of a sum of independent losses that have few values each; the losses are known to their slack."""
-
-    def slack(self, reach: float) -> float:
-        return 64 * UNIT * max(abs(self.lowest), abs(self.highest), reach)
-
-
-def law_of_sum(laws: list[LossLaw]) -> LossLaw | None:
-    """The law of the composition of these; None where one has infinitely many values, or all together too many."""
-    losses, p, q = np.zeros(1), np.ones(1), np.ones(1)
-    finite_p, finite_q, error = Fraction(1), Fraction(1), 0.0
-    for law in laws:
-        atoms = law.atoms()
-        if atoms is None or losses.size * atoms.losses.size > _MOST_VALUES:
-            return None
-        losses, p, q = (
-            (losses[:, None] + atoms.losses).ravel(),
-            np.outer(p, atoms.p).ravel(),
-            np.outer(q, atoms.q).ravel(),
-        )
-        finite_p, finite_q = finite_p * (1 - Fraction(law.infinite)), finite_q * (1 - Fraction(law.vanishing))
-        error += atoms.error + 4 * UNIT
-    spacings = {law.spacing for law in laws if law.highest > law.lowest}
-    spacing = spacings.pop() if len(spacings) == 1 else None
-    atoms = merged(losses, p, q, error, spacing)
-    return SumLaw(
-        atoms.losses,
-        atoms.p,
-        atoms.q,
-        infinite=float(1 - finite_p),
-        vanishing=float(1 - finite_q),
-        spacing=spacing,
-        roundings=atoms.error / UNIT,
-    )
-
-
-def laws_of_few(found: list[tuple[Pairs | None, int]]) -> Pairs | None:
-    """The pair of a composition of few runs with few values and one law for both directions; None for others."""
-    known = [pairs for pairs, count in found if pairs is not None and pairs.is_symmetric for _ in range(count)]
-    if len(known) < sum(count for _, count in found) or len(known) > _MOST_RUNS:
-        return None
-    upper = law_of_sum([pairs.upper[0] for pairs in known])
-    if upper is None or all(pairs.lower is pairs.upper for pairs in known):
-        return None if upper is None else Pairs.symmetric(upper)
-    return Pairs.symmetric(upper, law_of_sum([pairs.lower[0] for pairs in known]))
-
-
-def _ordered(losses: Iterable[PrivacyLoss]) -> Losses:
-    given = tuple(losses)
-    for loss in given:
-        if not isinstance(loss, PrivacyLoss):
-            raise InvalidParameterError(f"parts must be privacy losses, got {loss!r}")
+def _ordered(losses: Iterable[Stated]) -> Losses:
+    given = tuple(statement_of("every part", loss) for loss in losses)
     if not given:
         raise InvalidParameterError("a parallel composition needs at least one part, got none")
-    return tuple(sorted(given, key=lambda loss: loss.place))
+    return tuple(sorted(given, key=lambda loss: loss.sort_key))
 
 
 def _proved(losses: Losses, relation: Relation) -> Losses:
@@ -242,7 +173,7 @@ def _inside(parts: Losses) -> Losses:
         if Replace in loss.relations:
             found.append(loss)
         elif limit is not None:
-            found.append(PureLoss(2 * limit))
+            found.append(PureStatement(2 * limit))
         else:
             raise UnprovedError(
                 f"under replace a unit may be exchanged inside its part, and {loss!r} is proved for add/remove alone. "
@@ -261,12 +192,12 @@ def _moves(parts: Losses) -> Losses:
                 f"a unit that moves is removed from one part and added to another, and {loss!r} differs in these two "
                 "directions. Use PureLoss or ApproximateLoss with its (epsilon, delta)."
             )
-    return tuple(dict.fromkeys(compose(pair) for pair in combinations(two, 2)))
+    return tuple(dict.fromkeys(composed(pair) for pair in combinations(two, 2)))
 
 
-def _two_strongest(parts: Losses) -> list[PrivacyLoss]:
+def _two_strongest(parts: Losses) -> list[Statement]:
     """Without the parts that each of two other parts dominates: one of the two is not the partner of a move."""
-    kept: list[PrivacyLoss] = []
+    kept: list[Statement] = []
     for part in parts:
         kept.append(part)
         for index in range(len(kept) - 1, -1, -1):
@@ -278,7 +209,7 @@ def _two_strongest(parts: Losses) -> list[PrivacyLoss]:
 
 def _strongest(losses: Losses) -> Losses:
     """Without the losses that another one is known to dominate."""
-    kept: list[PrivacyLoss] = []
+    kept: list[Statement] = []
     for loss in dict.fromkeys(losses):
         if not any(other.dominates(loss) for other in kept):
             kept = [other for other in kept if not loss.dominates(other)]

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.privacy.composition.wrapped import WrappedLoss
-from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.composition.wrapped import WrappedStatement
 from deniable.privacy.relation import Relation
+from deniable.privacy.statement import Stated, Statement
 
 
 @dataclass(frozen=True, init=False)
-class RestrictedLoss(WrappedLoss):
+class RestrictedStatement(WrappedStatement):
     """`loss`, stated for one relation alone: `RestrictedLoss(loss, relation)`.
 
     A curve such as that of the exponential mechanism holds for either relation, with the sensitivity under that
@@ -22,42 +22,42 @@ class RestrictedLoss(WrappedLoss):
     kind: ClassVar[str] = "restricted"
     relation: Relation
 
-    def __init__(self, loss: PrivacyLoss, relation: Relation) -> None:
+    def __init__(self, loss: Stated, relation: Relation) -> None:
         super().__init__(loss)
         Relation.checked(relation)
-        if relation not in loss.relations:
+        if relation not in self.loss.relations:
             raise UnprovedError(f"{loss!r} is not proved for {relation}")
         object.__setattr__(self, "relation", relation)
 
     def __repr__(self) -> str:
-        return f"RestrictedLoss({self.loss!r}, relation=Relation.{self.relation.name})"
+        return f"{self.loss.operand}.under(Relation.{self.relation.name})"
 
     @property
-    def composition(self) -> tuple[tuple[PrivacyLoss, int], ...]:
+    def composition(self) -> tuple[tuple[Statement, int], ...]:
         found = self.loss.composition
         if found == ((self.loss, 1),):
             return ((self, 1),)
-        return tuple((RestrictedLoss(part, self.relation), count) for part, count in found)
+        return tuple((RestrictedStatement(part, self.relation), count) for part, count in found)
 
     @property
-    def unrestricted(self) -> PrivacyLoss:
+    def unrestricted(self) -> Statement:
         return self.loss
 
-    def _grouped(self, units: int) -> PrivacyLoss | None:
-        found = self.loss._grouped(units)
-        return None if found is None else RestrictedLoss(found, self.relation)
+    def grouped(self, units: int) -> Statement | None:
+        found = self.loss.grouped(units)
+        return None if found is None else RestrictedStatement(found, self.relation)
 
-    def _grouped_one_way(self, units: int) -> PrivacyLoss | None:
-        found = self.loss._grouped_one_way(units)
-        return None if found is None else RestrictedLoss(found, self.relation)
+    def grouped_one_way(self, units: int) -> Statement | None:
+        found = self.loss.grouped_one_way(units)
+        return None if found is None else RestrictedStatement(found, self.relation)
 
     def to_data(self) -> dict[str, object]:
         return {"loss": self.kind, "base": self.loss.to_data(), "relation": str(self.relation)}
 
     @classmethod
-    def _from_fields(cls, values: dict[str, object]) -> PrivacyLoss:
+    def from_fields(cls, values: dict[str, object]) -> Statement:
         relation, loss = values.pop("relation", None), values.pop("base", None)
-        if relation not in {str(each) for each in Relation} or not isinstance(loss, PrivacyLoss):
+        if relation not in {str(each) for each in Relation} or not isinstance(loss, Statement):
             raise InvalidParameterError(
                 f"base must be a loss and relation 'add/remove' or 'replace', got {loss!r} and {relation!r}"
             )

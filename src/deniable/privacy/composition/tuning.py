@@ -11,14 +11,15 @@ from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import Real, decimal_above, exact_rational, positive_rational, within_floats
-from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.approximate import mixed_with_failure
 from deniable.privacy.losses.pure import pure_delta
+from deniable.privacy.notions.conversion import ORDERS, delta_of_divergences
 from deniable.privacy.notions.gaussian_dp import DIGITS
 from deniable.privacy.notions.renyi import upper_divergence
 from deniable.privacy.pld.curve_law import pairs_above
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.relation import Relation
+from deniable.privacy.statement import Stated, Statement, statement_of
 
 Point = tuple[Fraction, Fraction]  # an epsilon of the base and its delta
 
@@ -29,7 +30,7 @@ _NEGLIGIBLE = 1e-12
 _CERTIFIED = 2  # of the points, for each delta: every one of them gives a bound, and these give the least
 
 
-class SelectedLoss(PrivacyLoss):
+class SelectedStatement(Statement):
     """`base` of one run; the best of a random number K of independent runs is released.
 
     "Best" is any public order of what the runs release. With g(x) = E[x^K], every point (e, d) of the curve of the base
@@ -37,7 +38,7 @@ class SelectedLoss(PrivacyLoss):
     and the base allow.
     """
 
-    base: PrivacyLoss
+    base: Statement
 
     @property
     @abstractmethod
@@ -53,15 +54,15 @@ class SelectedLoss(PrivacyLoss):
     def _some(self) -> Arb:
         """P(K >= 1), at the working precision."""
 
-    def _delta(self, epsilon: Fraction) -> Interval:
+    def curve(self, epsilon: Fraction) -> Interval:
         left = epsilon - self._least_growth
         nearest = sorted((self._about(point, epsilon), point) for point in self._known if point[0] > left)
         upper = min((self._beyond(point, epsilon) for _, point in nearest[:_CERTIFIED]), default=1.0)
         if left >= 0:
-            upper = min(upper, self._scaled(Fraction(self.base._delta(left).upper)))
+            upper = min(upper, self._scaled(Fraction(self.base.curve(left).upper)))
         if self.failing_epsilon is not None:
             upper = min(upper, mixed_with_failure(pure_delta(self.failing_epsilon, epsilon), self.failure).upper)
-        lower = certified(lambda: self._some * ball(Fraction(self.base._delta(epsilon).lower))).lower
+        lower = certified(lambda: self._some * ball(Fraction(self.base.curve(epsilon).lower))).lower
         return Interval(min(lower, upper), upper)
 
     def _about(self, point: Point, epsilon: Fraction) -> float:
@@ -91,7 +92,7 @@ class SelectedLoss(PrivacyLoss):
         return found if limit is None else [*found[:-1], (limit, self.base.failure)]
 
     def _point(self, epsilon: Fraction) -> Point:
-        return epsilon, Fraction(self.base._delta(epsilon).upper)
+        return epsilon, Fraction(self.base.curve(epsilon).upper)
 
     @cached_property
     def _least_growth(self) -> Fraction:
@@ -115,7 +116,7 @@ class SelectedLoss(PrivacyLoss):
 
     @cached_property
     def _laws(self) -> Pairs | None:
-        return pairs_above(self._upper_delta, self.failing_epsilon, _POINTS_COMPOSED)
+        return pairs_above(self.upper_delta, self.failing_epsilon, _POINTS_COMPOSED)
 
     @property
     def relations(self) -> frozenset[Relation]:
@@ -136,7 +137,7 @@ class SelectedLoss(PrivacyLoss):
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class BestOfLoss(SelectedLoss):
+class BestOfStatement(SelectedStatement):
     """The best of K runs of `base`, K truncated negative binomial: `BestOfLoss(base, stop="0.01", shape=1)`.
 
     P(K = k) is proportional to (1 - stop)^k (shape)(shape + 1)...(shape + k - 1)/k! for k >= 1: geometric for shape 1,
@@ -155,12 +156,12 @@ class BestOfLoss(SelectedLoss):
     """
 
     kind: ClassVar[str] = "best_of"
-    base: PrivacyLoss
+    base: Statement
     stop: Fraction
     shape: Fraction
 
-    def __init__(self, base: PrivacyLoss, stop: Real, shape: Real = 1) -> None:
-        object.__setattr__(self, "base", _checked(base))
+    def __init__(self, base: Stated, stop: Real, shape: Real = 1) -> None:
+        object.__setattr__(self, "base", statement_of("base", base))
         object.__setattr__(self, "stop", positive_rational("stop", stop))
         object.__setattr__(self, "shape", within_floats("shape", exact_rational("shape", shape)))
         if self.stop >= 1:
@@ -204,7 +205,7 @@ class BestOfLoss(SelectedLoss):
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class BestOfPoissonLoss(SelectedLoss):
+class BestOfPoissonStatement(SelectedStatement):
     """The best of K runs of `base`, K Poisson: `BestOfPoissonLoss(base, mean=10)`. For K = 0 nothing is released.
 
     Guarantee: with t = delta(0) of the base, an epsilon-DP base gives epsilon + mean t, where t is at most
@@ -214,22 +215,20 @@ class BestOfPoissonLoss(SelectedLoss):
     """
 
     kind: ClassVar[str] = "best_of_poisson"
-    base: PrivacyLoss
+    base: Statement
     mean: Fraction
 
-    def __init__(self, base: PrivacyLoss, mean: Real) -> None:
-        object.__setattr__(self, "base", _checked(base))
+    def __init__(self, base: Stated, mean: Real) -> None:
+        object.__setattr__(self, "base", statement_of("base", base))
         object.__setattr__(self, "mean", positive_rational("mean", mean))
 
     @property
     def mean_runs(self) -> Interval:
         return Interval.around(self.mean)
 
-    def _delta(self, epsilon: Fraction) -> Interval:
+    def curve(self, epsilon: Fraction) -> Interval:
         """Bound delta by curves and, where the loss of one run is unbounded, by divergences too."""
-        from deniable.privacy.notions.conversion import delta_of_divergences
-
-        found = super()._delta(epsilon)
+        found = super().curve(epsilon)
         if self.base.failing_epsilon is not None:
             return found
         upper = min(found.upper, delta_of_divergences(self._divergences_known, epsilon))
@@ -238,12 +237,10 @@ class BestOfPoissonLoss(SelectedLoss):
     @cached_property
     def _divergences_known(self) -> list[tuple[Fraction, Fraction]]:
         """ln(e^-mean + mean e^((a - 1) (D_a + mean delta(ln(a/(a - 1)))))) / (a - 1) for orders a."""
-        from deniable.privacy.notions.conversion import ORDERS
-
         found = []
         for order in ORDERS:
             near = certified(partial(_log_of_ratio, order, order - 1), within=NONNEGATIVE)
-            moved = self.mean * Fraction(self.base._delta(Fraction(near.lower)).upper)
+            moved = self.mean * Fraction(self.base.curve(Fraction(near.lower)).upper)
             single = upper_divergence(self.base, order)
             if math.isinf(single):
                 continue
@@ -273,9 +270,3 @@ def _log_of_ratio(a: Fraction, b: Fraction) -> Arb:
 def _most_variation(point: Point) -> float:
     """The greatest total variation of an (epsilon, delta)-DP mechanism, rounded up."""
     return mixed_with_failure(pure_delta(point[0], Fraction(0)), min(point[1], Fraction(1))).upper
-
-
-def _checked(base: object) -> PrivacyLoss:
-    if not isinstance(base, PrivacyLoss):
-        raise InvalidParameterError(f"base must be a PrivacyLoss, got {base!r}")
-    return base

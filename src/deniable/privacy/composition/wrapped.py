@@ -3,66 +3,63 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
-from deniable.errors import InvalidParameterError
 from deniable.numbers.interval import Interval
-from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.statement import Stated, Statement, statement_of
 
 
 @dataclass(frozen=True, init=False)
-class WrappedLoss(PrivacyLoss):
+class WrappedStatement(Statement):
     """All that is proved of `loss`; a subclass says what differs.
 
     Guarantee: that of `loss`.
     """
 
-    loss: PrivacyLoss
+    loss: Statement
 
-    def __init__(self, loss: PrivacyLoss) -> None:
-        if not isinstance(loss, PrivacyLoss):
-            raise InvalidParameterError(f"loss must be a PrivacyLoss, got {loss!r}")
-        object.__setattr__(self, "loss", loss)
+    def __init__(self, loss: Stated) -> None:
+        object.__setattr__(self, "loss", statement_of("loss", loss))
 
-    def _delta(self, epsilon: Fraction) -> Interval:
-        return self.loss._delta(epsilon)
+    def curve(self, epsilon: Fraction) -> Interval:
+        return self.loss.curve(epsilon)
 
     @property
-    def composition(self) -> tuple[tuple[PrivacyLoss, int], ...]:
+    def composition(self) -> tuple[tuple[Statement, int], ...]:
         return ((self, 1),)
 
     @property
-    def place(self) -> str:
-        return self.loss.place + self.to_json()
+    def sort_key(self) -> str:
+        return self.loss.sort_key + self.to_json()
 
     @property
-    def as_sample(self) -> tuple[PrivacyLoss, Fraction]:
+    def as_sample(self) -> tuple[Statement, Fraction]:
         base, rate = self.loss.as_sample
         return (self, rate) if rate == 1 else (base, rate)
 
-    def dominates(self, other: PrivacyLoss) -> bool:
-        return self.loss.dominates(other.loss if isinstance(other, WrappedLoss) else other)
+    def dominates(self, other: Statement) -> bool:
+        return self.loss.dominates(other.loss if isinstance(other, WrappedStatement) else other)
 
     @property
-    def unrestricted(self) -> PrivacyLoss:
+    def unrestricted(self) -> Statement:
         return self
 
-    def _replaced(self) -> PrivacyLoss:
-        return self.loss.under_replace()
+    def replaced(self) -> Statement:
+        return self.loss
 
 
 def _forward(name: str) -> None:
     """Let a wrapped loss answer by the loss inside."""
-    if isinstance(getattr(PrivacyLoss, name), property):
-        setattr(WrappedLoss, name, property(lambda self: getattr(self.loss, name)))
+    if isinstance(getattr(Statement, name), property):
+        setattr(WrappedStatement, name, property(lambda self: getattr(self.loss, name)))
     else:
-        setattr(WrappedLoss, name, lambda self, *given: getattr(self.loss, name)(*given))
+        setattr(WrappedStatement, name, lambda self, *given: getattr(self.loss, name)(*given))
 
 
 for _name in (
     *("relations", "failure", "infinite_mass", "pure_epsilon", "rho", "failing_epsilon", "failing_rho", "mu_squared"),
     "failing_mu_squared",
     *("is_bound", "normal_mu_squared", "laplace_epsilon", "response", "divergences_are_closed"),
-    *("proves", "_delta_within", "_epsilon_within", "_divergences", "_divergences_below_one", "charge"),
+    *("proves", "delta_within", "epsilon_within", "divergences", "divergences_below_one", "charge"),
     *("laws", "laws_of_runs", "joint_laws", "exact_laws", "as_randomizer"),
-    *("_grouped", "_grouped_one_way", "_poisson_sampled", "_least_of_runs", "_of_runs"),
+    *("grouped", "grouped_one_way", "sampled", "least_delta_of_runs", "of_runs"),
 ):
     _forward(_name)

@@ -7,15 +7,15 @@ from typing import ClassVar
 
 from deniable.numbers.interval import INFINITE, PROBABILITIES, Interval
 from deniable.numbers.rationals import Real, nonnegative_rational, probability
-from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.pure import pure_delta
 from deniable.privacy.notions.renyi import Directions, both_ways, bounded_divergence
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.pld.laws import randomized_response_law
+from deniable.privacy.statement import Statement
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class ApproximateLoss(PrivacyLoss):
+class ApproximateStatement(Statement):
     """Any (epsilon, delta)-DP mechanism, known by nothing else: `ApproximateLoss(epsilon=1, delta="1e-6")`.
 
     Guarantee: delta(x) = delta + (1 - delta) (e^epsilon - e^x) / (e^epsilon + 1) for x < epsilon, else delta. Attained
@@ -33,13 +33,13 @@ class ApproximateLoss(PrivacyLoss):
         object.__setattr__(self, "limit", nonnegative_rational("epsilon", epsilon))
         object.__setattr__(self, "failed", probability("delta", delta))
 
-    def _delta(self, epsilon: Fraction) -> Interval:
+    def curve(self, epsilon: Fraction) -> Interval:
         return mixed_with_failure(pure_delta(self.limit, epsilon), self.failed)
 
     def laws(self) -> Pairs:
         return Pairs.symmetric(randomized_response_law(float(self.limit), failed=float(self.failed)))
 
-    def _divergences(self, order: Fraction) -> Directions:
+    def divergences(self, order: Fraction) -> Directions:
         return both_ways(INFINITE if self.failed else bounded_divergence(self.limit, order))
 
     @property

@@ -11,17 +11,17 @@ import numpy as np
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import Real, decimal_above, positive_integer, positive_rational
-from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.discrete_laplace import checked_sensitivity
 from deniable.privacy.losses.pure import pure_delta
 from deniable.privacy.notions.gaussian_dp import DIGITS
 from deniable.privacy.pld.law import FiniteLaw, Pairs
 from deniable.privacy.pld.laws import NOTHING, randomized_response_law
 from deniable.privacy.sensitivity import Sensitivity
+from deniable.privacy.statement import Statement
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class BoundedLaplaceLoss(PrivacyLoss):
+class BoundedLaplaceStatement(Statement):
     """Answers P(y) ~ exp(-|y - x| / scale) on a range of width + 1 integers that holds x, on every coordinate.
 
     Guarantee: with q = e^(-1/scale) and N(d) = 1 + q - q^(d + 1) - q^(width - d + 1), a change by d in one coordinate
@@ -47,7 +47,7 @@ class BoundedLaplaceLoss(PrivacyLoss):
         """The largest change of one coordinate; the range leaves room for no larger one."""
         return min(int(self.sensitivity.integral().linf), self.width)
 
-    def _delta(self, epsilon: Fraction) -> Interval:
+    def curve(self, epsilon: Fraction) -> Interval:
         upper = pure_delta(self.failing_epsilon, epsilon).upper
         if self._shift == 0:
             return Interval(0.0, 0.0)

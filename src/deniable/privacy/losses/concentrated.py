@@ -7,16 +7,16 @@ from typing import ClassVar
 
 from deniable.numbers.interval import INFINITE, Interval, round_down, round_up
 from deniable.numbers.rationals import Real, nonnegative_rational, probability
-from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.approximate import mixed_with_failure
 from deniable.privacy.losses.pure import pure_delta
 from deniable.privacy.notions.concentrated import concentrated_delta
 from deniable.privacy.notions.gaussian_dp import gaussian_delta
 from deniable.privacy.notions.renyi import Directions, both_ways, bounded_divergence
+from deniable.privacy.statement import Statement
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class ConcentratedLoss(PrivacyLoss):
+class ConcentratedStatement(Statement):
     """Any rho-zCDP mechanism, known by nothing else: `ConcentratedLoss(rho="1/2")`.
 
     With `shift` the divergence of each order is at most shift + rho order: (shift, rho)-zCDP. With `delta` all of it
@@ -39,14 +39,14 @@ class ConcentratedLoss(PrivacyLoss):
         object.__setattr__(self, "shift", nonnegative_rational("shift", shift))
         object.__setattr__(self, "failed", probability("delta", delta))
 
-    def _delta(self, epsilon: Fraction) -> Interval:
+    def curve(self, epsilon: Fraction) -> Interval:
         lower = gaussian_delta(2 * self.limit, epsilon).lower
         upper = 1.0 if epsilon < self.shift else concentrated_delta(self.limit, epsilon - self.shift)
         if self.failing_epsilon is not None:
             upper = min(upper, pure_delta(self.failing_epsilon, epsilon).upper)
         return mixed_with_failure(Interval(min(lower, upper), upper), self.failed)
 
-    def _divergences(self, order: Fraction) -> Directions:
+    def divergences(self, order: Fraction) -> Directions:
         """Attained without a shift by Gaussian noise, which is one of the mechanisms with this rho."""
         if self.failed:
             return both_ways(INFINITE)
@@ -55,8 +55,8 @@ class ConcentratedLoss(PrivacyLoss):
             upper = bounded_divergence(self.shift, order).upper
         return both_ways(Interval(min(round_down(order * self.limit), upper), upper))
 
-    def _grouped(self, units: int) -> PrivacyLoss | None:
-        return ConcentratedLoss(self.limit * units**2) if self.shift == self.failed == 0 else None
+    def grouped(self, units: int) -> Statement | None:
+        return ConcentratedStatement(self.limit * units**2) if self.shift == self.failed == 0 else None
 
     @property
     def failure(self) -> Fraction:

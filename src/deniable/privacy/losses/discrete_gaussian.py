@@ -13,7 +13,7 @@ from deniable.numbers.theta import total, upper_tail
 from deniable.privacy.losses.discrete_laplace import checked_sensitivity
 from deniable.privacy.losses.integer_noise import (
     Change,
-    IntegerNoiseLoss,
+    IntegerNoiseStatement,
     extreme_changes,
     squares_of,
     sum_of,
@@ -30,7 +30,7 @@ _LARGEST_SHIFT = 10**6
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class DiscreteGaussianLoss(IntegerNoiseLoss):
+class DiscreteGaussianStatement(IntegerNoiseStatement):
     """Independent noise P(k) ~ exp(-k^2 / (2 sigma_squared)) on every coordinate of a vector of integers.
 
     Guarantee: l2^2 / (2 sigma_squared)-zCDP, and mu-GDP with mu a little above l2 / sigma. The curve of one coordinate
@@ -48,8 +48,8 @@ class DiscreteGaussianLoss(IntegerNoiseLoss):
         object.__setattr__(self, "sigma_squared", positive_rational("sigma_squared", sigma_squared))
         object.__setattr__(self, "sensitivity", checked_sensitivity(sensitivity))
 
-    def _with(self, sensitivity: Sensitivity) -> "DiscreteGaussianLoss":
-        return DiscreteGaussianLoss(self.sigma_squared, sensitivity)
+    def _with(self, sensitivity: Sensitivity) -> "DiscreteGaussianStatement":
+        return DiscreteGaussianStatement(self.sigma_squared, sensitivity)
 
     def _law(self, shift: int) -> DiscreteGaussianLaw | None:
         """None above sigma = 10,000, where the table would be large and mu says nearly all."""
@@ -59,9 +59,9 @@ class DiscreteGaussianLoss(IntegerNoiseLoss):
     def _divergence(self, shift: int, order: Fraction) -> Interval:
         return shifted_divergence(self.sigma_squared, shift, order)
 
-    def _divergences(self, order: Fraction) -> Directions:
+    def divergences(self, order: Fraction) -> Directions:
         """At most order l2^2 / (2 sigma^2), for vectors too (Canonne, Kamath, Steinke 2020)."""
-        found = super()._divergences(order)[0]
+        found = super().divergences(order)[0]
         upper = min(found.upper, round_up(order * self.failing_rho))
         return both_ways(Interval(min(found.lower, upper), upper))
 
@@ -74,11 +74,11 @@ class DiscreteGaussianLoss(IntegerNoiseLoss):
         lower = max(single, attained_at_least(self.sigma_squared, attained, epsilon))
         return Interval(lower, max(lower, self.bound(epsilon)))
 
-    def _least_of_runs(self, count: int, epsilon: Fraction) -> float:
+    def least_delta_of_runs(self, count: int, epsilon: Fraction) -> float:
         """Runs with equal changes are one run on `count` times as many coordinates."""
         attained = tuple((size, times * count) for size, times in extreme_changes(self.sensitivity).attained)
         many = attained_at_least(self.sigma_squared, attained, epsilon) if attained else 0.0
-        return max(super()._least_of_runs(count, epsilon), many)
+        return max(super().least_delta_of_runs(count, epsilon), many)
 
     def bound(self, epsilon: Fraction) -> float:
         """delta at most, by closed forms alone: by rho, by mu, and by one coordinate with the whole l1 change."""

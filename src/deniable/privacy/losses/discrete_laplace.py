@@ -9,13 +9,13 @@ from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import Interval, round_up
 from deniable.numbers.rationals import Real, positive_rational
-from deniable.privacy.losses.integer_noise import IntegerNoiseLoss, extreme_changes, sum_of
+from deniable.privacy.losses.integer_noise import IntegerNoiseStatement, extreme_changes, sum_of
 from deniable.privacy.pld.laws import DiscreteLaplaceLaw
 from deniable.privacy.sensitivity import Sensitivity
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class DiscreteLaplaceLoss(IntegerNoiseLoss):
+class DiscreteLaplaceStatement(IntegerNoiseStatement):
     """Independent noise P(k) ~ exp(-|k| / scale) on every coordinate of a vector of integers.
 
     Guarantee: (l1 / scale)-DP, and the curve of the most unequal change that l1, linf and the number of coordinates
@@ -32,8 +32,8 @@ class DiscreteLaplaceLoss(IntegerNoiseLoss):
         object.__setattr__(self, "scale", positive_rational("scale", scale))
         object.__setattr__(self, "sensitivity", checked_sensitivity(sensitivity))
 
-    def _with(self, sensitivity: Sensitivity) -> "DiscreteLaplaceLoss":
-        return DiscreteLaplaceLoss(self.scale, sensitivity)
+    def _with(self, sensitivity: Sensitivity) -> "DiscreteLaplaceStatement":
+        return DiscreteLaplaceStatement(self.scale, sensitivity)
 
     def _law(self, shift: int) -> DiscreteLaplaceLaw:
         return DiscreteLaplaceLaw(float(self.scale), shift)

@@ -12,11 +12,11 @@ from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.arrays import Floats
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import decimal_above
-from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.notions.gaussian_dp import DIGITS, mu_squared_of_pure
 from deniable.privacy.pld.law import UNIT, LossLaw, Pairs, ReversedLaw, Tails
 from deniable.privacy.pld.laws import NOTHING
 from deniable.privacy.relation import Relation, Replace
+from deniable.privacy.statement import Statement
 
 Probabilities = Callable[[Floats], tuple[Floats, Floats]]
 
@@ -105,7 +105,7 @@ class FunctionLaw(LossLaw):
 
 
 @dataclass(frozen=True)
-class DominatedLoss(PrivacyLoss):
+class DominatedStatement(Statement):
     """A mechanism that is dominated by a pair you know: `DominatedLoss(law, name=..., argument=..., relation=...)`.
 
     Args:
@@ -145,7 +145,7 @@ class DominatedLoss(PrivacyLoss):
     def __repr__(self) -> str:
         return f"DominatedLoss(name={self.name!r}, argument={self.argument!r}, relation=Relation.{self.relation.name})"
 
-    def _delta(self, epsilon: Fraction) -> Interval:
+    def curve(self, epsilon: Fraction) -> Interval:
         found = [curve_of(law, epsilon) for law in self._both]
         lower = max(interval.lower for interval in found) if self.attained else 0.0
         return Interval(lower, max(interval.upper for interval in found))
@@ -191,7 +191,7 @@ class DominatedLoss(PrivacyLoss):
         return {"loss": self.kind, **described, "relation": self.relation.value}
 
     @classmethod
-    def _from_fields(cls, values: dict[str, object]) -> PrivacyLoss:
+    def from_fields(cls, values: dict[str, object]) -> Statement:
         raise InvalidParameterError(
             f"{values.get('name')!r} was given by functions, which JSON does not hold. Build the same DominatedLoss in "
             "code, or describe the mechanism by a finite pair (FiniteLoss)."

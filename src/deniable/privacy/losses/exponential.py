@@ -11,13 +11,13 @@ from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import Real, positive_rational
 from deniable.privacy.composition.repeated_choice import chosen_one_after_another
-from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.bounded import bounded_law
 from deniable.privacy.notions.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.notions.renyi import Directions, both_ways
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.pld.laws import BoundedRangeLaw, LaplaceLaw
 from deniable.privacy.relation import AddRemove, Relation
+from deniable.privacy.statement import Statement
 
 # Of the pairs of two candidates, those that bound compositions from below; good ones for many compositions.
 _SHARE = 0.6  # of the interval of losses that is above 0, for the exponential mechanism
@@ -25,7 +25,7 @@ _THRESHOLD = 0.8  # of the way between the centres of the noise, for permute-and
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class _SelectionLoss(PrivacyLoss):
+class _SelectionStatement(Statement):
     """A choice among candidates by their scores; it is `epsilon`-DP."""
 
     words: ClassVar[Mapping[str, str]] = {"limit": "epsilon"}
@@ -61,7 +61,7 @@ class _SelectionLoss(PrivacyLoss):
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class ExponentialMechanismLoss(_SelectionLoss):
+class ExponentialMechanismStatement(_SelectionStatement):
     """Candidate y with probability proportional to w(y) exp(rate * score(y)): `ExponentialMechanismLoss(epsilon)`.
 
     epsilon is 2 * rate * sensitivity, or rate * sensitivity for monotone scores; `of_scores` computes it. Report noisy
@@ -78,13 +78,13 @@ class ExponentialMechanismLoss(_SelectionLoss):
     kind: ClassVar[str] = "exponential_mechanism"
     divergences_are_closed = True
 
-    def _delta(self, epsilon: Fraction) -> Interval:
+    def curve(self, epsilon: Fraction) -> Interval:
         if epsilon >= self.limit:
             return Interval(0.0, 0.0)
 
         return certified(lambda: ball((epsilon - self.limit) / 2).expm1() ** 2 / -ball(-self.limit).expm1())
 
-    def _divergences(self, order: Fraction) -> Directions:
+    def divergences(self, order: Fraction) -> Directions:
         """Divergences of two candidates, with the losses that are worst for the order."""
 
         def formula() -> Arb:
@@ -116,7 +116,7 @@ class ExponentialMechanismLoss(_SelectionLoss):
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class PermuteAndFlipLoss(_SelectionLoss):
+class PermuteAndFlipStatement(_SelectionStatement):
     """Report noisy max with exponential noise of mean 1 / rate, the same as permute-and-flip: `PermuteAndFlipLoss(e)`.
 
     epsilon is 2 * rate * sensitivity, or rate * sensitivity for monotone scores; `of_scores` computes it.
@@ -131,7 +131,7 @@ class PermuteAndFlipLoss(_SelectionLoss):
 
     kind: ClassVar[str] = "permute_and_flip"
 
-    def _delta(self, epsilon: Fraction) -> Interval:
+    def curve(self, epsilon: Fraction) -> Interval:
         gap = self.limit - epsilon
         return certified(lambda: -ball(-gap / 2).expm1()) if gap > 0 else Interval(0.0, 0.0)
 

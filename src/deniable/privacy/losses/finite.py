@@ -12,12 +12,12 @@ from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import INFINITE, NONNEGATIVE, Interval
 from deniable.numbers.rationals import Real, decimal_above, exact_rational, shown
-from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.polygon import Polygon
 from deniable.privacy.notions.gaussian_dp import DIGITS, mu_squared_of_pure
 from deniable.privacy.notions.renyi import Directions, both_ways, largest
 from deniable.privacy.pld.law import LossLaw, Pairs
 from deniable.privacy.relation import AddRemove, Relation, Replace
+from deniable.privacy.statement import Statement
 
 Masses = tuple[Fraction, ...]
 
@@ -25,7 +25,7 @@ _MOST_BITS = 2**29  # of all numerators over the common denominator together
 
 
 @dataclass(frozen=True, init=False)
-class FiniteLoss(PrivacyLoss):
+class FiniteStatement(Statement):
     """A mechanism whose output laws at neighbours are known: `FiniteLoss(p, q, relation=AddRemove)`.
 
     p and q are the probabilities of the same outcomes, in the same order: with the unit and without it under
@@ -61,7 +61,7 @@ class FiniteLoss(PrivacyLoss):
     @classmethod
     def of_pairs(
         cls, pairs: Iterable[tuple[Iterable[object], Iterable[object]]], *, relation: Relation
-    ) -> "FiniteLoss":
+    ) -> "FiniteStatement":
         """The loss of a mechanism with any of these pairs (p, q) for some neighbours."""
         loss = object.__new__(cls)
         loss._set(pairs, relation)
@@ -70,7 +70,7 @@ class FiniteLoss(PrivacyLoss):
     @classmethod
     def of_channel(
         cls, rows: Sequence[Iterable[object]], *, neighbours: Iterable[tuple[int, int]] | None = None
-    ) -> "FiniteLoss":
+    ) -> "FiniteStatement":
         """The loss of a mechanism on finitely many inputs; rows[i] is the law of the output for input i.
 
         Args:
@@ -113,7 +113,7 @@ class FiniteLoss(PrivacyLoss):
             return both, both
         return there, back
 
-    def _delta(self, epsilon: Fraction) -> Interval:
+    def curve(self, epsilon: Fraction) -> Interval:
         there, back = self._ways
         found = there.delta(epsilon)
         if back is there:
@@ -121,7 +121,7 @@ class FiniteLoss(PrivacyLoss):
         other = back.delta(epsilon)
         return Interval(max(found.lower, other.lower), max(found.upper, other.upper))
 
-    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+    def epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
         """From the least odds >= 1 with p - odds q <= delta at every corner (q, p) of the trade-off."""
         if delta < self.infinite_mass:
             return INFINITE
@@ -151,15 +151,15 @@ class FiniteLoss(PrivacyLoss):
             return Pairs(upper, upper)
         return Pairs(upper, _both(attained, attained.reversed()))
 
-    def _divergences(self, order: Fraction) -> Directions:
+    def divergences(self, order: Fraction) -> Directions:
         """The greatest of all pairs, in each direction; under replace either direction may occur."""
         with_unit = largest(_divergence(p, q, order) for p, q in self.pairs)
         without = largest(_divergence(q, p, order) for p, q in self.pairs)
         return both_ways(largest([with_unit, without])) if self.relation is Replace else (with_unit, without)
 
-    def _poisson_sampled(self, rate: Fraction) -> "FiniteLoss":
+    def sampled(self, rate: Fraction) -> "FiniteStatement":
         mixed = [([rest + rate * (here - rest) for here, rest in zip(p, q, strict=True)], q) for p, q in self.pairs]
-        return FiniteLoss.of_pairs(mixed, relation=AddRemove)
+        return FiniteStatement.of_pairs(mixed, relation=AddRemove)
 
     @property
     def infinite_mass(self) -> Fraction:
@@ -199,7 +199,7 @@ class FiniteLoss(PrivacyLoss):
         return ends
 
     @classmethod
-    def _from_fields(cls, values: dict[str, object]) -> PrivacyLoss:
+    def from_fields(cls, values: dict[str, object]) -> Statement:
         pairs, relation = values.get("pairs"), values.get("relation")
         whole = isinstance(pairs, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in pairs)
         if not whole or set(values) != {"pairs", "relation"} or relation not in {way.value for way in Relation}:

@@ -7,15 +7,15 @@ from typing import ClassVar
 
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import Real, positive_rational
-from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.notions.gaussian_dp import gaussian_delta
 from deniable.privacy.notions.renyi import Directions, both_ways
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.pld.laws import NormalLaw
+from deniable.privacy.statement import Statement
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class GaussianLoss(PrivacyLoss):
+class GaussianStatement(Statement):
     """Real Gaussian noise whose standard deviation is `noise_multiplier` times the l2 sensitivity, in any dimension.
 
     Guarantee: mu-GDP with mu = 1 / noise_multiplier, exactly; mu^2/2-zCDP.
@@ -29,17 +29,17 @@ class GaussianLoss(PrivacyLoss):
     def __init__(self, noise_multiplier: Real) -> None:
         object.__setattr__(self, "noise_multiplier", positive_rational("noise_multiplier", noise_multiplier))
 
-    def _delta(self, epsilon: Fraction) -> Interval:
+    def curve(self, epsilon: Fraction) -> Interval:
         return gaussian_delta(self.mu_squared, epsilon)
 
     def laws(self) -> Pairs:
         return Pairs.symmetric(NormalLaw(math.sqrt(self.mu_squared)))
 
-    def _divergences(self, order: Fraction) -> Directions:
+    def divergences(self, order: Fraction) -> Directions:
         return both_ways(Interval.around(order * self.mu_squared / 2))
 
-    def _grouped(self, units: int) -> PrivacyLoss:
-        return GaussianLoss(self.noise_multiplier / units)
+    def grouped(self, units: int) -> Statement:
+        return GaussianStatement(self.noise_multiplier / units)
 
     @property
     def normal_mu_squared(self) -> Fraction:

@@ -5,12 +5,12 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from deniable.numbers.rationals import Real, positive_rational
-from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.losses.gaussian import GaussianLoss
+from deniable.privacy.losses.gaussian import GaussianStatement
+from deniable.privacy.statement import Statement
 
 
 @dataclass(frozen=True, init=False)
-class GaussianDPLoss(GaussianLoss):
+class GaussianDPStatement(GaussianStatement):
     """Any mu-GDP mechanism, known by nothing else: `GaussianDPLoss(mu)`.
 
     Guarantee: the curve of N(mu, 1) against N(0, 1), which is one of them and dominates all; so it composes, is sampled
@@ -35,5 +35,5 @@ class GaussianDPLoss(GaussianLoss):
         return {"loss": self.kind, "mu": str(self.mu)}
 
     @classmethod
-    def _from_fields(cls, values: dict[str, Any]) -> PrivacyLoss:
+    def from_fields(cls, values: dict[str, Any]) -> Statement:
         return cls(**values)

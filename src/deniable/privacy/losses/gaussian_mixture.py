@@ -22,7 +22,6 @@ from deniable.numbers.rationals import (
     positive_rational,
     within_floats,
 )
-from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.gaussian_mixture_law import MixtureLaw
 from deniable.privacy.notions.gaussian_dp import DIGITS
 from deniable.privacy.notions.renyi import Directions, both_ways, known_divergences, largest
@@ -30,6 +29,7 @@ from deniable.privacy.notions.sampled_normal import mixture_divergence
 from deniable.privacy.pld.curve_law import pairs_above
 from deniable.privacy.pld.law import LossLaw, Pairs, ReversedLaw
 from deniable.privacy.relation import Relation, Replace
+from deniable.privacy.statement import Statement
 
 Mixture = tuple[tuple[Fraction, Fraction], ...]  # (weight, shift), shifts increasing
 
@@ -39,7 +39,7 @@ _POINTS = 300
 
 
 @dataclass(frozen=True, init=False)
-class GaussianMixtureLoss(PrivacyLoss):
+class GaussianMixtureStatement(Statement):
     """sum w_j N(c_j, sigma^2) against N(0, sigma^2): `GaussianMixtureLoss([(w, c), ...], sigma=..., relation=...)`.
 
     Args:
@@ -79,7 +79,7 @@ class GaussianMixtureLoss(PrivacyLoss):
         ends = f"sigma={str(self.sigma)!r}, relation=Relation.{self.relation.name}{against}"
         return f"GaussianMixtureLoss({_shown(self.mixture)}, {ends})"
 
-    def _delta(self, epsilon: Fraction) -> Interval:
+    def curve(self, epsilon: Fraction) -> Interval:
         p, q = self._in_sigmas
         there = _one_way(p, q, epsilon, self._law.place(float(epsilon)))
         if self._is_symmetric:
@@ -94,7 +94,7 @@ class GaussianMixtureLoss(PrivacyLoss):
         both: tuple[LossLaw, LossLaw] = (self._law, ReversedLaw(self._law))
         return Pairs((self._above_both, self._above_both), both) if self.relation is Replace else Pairs(both, both)
 
-    def _divergences(self, order: Fraction) -> Directions:
+    def divergences(self, order: Fraction) -> Directions:
         """Certified integrals of both directions, or norms; under replace the larger one for either."""
         p, q = self._in_sigmas
         sides = mixture_divergence(p, q, order), mixture_divergence(_mirrored(q), _mirrored(p), order)
@@ -106,7 +106,7 @@ class GaussianMixtureLoss(PrivacyLoss):
     def _above_both(self) -> LossLaw:
         """The pair of a polygon through points of the greater of the two curves."""
 
-        return pairs_above(self._upper_delta, None, _POINTS).upper[0]
+        return pairs_above(self.upper_delta, None, _POINTS).upper[0]
 
     @property
     def _in_sigmas(self) -> tuple[Mixture, Mixture]:
@@ -161,7 +161,7 @@ class GaussianMixtureLoss(PrivacyLoss):
         return {"loss": self.kind, **sides, "sigma": str(self.sigma), "relation": self.relation.value}
 
     @classmethod
-    def _from_fields(cls, values: dict[str, object]) -> PrivacyLoss:
+    def from_fields(cls, values: dict[str, object]) -> Statement:
         relation = values.pop("relation", None)
         if relation not in {way.value for way in Relation}:
             raise InvalidParameterError(f"relation must be 'add/remove' or 'replace', got {relation!r}")

@@ -11,13 +11,14 @@ from typing import NamedTuple
 from deniable.errors import UnprovedError
 from deniable.numbers.interval import Interval
 from deniable.numbers.roots import inverse
-from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.composition.compose import Composed, composed
 from deniable.privacy.notions.renyi import Directions, both_ways, total
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, unit_of_epsilon
 from deniable.privacy.pld.law import LossLaw, Pairs
 from deniable.privacy.pld.laws import NOTHING
 from deniable.privacy.relation import Relation
 from deniable.privacy.sensitivity import Sensitivity
+from deniable.privacy.statement import Statement
 
 Change = tuple[tuple[int, int], ...]
 """Pairs (shift, how many coordinates move by it), from the largest shift to the smallest."""
@@ -66,7 +67,7 @@ def squares_of(change: Change) -> int:
     return sum(shift**2 * count for shift, count in change)
 
 
-class IntegerNoiseLoss(PrivacyLoss):
+class IntegerNoiseStatement(Statement):
     """Independent noise of one symmetric log-concave law on every coordinate of a vector of integers.
 
     Guarantee: the curve is that of the most unequal change that the norms admit, a composition of single coordinates:
@@ -78,17 +79,17 @@ class IntegerNoiseLoss(PrivacyLoss):
     divergences_are_closed = True
 
     @abstractmethod
-    def _with(self, sensitivity: Sensitivity) -> "IntegerNoiseLoss":
+    def _with(self, sensitivity: Sensitivity) -> "IntegerNoiseStatement":
         """The same noise on an aggregate of another sensitivity."""
 
-    def _of_shift(self, shift: int) -> "IntegerNoiseLoss":
+    def _of_shift(self, shift: int) -> "IntegerNoiseStatement":
         """The same noise on one integer that moves by `shift`."""
         return self._with(of_one_integer(shift, self.sensitivity.relation))
 
-    def _grouped(self, units: int) -> PrivacyLoss:
+    def grouped(self, units: int) -> Statement:
         return self._with(self.sensitivity.of_group(units))
 
-    def _replaced(self) -> PrivacyLoss:
+    def replaced(self) -> Statement:
         return self._with(replace(self.sensitivity.of_group(2), relation=Relation.REPLACE))
 
     @abstractmethod
@@ -107,7 +108,7 @@ class IntegerNoiseLoss(PrivacyLoss):
         """Pairs whose upper ones dominate the mechanism when the worst change is not admitted."""
         return self._written(worst)
 
-    def _divergences(self, order: Fraction) -> Directions:
+    def divergences(self, order: Fraction) -> Directions:
         """The divergences of the worst change and of the attained one: those of coordinates add up."""
         worst, attained = (
             total([(self._divergence(shift, order), count) for shift, count in change])
@@ -122,20 +123,20 @@ class IntegerNoiseLoss(PrivacyLoss):
             return Fraction(quick.upper) <= delta
         return super().proves(epsilon, delta)
 
-    def _delta(self, epsilon: Fraction) -> Interval:
+    def curve(self, epsilon: Fraction) -> Interval:
         quick = self.closed_delta(epsilon)
-        return self._refined(quick, DEFAULT_TOLERANCE * quick.upper, lambda loss: loss._delta(epsilon))
+        return self._refined(quick, DEFAULT_TOLERANCE * quick.upper, lambda loss: loss.curve(epsilon))
 
-    def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
+    def delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
         quick = self.closed_delta(epsilon)
-        return self._refined(quick, tolerance * quick.upper, lambda loss: loss._delta_within(epsilon, tolerance))
+        return self._refined(quick, tolerance * quick.upper, lambda loss: loss.delta_within(epsilon, tolerance))
 
-    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+    def epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
         quick = inverse(self.closed_delta, delta, limit=self.failing_epsilon)
         wide = tolerance * unit_of_epsilon(quick)
-        return self._refined(quick, wide, lambda loss: loss._epsilon_within(delta, tolerance))
+        return self._refined(quick, wide, lambda loss: loss.epsilon_within(delta, tolerance))
 
-    def _refined(self, quick: Interval, width: float, ask: Callable[[PrivacyLoss], Interval]) -> Interval:
+    def _refined(self, quick: Interval, width: float, ask: Callable[[Statement], Interval]) -> Interval:
         """`quick`, or where it is wider than `width` what the compositions of single coordinates say."""
         worst, attained = extreme_changes(self.sensitivity)
         if quick.width <= width or self._is_single:
@@ -174,16 +175,13 @@ class IntegerNoiseLoss(PrivacyLoss):
             return super().laws_of_runs(count)
         return [(Pairs.symmetric(law), times * count) for law, (_, times) in zip(laws, worst, strict=True)]
 
-    def _together(self, change: Change) -> PrivacyLoss:
-        from deniable.privacy.composition.compose import compose
-
-        return compose([compose(self._of_shift(shift), count) for shift, count in change])
+    def _together(self, change: Change) -> Statement:
+        return composed([composed([self._of_shift(shift)], count) for shift, count in change])
 
     def _written(self, change: Change) -> Pairs:
-        from deniable.privacy.composition.compose import Composed
-        from deniable.privacy.pld.composed_law import composed_pairs
-
-        return composed_pairs(Composed((self._of_shift(shift), count) for shift, count in change))
+        found = Composed((self._of_shift(shift), count) for shift, count in change).joint_laws()
+        assert found is not None
+        return found
 
 
 def of_one_integer(shift: int, relation: Relation) -> Sensitivity:

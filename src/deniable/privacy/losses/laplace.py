@@ -7,14 +7,14 @@ from typing import ClassVar
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import Real, positive_rational
-from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.notions.renyi import Directions, both_ways
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.pld.laws import LaplaceLaw
+from deniable.privacy.statement import Statement
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class LaplaceLoss(PrivacyLoss):
+class LaplaceStatement(Statement):
     """Real Laplace noise whose scale is `noise_multiplier` times the l1 sensitivity.
 
     Guarantee: with e = 1 / noise_multiplier, delta(x) = 1 - exp((x - e) / 2) for x < e, else 0; e-DP. For vectors this
@@ -29,7 +29,7 @@ class LaplaceLoss(PrivacyLoss):
     def __init__(self, noise_multiplier: Real) -> None:
         object.__setattr__(self, "noise_multiplier", positive_rational("noise_multiplier", noise_multiplier))
 
-    def _delta(self, epsilon: Fraction) -> Interval:
+    def curve(self, epsilon: Fraction) -> Interval:
         gap = self.failing_epsilon - epsilon
         if gap <= 0:
             return Interval(0.0, 0.0)
@@ -38,7 +38,7 @@ class LaplaceLoss(PrivacyLoss):
     def laws(self) -> Pairs:
         return Pairs.symmetric(LaplaceLaw(float(self.failing_epsilon)))
 
-    def _divergences(self, order: Fraction) -> Directions:
+    def divergences(self, order: Fraction) -> Directions:
         """ln(a/(2a - 1) e^((a-1) e) + (a - 1)/(2a - 1) e^(-a e))/(a - 1); at order 1 e + e^-e - 1 (Mironov 2017)."""
 
         def formula() -> Arb:
@@ -49,8 +49,8 @@ class LaplaceLoss(PrivacyLoss):
 
         return both_ways(certified(formula, within=NONNEGATIVE))
 
-    def _grouped(self, units: int) -> PrivacyLoss:
-        return LaplaceLoss(self.noise_multiplier / units)
+    def grouped(self, units: int) -> Statement:
+        return LaplaceStatement(self.noise_multiplier / units)
 
     @property
     def laplace_epsilon(self) -> Fraction:

@@ -10,14 +10,14 @@ from typing import ClassVar
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import Real, nonnegative_rational
-from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.notions.renyi import Directions, both_ways, bounded_divergence
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.pld.laws import randomized_response_law
+from deniable.privacy.statement import Statement
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class PureLoss(PrivacyLoss):
+class PureStatement(Statement):
     """Any mechanism whose privacy loss is at most `epsilon`, known by nothing else: `PureLoss(epsilon=1)`.
 
     Guarantee: delta(x) = (e^epsilon - e^x) / (e^epsilon + 1) for x < epsilon, attained by randomised response, else 0;
@@ -34,13 +34,13 @@ class PureLoss(PrivacyLoss):
     def __init__(self, epsilon: Real) -> None:
         object.__setattr__(self, "limit", nonnegative_rational("epsilon", epsilon))
 
-    def _delta(self, epsilon: Fraction) -> Interval:
+    def curve(self, epsilon: Fraction) -> Interval:
         return pure_delta(self.limit, epsilon)
 
     def laws(self) -> Pairs:
         return Pairs.symmetric(randomized_response_law(float(self.limit)))
 
-    def _divergences(self, order: Fraction) -> Directions:
+    def divergences(self, order: Fraction) -> Directions:
         return both_ways(bounded_divergence(self.limit, order))
 
     @property

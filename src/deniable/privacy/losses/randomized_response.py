@@ -13,16 +13,16 @@ from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import Real, decimal_above, exact_rational, positive_integer, positive_rational
 from deniable.privacy.amplification.shuffling.randomizers import Channel, KaryResponse, Randomizer
-from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.notions.gaussian_dp import DIGITS
 from deniable.privacy.pld.law import FiniteLaw, Pairs
 from deniable.privacy.relation import Replace
+from deniable.privacy.statement import Statement
 
 _MOST_CHOICES = 16  # of a channel that is written out
 
 
 @dataclass(frozen=True, init=False)
-class RandomizedResponseLoss(PrivacyLoss):
+class RandomizedResponseStatement(Statement):
     """One report of one of `choices` answers: the true one with probability `truth`, each other one equally often.
 
     Make it from what is known: `RandomizedResponseLoss(truth="3/4", choices=2)`, `of_bias(gamma)` (truth with
@@ -56,7 +56,7 @@ class RandomizedResponseLoss(PrivacyLoss):
             )
 
     @classmethod
-    def of_bias(cls, gamma: Real) -> "RandomizedResponseLoss":
+    def of_bias(cls, gamma: Real) -> "RandomizedResponseStatement":
         """Binary response that tells the truth with probability 1/2 + gamma, for gamma in [0, 1/2)."""
         bias = exact_rational("gamma", gamma)
         if not 0 <= bias < Fraction(1, 2):
@@ -64,7 +64,7 @@ class RandomizedResponseLoss(PrivacyLoss):
         return cls(truth=Fraction(1, 2) + bias)
 
     @classmethod
-    def of_coin(cls, share: Real, *, choices: object = 2) -> "RandomizedResponseLoss":
+    def of_coin(cls, share: Real, *, choices: object = 2) -> "RandomizedResponseStatement":
         """The truth with probability `share` in [0, 1), else an answer drawn evenly from all, the true one included."""
         known = exact_rational("share", share)
         if not 0 <= known < 1:
@@ -76,7 +76,7 @@ class RandomizedResponseLoss(PrivacyLoss):
             return f"RandomizedResponseLoss(epsilon={str(self.limit)!r}, choices={self.choices})"
         return f"RandomizedResponseLoss(truth={str(self.truth)!r}, choices={self.choices})"
 
-    def _delta(self, epsilon: Fraction) -> Interval:
+    def curve(self, epsilon: Fraction) -> Interval:
         if self.truth is not None and 1 + epsilon >= self._odds:  # e^x >= 1 + x
             return Interval(0.0, 0.0)
         if self.truth is None and self.limit is not None and epsilon >= self.limit:

@@ -1,6 +1,6 @@
 """Rényi differential privacy: a loss known by some of its divergences."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -9,13 +9,14 @@ from typing import ClassVar
 from deniable.errors import InvalidParameterError
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import nonnegative_rational, positive_rational
-from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.notions.conversion import delta_of_divergences
 from deniable.privacy.notions.gaussian_dp import gaussian_delta
 from deniable.privacy.notions.renyi import Directions, both_ways
+from deniable.privacy.statement import Statement
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class RenyiLoss(PrivacyLoss):
+class RenyiStatement(Statement):
     """Any mechanism whose divergence of each order is at most that given: `RenyiLoss([2, 8], ["0.1", "0.5"])`.
 
     Guarantee: delta at most the best conversion of one order, and at least the curve of Gaussian noise with mu^2 the
@@ -25,8 +26,9 @@ class RenyiLoss(PrivacyLoss):
     """
 
     kind: ClassVar[str] = "renyi"
+    words: ClassVar[Mapping[str, str]] = {"bounds": "divergences"}
     orders: tuple[Fraction, ...]
-    divergences: tuple[Fraction, ...]
+    bounds: tuple[Fraction, ...]
     failing_rho = None
     mu_squared = None
 
@@ -42,7 +44,7 @@ class RenyiLoss(PrivacyLoss):
             raise InvalidParameterError(f"orders must be > 1, got {min(given)}")
         pairs = sorted(zip(given, bounds, strict=True))
         object.__setattr__(self, "orders", tuple(order for order, _ in pairs))
-        object.__setattr__(self, "divergences", tuple(value for _, value in pairs))
+        object.__setattr__(self, "bounds", tuple(value for _, value in pairs))
 
     def divergence(self, order: Fraction) -> Interval:
         """Bounds on the greatest divergence of this order that the description allows; infinite above all orders."""
@@ -56,27 +58,25 @@ class RenyiLoss(PrivacyLoss):
                 return Interval(min(lower, upper), upper)
         return Interval(lower, float("inf"))
 
-    def _divergences(self, order: Fraction) -> Directions:
+    def divergences(self, order: Fraction) -> Directions:
         return both_ways(self.divergence(order))
 
     def _falling(self) -> list[tuple[Fraction, Fraction]]:
         """The points with each divergence at most those of greater orders, since it increases with the order."""
-        found, least = [], self.divergences[-1]
-        for order, value in zip(reversed(self.orders), reversed(self.divergences), strict=True):
+        found, least = [], self.bounds[-1]
+        for order, value in zip(reversed(self.orders), reversed(self.bounds), strict=True):
             least = min(least, value)
             found.append((order, least))
         return found[::-1]
 
     @property
     def _least_mu_squared(self) -> Fraction:
-        return min(2 * value / order for order, value in zip(self.orders, self.divergences, strict=True))
+        return min(2 * value / order for order, value in zip(self.orders, self.bounds, strict=True))
 
-    def _delta(self, epsilon: Fraction) -> Interval:
-        from deniable.privacy.notions.conversion import delta_of_divergences
-
-        upper = delta_of_divergences(zip(self.orders, self.divergences, strict=True), epsilon)
+    def curve(self, epsilon: Fraction) -> Interval:
+        upper = delta_of_divergences(zip(self.orders, self.bounds, strict=True), epsilon)
         return Interval(min(gaussian_delta(self._least_mu_squared, epsilon).lower, upper), upper)
 
     @property
     def failing_epsilon(self) -> Fraction | None:
-        return None if any(self.divergences) else Fraction(0)
+        return None if any(self.bounds) else Fraction(0)

@@ -3,13 +3,13 @@
 from fractions import Fraction
 
 from deniable.numbers.rationals import Real, decimal_above, positive_rational
-from deniable.privacy.losses.renyi import RenyiLoss
+from deniable.privacy.losses.renyi import RenyiStatement
 from deniable.privacy.sensitivity import Sensitivity
 
 _ORDERS = (*range(2, 65), *(2**n + 2**n * step // 4 for n in range(6, 12) for step in (1, 2, 3, 4)))
 
 
-def skellam_loss(variance: Real, sensitivity: Sensitivity, *, releases: int = 1) -> RenyiLoss:
+def skellam_statement(variance: Real, sensitivity: Sensitivity, *, releases: int = 1) -> RenyiStatement:
     """The loss of some vectors of integers, each number with independent Skellam noise of this variance.
 
     Guarantee: the divergence of each whole order is at most order l2^2/(2 v) + min(((2 order - 1) l2^2 + 6 l1)/(4 v^2),
@@ -23,4 +23,4 @@ def skellam_loss(variance: Real, sensitivity: Sensitivity, *, releases: int = 1)
         excess = min(((2 * order - 1) * l2_squared + 6 * l1) / (4 * v**2), 3 * l1 / (2 * v))
         return order * l2_squared / (2 * v) + excess
 
-    return RenyiLoss(_ORDERS, [decimal_above(releases * bound(order), 12) for order in _ORDERS])
+    return RenyiStatement(_ORDERS, [decimal_above(releases * bound(order), 12) for order in _ORDERS])

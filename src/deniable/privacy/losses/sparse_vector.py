@@ -7,16 +7,16 @@ from typing import ClassVar
 from deniable.errors import InvalidParameterError
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import positive_integer, positive_rational
-from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.bounded import bounded_delta, bounded_law
 from deniable.privacy.losses.sparse_streams import Streams, streams
 from deniable.privacy.notions.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.relation import AddRemove, Relation
+from deniable.privacy.statement import Statement
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class SparseVectorLoss(PrivacyLoss):
+class SparseVectorStatement(Statement):
     """AboveThreshold as one interactive mechanism: it stops after `answers` answers "above".
 
     One Laplace draw is added to the threshold and kept; each query gets a fresh Laplace draw. Queries may depend on
@@ -57,7 +57,7 @@ class SparseVectorLoss(PrivacyLoss):
     @classmethod
     def for_budget(
         cls, *, threshold_epsilon: object, query_epsilon: object, answers: object, monotone: bool = False
-    ) -> "SparseVectorLoss":
+    ) -> "SparseVectorStatement":
         """The noise that costs threshold_epsilon + query_epsilon in all.
 
         Scales over the sensitivity: 1 / threshold_epsilon, and 2 answers / query_epsilon (half of it when monotone).
@@ -77,7 +77,7 @@ class SparseVectorLoss(PrivacyLoss):
         threshold, queries = 1 / self.threshold_multiplier, self.answers / self.query_multiplier
         return (queries, threshold + queries) if self.monotone else (threshold + 2 * queries,) * 2
 
-    def _delta(self, epsilon: Fraction) -> Interval:
+    def curve(self, epsilon: Fraction) -> Interval:
         there, back = self._reach
         upper = max(bounded_delta(there, back, epsilon).upper, bounded_delta(back, there, epsilon).upper)
         lower = max(streams.delta(epsilon) for streams in self._streams)

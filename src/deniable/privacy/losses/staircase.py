@@ -10,16 +10,16 @@ from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import Real, positive_integer, positive_rational
-from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.discrete_laplace import checked_sensitivity
 from deniable.privacy.losses.pure import pure_delta
 from deniable.privacy.pld.law import FiniteLaw, Pairs
 from deniable.privacy.pld.laws import NOTHING, randomized_response_law
 from deniable.privacy.sensitivity import Sensitivity
+from deniable.privacy.statement import Statement
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class StaircaseLoss(PrivacyLoss):
+class StaircaseStatement(Statement):
     """Independent noise P(k) ~ exp(-rate floor((|k| + step - centre) / step)) on every coordinate of integers.
 
     Guarantee: a change by s <= step in one coordinate has the losses -rate, 0 and rate, and delta(x) =
@@ -61,7 +61,7 @@ class StaircaseLoss(PrivacyLoss):
         """The largest change of one coordinate by up to one step."""
         return min(int(self.sensitivity.integral().linf), self.step)
 
-    def _delta(self, epsilon: Fraction) -> Interval:
+    def curve(self, epsilon: Fraction) -> Interval:
         attained = self._one_step_delta(epsilon)
         if self._is_one_step:
             return attained

@@ -2,19 +2,18 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, NoReturn
+from typing import ClassVar, NoReturn
 
-from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.errors import UnprovedError
 from deniable.numbers.interval import Interval
-from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.charge import Charge
+from deniable.privacy.composition.group import group
 from deniable.privacy.relation import Relation
-
-if TYPE_CHECKING:
-    from deniable.privacy.charge import Charge
+from deniable.privacy.statement import Stated, Statement, statement_of
 
 
 @dataclass(frozen=True, init=False)
-class TeachingLoss(PrivacyLoss):
+class TeachingStatement(Statement):
     """`loss`, of which the curve may be looked at and nothing may be spent: `TeachingLoss(loss)`.
 
     Every number from which a charge could be made is refused, so that no sum, group, sample or statement that holds
@@ -24,37 +23,35 @@ class TeachingLoss(PrivacyLoss):
     """
 
     kind: ClassVar[str] = "teaching"
-    loss: PrivacyLoss
+    loss: Statement
 
-    def __init__(self, loss: PrivacyLoss) -> None:
-        if not isinstance(loss, PrivacyLoss):
-            raise InvalidParameterError(f"loss must be a PrivacyLoss, got {loss!r}")
-        object.__setattr__(self, "loss", loss)
+    def __init__(self, loss: Stated) -> None:
+        object.__setattr__(self, "loss", statement_of("loss", loss))
 
     def __repr__(self) -> str:
         return f"TeachingLoss({self.loss!r})"
 
     @classmethod
-    def _from_fields(cls, values: dict[str, object]) -> PrivacyLoss:
+    def from_fields(cls, values: dict[str, object]) -> Statement:
         return cls(values.pop("base", None), **values)  # type: ignore[arg-type]
 
     def to_data(self) -> dict[str, object]:
         return {"loss": self.kind, "base": self.loss.to_data()}
 
-    def _grouped(self, units: int) -> PrivacyLoss:
-        return TeachingLoss(self.loss.group(units))
+    def grouped(self, units: int) -> Statement:
+        return TeachingStatement(group(self.loss, units))
 
     def proves(self, epsilon: Fraction, delta: Fraction) -> bool:
         return self.loss.proves(epsilon, delta)
 
-    def _delta(self, epsilon: Fraction) -> Interval:
-        return self.loss._delta(epsilon)
+    def curve(self, epsilon: Fraction) -> Interval:
+        return self.loss.curve(epsilon)
 
-    def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
-        return self.loss._delta_within(epsilon, tolerance)
+    def delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
+        return self.loss.delta_within(epsilon, tolerance)
 
-    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
-        return self.loss._epsilon_within(delta, tolerance)
+    def epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+        return self.loss.epsilon_within(delta, tolerance)
 
     @property
     def relations(self) -> frozenset[Relation]:
@@ -64,7 +61,7 @@ class TeachingLoss(PrivacyLoss):
     def infinite_mass(self) -> Fraction:
         return self.loss.infinite_mass
 
-    def charge(self) -> "Charge":
+    def charge(self) -> Charge:
         _refuse()
 
     @property

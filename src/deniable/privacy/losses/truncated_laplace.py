@@ -12,18 +12,18 @@ from deniable.numbers.arrays import Floats
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import Real, decimal_above, positive_integer, positive_rational, probability
-from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.discrete_laplace import checked_sensitivity
 from deniable.privacy.notions.gaussian_dp import DIGITS
 from deniable.privacy.pld.law import UNIT, Atoms, LossLaw, Pairs, Tails
 from deniable.privacy.pld.laws import NOTHING
 from deniable.privacy.sensitivity import Sensitivity
+from deniable.privacy.statement import Statement
 
 _MOST_ATOMS = 2**12
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class TruncatedLaplaceLoss(PrivacyLoss):
+class TruncatedLaplaceStatement(Statement):
     """Real noise with density e^(-|z|/b) / (2 b (1 - e^(-t/b))) on |z| <= t.
 
     Args:
@@ -50,7 +50,7 @@ class TruncatedLaplaceLoss(PrivacyLoss):
             )
 
     @classmethod
-    def for_target(cls, epsilon: Real, delta: Real) -> "TruncatedLaplaceLoss":
+    def for_target(cls, epsilon: Real, delta: Real) -> "TruncatedLaplaceStatement":
         """The least bound (rounded up) for (epsilon, delta)-DP with noise of scale sensitivity / epsilon.
 
         It is ln(1 + (e^epsilon - 1)/(2 delta)) / epsilon sensitivities, for delta in (0, 1/2].
@@ -62,7 +62,7 @@ class TruncatedLaplaceLoss(PrivacyLoss):
         least = certified(lambda: (1 + ball(limit).expm1() / ball(2 * failed)).log() / ball(limit), within=NONNEGATIVE)
         return cls(1 / limit, decimal_above(Fraction(least.upper), DIGITS))
 
-    def _delta(self, epsilon: Fraction) -> Interval:
+    def curve(self, epsilon: Fraction) -> Interval:
         limit = self.failing_epsilon
         if epsilon >= limit:
             return self._infinite
@@ -98,7 +98,7 @@ class TruncatedLaplaceLoss(PrivacyLoss):
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class DiscreteTruncatedLaplaceLoss(PrivacyLoss):
+class DiscreteTruncatedLaplaceStatement(Statement):
     """Independent noise P(k) ~ exp(-|k| / scale) on the integers |k| <= bound, on every coordinate of a vector.
 
     Guarantee: with q = exp(-1/scale), a change by d in all and D = 1 + q - 2 q^(bound + 1): the loss is infinite with
@@ -131,7 +131,7 @@ class DiscreteTruncatedLaplaceLoss(PrivacyLoss):
     def _single(self) -> int:
         return int(self.sensitivity.integral().linf)
 
-    def _delta(self, epsilon: Fraction) -> Interval:
+    def curve(self, epsilon: Fraction) -> Interval:
         upper = self._shift_delta(self._shift, epsilon)
         if self._single == self._shift:
             return upper

@@ -9,15 +9,19 @@ import math
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import NONNEGATIVE, REAL, round_up
 from deniable.numbers.rationals import Real, decimal_above, exact_rational, nonnegative_rational, probability
 from deniable.privacy.deadline import checkpoint
-from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.notions.concentrated import concentrated_delta
 from deniable.privacy.notions.gaussian_dp import DIGITS
+from deniable.privacy.notions.renyi import renyi
+
+if TYPE_CHECKING:
+    from deniable.privacy.statement import Stated
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _BEST = 2  # orders whose optimal conversion is computed
@@ -110,22 +114,18 @@ def renyi_epsilon_optimal(order: Real, divergence: Real, delta: Real) -> float:
     return above
 
 
-def epsilon_by_renyi(loss: PrivacyLoss, delta: Real, *, orders: Iterable[Real] = ORDERS) -> float:
+def epsilon_by_renyi(loss: "Stated", delta: Real, *, orders: Iterable[Real] = ORDERS) -> float:
     """The best `renyi_epsilon` over orders: what a Rényi accountant says about a loss."""
-    from deniable.privacy.notions.renyi import renyi
-
     share = _checked_delta(delta)
-    return _least(orders, lambda order: _or_infinite(renyi_epsilon, order, renyi(loss, order).upper, share))
+    return _least(orders, lambda order: _or_infinite(renyi_epsilon, order, renyi(loss.statement, order).upper, share))
 
 
-def delta_by_renyi(loss: PrivacyLoss, epsilon: Real, *, orders: Iterable[Real] = ORDERS) -> float:
+def delta_by_renyi(loss: "Stated", epsilon: Real, *, orders: Iterable[Real] = ORDERS) -> float:
     """The best `renyi_delta_optimal` over orders; at most 1."""
-    from deniable.privacy.notions.renyi import renyi
-
     x, found = nonnegative_rational("epsilon", epsilon), list[tuple[Fraction, Fraction]]()
 
     def plain(order: Fraction) -> float:
-        divergence = renyi(loss, order).upper
+        divergence = renyi(loss.statement, order).upper
         if math.isinf(divergence):
             return math.inf
         found.append((order, Fraction(divergence)))

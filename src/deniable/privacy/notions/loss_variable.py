@@ -16,9 +16,12 @@ from deniable.numbers.arrays import Floats
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import INFINITE, NONNEGATIVE, PROBABILITIES, REAL, Interval, round_down, round_up
 from deniable.numbers.rationals import Real, exact_rational, positive_integer, probability
-from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.notions.conversion import mean_concentrated_of_concentrated
 from deniable.privacy.notions.renyi import directed
+from deniable.privacy.notions.renyi_integral import law_divergence, law_divergence_below_one
 from deniable.privacy.pld.law import UNIT
+from deniable.privacy.reports.plot import draw_variable
+from deniable.privacy.statement import Stated, statement_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,14 +69,14 @@ class LossVariable:
     0.500 [0.0668, 0.0669]
     """
 
-    def __init__(self, loss: PrivacyLoss, *, added: bool = False) -> None:
-        pairs = loss.laws()
+    def __init__(self, loss: Stated, *, added: bool = False) -> None:
+        self.loss, self.added = statement_of("loss", loss), added
+        pairs = self.loss.laws()
         if pairs is None:
             raise UnprovedError(
                 f"{loss!r} has no single pair of laws. The loss of a composition is the sum of the losses of its "
                 "parts: take variable() of each; means, variances and logarithms of `moment_generating` add."
             )
-        self.loss, self.added = loss, added
         self._law = pairs.upper[1 if added else 0]
 
     def __repr__(self) -> str:
@@ -165,8 +168,6 @@ class LossVariable:
         """
         if self._law.infinite > 0:
             return INFINITE
-        from deniable.privacy.notions.conversion import mean_concentrated_of_concentrated
-
         if self.loss.normal_mu_squared is not None:
             mu = self.loss.normal_mu_squared
             return certified(lambda: ball(mu).sqrt(), within=NONNEGATIVE)
@@ -203,8 +204,6 @@ class LossVariable:
 
     def plot(self, *, points: int = 129, ax: "Axes | None" = None) -> "Axes":
         """Draw P(L > l) and delta(l) against l; needs the extra `plot`."""
-        from deniable.privacy.reports.plot import draw_variable
-
         return draw_variable(self, points=points, ax=ax)
 
     # --- below -----------------------------------------------------------------------------------------------------
@@ -212,8 +211,6 @@ class LossVariable:
     def _divergence(self, order: Fraction) -> Interval:
         """Divergence of this pair, if its loss is bounded; else of the mechanism, whose closed forms are sharper."""
         if math.isfinite(self._law.highest) and self._law.infinite == 0:
-            from deniable.privacy.notions.renyi_integral import law_divergence, law_divergence_below_one
-
             return law_divergence(self._law, order) if order >= 1 else law_divergence_below_one(self._law, order)
         return directed(self.loss, order)[1 if self.added else 0]
 

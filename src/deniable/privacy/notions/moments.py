@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from deniable.numbers.interval import Interval
+from deniable.privacy.notions.conversion import renyi_delta, renyi_epsilon
 from deniable.privacy.notions.renyi import directed, upper_divergence
 
 if TYPE_CHECKING:
-    from deniable.privacy.loss import PrivacyLoss
+    from deniable.privacy.statement import Statement
 
-Counted = Sequence[tuple["PrivacyLoss", int]]  # independent parts, each so many times
+Counted = Sequence[tuple["Statement", int]]  # independent parts, each so many times
 
 _POWERS = range(-48, 17, 4)  # orders 1 + 2^power that are tried first, and then between the best and its neighbours
 _SHARES = tuple(Fraction(1, 2**power) for power in range(5))  # s of the bound on a second moment
@@ -27,10 +28,8 @@ _DROPS = np.geomspace(1e-9, 40.0, 120)
 _SAFE = 1e-9  # more than the roundings of the few sums below, relatively
 
 
-def epsilon_by_moments(loss: "PrivacyLoss", parts: Counted, delta: Fraction) -> Interval:
+def epsilon_by_moments(loss: "Statement", parts: Counted, delta: Fraction) -> Interval:
     """Bounds on the least epsilon for 0 < delta < 1 of the composition `loss` of `parts`."""
-    from deniable.privacy.notions.conversion import renyi_epsilon
-
     upper = _least(lambda order, divergence: renyi_epsilon(order, divergence, delta), loss)
     lower = 0.0
     for mean, variance in _means(parts):
@@ -43,10 +42,8 @@ def epsilon_by_moments(loss: "PrivacyLoss", parts: Counted, delta: Fraction) -> 
     return Interval(min(lower, upper), upper)
 
 
-def delta_by_moments(loss: "PrivacyLoss", parts: Counted, epsilon: Fraction) -> Interval:
+def delta_by_moments(loss: "Statement", parts: Counted, epsilon: Fraction) -> Interval:
     """Bounds on delta at `epsilon` of the composition `loss` of `parts`."""
-    from deniable.privacy.notions.conversion import renyi_delta
-
     upper = min(_least(lambda order, divergence: renyi_delta(order, divergence, epsilon), loss), 1.0)
     lower, at = 0.0, float(epsilon)
     for mean, variance in _means(parts):
@@ -73,7 +70,7 @@ def _means(parts: Counted) -> list[tuple[float, float]]:
     return found
 
 
-def _second_moment(part: "PrivacyLoss", way: int) -> float:
+def _second_moment(part: "Statement", way: int) -> float:
     ends = ((float(s), directed(part, 1 + s)[way].upper) for s in _SHARES)
     return min(
         (math.expm1(s * end) / s**2 * (1 + _SAFE) for s, end in ends if s * end < 600),
@@ -81,7 +78,7 @@ def _second_moment(part: "PrivacyLoss", way: int) -> float:
     )
 
 
-def _least(value: Callable[[Fraction, Fraction], float], loss: "PrivacyLoss") -> float:
+def _least(value: Callable[[Fraction, Fraction], float], loss: "Statement") -> float:
     """The least bound over orders: over some powers of two first, then nearer to the best."""
     tried: dict[Fraction, float] = {}
 

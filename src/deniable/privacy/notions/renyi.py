@@ -1,6 +1,6 @@
 """Rényi divergences of a loss: every order from above 0 to infinity, in the worse direction; 1 is Kullback-Leibler.
 
-A loss states its own in `PrivacyLoss._divergences`: a closed form, in ball arithmetic, or an integral over the curve of
+A loss states its own in `PrivacyLoss.divergences`: a closed form, in ball arithmetic, or an integral over the curve of
 its laws, with bounds on both sides. Proofs: docs/theory/privacy/notions.md.
 """
 
@@ -15,16 +15,22 @@ from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import INFINITE, Interval, round_down, round_up
 from deniable.numbers.rationals import Real, exact_rational
 from deniable.privacy.deadline import checkpoint
+from deniable.privacy.notions.renyi_integral import (
+    Tail,
+    bounded_tail,
+    chernoff_tail,
+    law_divergence,
+    law_divergence_below_one,
+)
 from deniable.privacy.pld.law import LossLaw, Pairs
 
 if TYPE_CHECKING:
-    from deniable.privacy.loss import PrivacyLoss
-    from deniable.privacy.notions.renyi_integral import Tail
+    from deniable.privacy.statement import Statement
 
 Directions = tuple[Interval, Interval]  # (with the unit, without it) and (without, with)
 
 
-def renyi(loss: "PrivacyLoss", order: Real) -> Interval:
+def renyi(loss: "Statement", order: Real) -> Interval:
     """The Rényi divergence of this order, the larger of both directions.
 
     Guarantee: D = ln E_Q[(P/Q)^order] / (order - 1); the Kullback-Leibler divergence E_P[ln P/Q] at order 1, the
@@ -35,7 +41,7 @@ def renyi(loss: "PrivacyLoss", order: Real) -> Interval:
     Source: Mironov (2017), arXiv:1702.07476.
     """
     if isinstance(order, float) and order == math.inf:
-        return loss.epsilon(0)
+        return loss.epsilon_at(Fraction(0))
     number = exact_rational("order", order)
     if number <= 0:
         raise InvalidParameterError(f"order must be > 0, got {order!r}")
@@ -43,21 +49,19 @@ def renyi(loss: "PrivacyLoss", order: Real) -> Interval:
 
 
 @lru_cache(maxsize=4096)
-def directed(loss: "PrivacyLoss", order: Fraction) -> Directions:
+def directed(loss: "Statement", order: Fraction) -> Directions:
     """The divergences of both directions."""
     checkpoint()
-    return loss._divergences(order) if order >= 1 else loss._divergences_below_one(order)
+    return loss.divergences(order) if order >= 1 else loss.divergences_below_one(order)
 
 
-def divergences_below_one(loss: "PrivacyLoss", order: Fraction) -> Directions:
+def divergences_below_one(loss: "Statement", order: Fraction) -> Directions:
     """The divergences of an order in (0, 1), from the laws of a loss or from its Kullback-Leibler divergence.
 
     D is increasing in the order, and D(P, Q) = order/(1 - order) times the divergence of order 1 - order of (Q, P), so
     the Kullback-Leibler divergence bounds both.
     Source: van Erven, Harremoës (2014), arXiv:1206.2459, Theorem 3 and Proposition 2.
     """
-    from deniable.privacy.notions.renyi_integral import law_divergence_below_one
-
     rate, pairs = min(Fraction(1), order / (1 - order)), loss.laws()
     if pairs is None:
         known = largest(directed(loss, Fraction(1))).upper
@@ -68,28 +72,25 @@ def divergences_below_one(loss: "PrivacyLoss", order: Fraction) -> Directions:
     return found[0], found[1]
 
 
-def upper_divergence(loss: "PrivacyLoss", order: Fraction) -> float:
+def upper_divergence(loss: "Statement", order: Fraction) -> float:
     """The upper end of the larger of both directions."""
     return largest(directed(loss, order)).upper
 
 
-def divergences_of_laws(loss: "PrivacyLoss", order: Fraction) -> Directions:
+def divergences_of_laws(loss: "Statement", order: Fraction) -> Directions:
     """The divergences of a loss of no special form, from its laws, or from what else is proved."""
     pairs = loss.laws()
     if pairs is None:
         return known_divergences(loss, order)
     known = known_divergences(loss, order)[0].upper
     if loss.pure_epsilon is not None:  # a law from a curve may end with an infinite loss; the mechanism does not
-        from deniable.privacy.notions.renyi_integral import bounded_tail
-
         return integrated(pairs, order, bounded_tail(round_up(loss.pure_epsilon)), known)
     tail = tail_of(lambda higher: known_divergences(loss, higher)[0].upper, order) if math.isfinite(known) else None
     return integrated(pairs, order, tail, known)
 
 
-def integrated(pairs: Pairs, order: Fraction, tail: "Tail | None", known: float) -> Directions:
+def integrated(pairs: Pairs, order: Fraction, tail: Tail | None, known: float) -> Directions:
     """The divergences of the laws of both directions, each at most `known`."""
-    from deniable.privacy.notions.renyi_integral import law_divergence
 
     def both(laws: tuple[LossLaw, LossLaw]) -> Directions:
         first = law_divergence(laws[0], order, tail)
@@ -104,14 +105,12 @@ def integrated(pairs: Pairs, order: Fraction, tail: "Tail | None", known: float)
     return found[0], found[1]
 
 
-def tail_of(divergence: Callable[[Fraction], float], order: Fraction, rate: Fraction = Fraction(1)) -> "Tail":
+def tail_of(divergence: Callable[[Fraction], float], order: Fraction, rate: Fraction = Fraction(1)) -> Tail:
     """A bound on the tail of a moment, from divergences of other orders; see `chernoff_tail`."""
-    from deniable.privacy.notions.renyi_integral import chernoff_tail
-
     return chernoff_tail(2.0 if order == 1 else float(order), rate, divergence)
 
 
-def known_divergences(loss: "PrivacyLoss", order: Fraction) -> Directions:
+def known_divergences(loss: "Statement", order: Fraction) -> Directions:
     """Bounds from rho, mu or epsilon, for a loss that is known by these alone."""
     bounds = [math.inf]
     if loss.rho is not None:

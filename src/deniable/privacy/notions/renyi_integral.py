@@ -11,7 +11,7 @@ above and the values at the mean of each weight from below. Proofs: docs/theory/
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from functools import partial, singledispatch
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -19,11 +19,7 @@ import numpy as np
 from deniable.numbers.arrays import Floats
 from deniable.numbers.balls import Arb, ball
 from deniable.numbers.interval import INFINITE, NONNEGATIVE, Interval
-from deniable.privacy.amplification.sampling.poisson import SampledLaw
-from deniable.privacy.amplification.sampling.poisson_replace import ExchangedNormalLaw
-from deniable.privacy.amplification.sampling.subsets import MirroredLaw
 from deniable.privacy.pld.law import UNIT, LossLaw, Tails
-from deniable.privacy.pld.laws import NormalLaw
 
 _FIRST_POINTS, _MOST_POINTS = 2**11, 2**18
 _ENOUGH = 1e-6
@@ -46,16 +42,16 @@ def law_divergence(law: LossLaw, order: Fraction, tail: Tail | None = None) -> I
     """Bounds on the divergence of order >= 1 of the pair, to a relative width of about 1e-6 where floats allow it.
 
     Args:
-        tail: the logarithm of a bound on E_Q[(P/Q)^a; L > loss] with a = order, or 2 for order 1; where `moment_above`
-            is smaller it is taken. With it the upper end holds for every pair with this tail whose curve is at most
-            that of the law, which may then have an infinite loss.
+        tail: the logarithm of a bound on E_Q[(P/Q)^a; L > loss] with a = order, or 2 for order 1; where that of the
+            law (`LossLaw.moment_above`) is smaller it is taken. With it the upper end holds for every pair with this
+            tail whose curve is at most that of the law, which may then have an infinite loss.
     """
     if law.infinite > 0 and tail is None:
         return INFINITE
     if tail is None:
-        tail = partial(moment_above, law, 2.0 if order == 1 else float(order))
+        tail = partial(law.moment_above, 2.0 if order == 1 else float(order))
     elif law.infinite == 0:
-        tail = partial(_smaller, tail, partial(moment_above, law, 2.0 if order == 1 else float(order)))
+        tail = partial(_smaller, tail, partial(law.moment_above, 2.0 if order == 1 else float(order)))
     found, points = NONNEGATIVE, _FIRST_POINTS
     end = _far_end(law, tail)
     while points <= _MOST_POINTS:
@@ -124,48 +120,6 @@ def _below_one(order: Fraction, parts: list[tuple[float, float]], rest: float) -
 
 def _smaller(first: Tail, second: Tail, loss: float) -> float:
     return min(first(loss), second(loss))
-
-
-@singledispatch
-def moment_above(law: LossLaw, order: float, loss: float) -> float:
-    """The logarithm of a bound on E_Q[(P/Q)^order; L > loss]; infinite where none is known."""
-    return -math.inf if law.highest <= loss else math.inf
-
-
-@moment_above.register
-def _of_normal(law: NormalLaw, order: float, loss: float) -> float:
-    """exp(a (a - 1) mu^2/2) P(N > loss/mu - (a - 1/2) mu)."""
-    from scipy.special import log_ndtr
-
-    place = loss / law.mu - (order - 0.5) * law.mu
-    value = order * (order - 1) * law.mu**2 / 2 + float(log_ndtr(-place + 1e-9 * (1 + abs(place))))
-    return value + 1e-9 * (1 + abs(value))
-
-
-@moment_above.register
-def _of_sampled(law: SampledLaw, order: float, loss: float) -> float:
-    """Where the loss l exceeds 0 the base's is at least l, and exp(l) <= (rate + exp(-l)) exp(base's loss)."""
-    if law.highest <= loss:
-        return -math.inf
-    if loss < 0:
-        return math.inf
-    return order * math.log(min(law.rate + math.exp(-loss), 1.0)) + moment_above(law.base, order, loss) + 1e-9
-
-
-@moment_above.register
-def _of_mirrored(law: MirroredLaw, order: float, loss: float) -> float:
-    return moment_above(law.right, order, loss) if loss >= 0 else math.inf
-
-
-@moment_above.register
-def _of_exchanged(law: ExchangedNormalLaw, order: float, loss: float) -> float:
-    """Q is at least its share (1 - q) of N(0, 1), against which the ratio is 1 + q/(1 - q) exp(mu x - mu^2/2)."""
-    from scipy.special import log_ndtr
-
-    mu, start = law.mu, float(law._place(np.array([loss]))[0]) - 1e-6
-    ratio = law.rate / law.rest + math.exp(min(mu * mu / 2 - mu * start, 700.0))
-    value = order * math.log(ratio) + order * (order - 1) * mu * mu / 2 + float(log_ndtr(order * mu - start))
-    return math.log(law.rest) + value + 1e-9 * (1 + abs(value))
 
 
 def bounded_tail(greatest: float) -> Tail:

@@ -17,9 +17,10 @@ from deniable.numbers.arrays import Floats
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import INFINITE, NONNEGATIVE, Interval, round_down, round_up
 from deniable.numbers.rationals import Real, exact_rational, nonnegative_rational, probability
-from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.notions.tradeoff_curve import Rates, TradeOffCurve
 from deniable.privacy.pld.accountant import CURVE_TOLERANCE, checked_tolerance
+from deniable.privacy.reports.plot import draw_tradeoff
+from deniable.privacy.statement import Stated, Statement, statement_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,9 +39,9 @@ class TradeOff:
     Source: Dong, Roth, Su (2019), arXiv:1905.02383; proofs in docs/theory/privacy/notions.md.
     """
 
-    def __init__(self, loss: PrivacyLoss, *, tolerance: float = CURVE_TOLERANCE) -> None:
-        self.loss, self.tolerance = loss, checked_tolerance(tolerance)
-        self._curve = TradeOffCurve(loss, self.tolerance)
+    def __init__(self, loss: Stated, *, tolerance: float = CURVE_TOLERANCE) -> None:
+        self.loss, self.tolerance = statement_of("loss", loss), checked_tolerance(tolerance)
+        self._curve = TradeOffCurve(self.loss, self.tolerance)
 
     def __repr__(self) -> str:
         return f"TradeOff({self.loss!r}, tolerance={self.tolerance:g})"
@@ -114,7 +115,7 @@ class TradeOff:
 
     def advantage(self) -> Interval:
         """The largest difference between hits and false alarms: the total variation distance, delta(0)."""
-        return self.loss.delta(0)
+        return self.loss.delta_at(Fraction(0))
 
     def minimax_error(self) -> Interval:
         """The least value of the larger error rate of a test: the two-point bound on what nobody can do better.
@@ -155,7 +156,7 @@ class TradeOff:
         if self.loss.pure_epsilon is not None and number >= self.loss.pure_epsilon:
             return Interval(0.0, 0.0)
         if number > _FARTHEST:
-            return Interval(round_down(self.loss.infinite_mass), self.loss.delta(_FARTHEST - 1).upper * 2)
+            return Interval(round_down(self.loss.infinite_mass), self.loss.delta_at(Fraction(_FARTHEST - 1)).upper * 2)
         odds = Interval.of_ball(ball(number).exp())
         low, high = 1e-280, 1.0  # logarithms of the share of false alarms would be nearer to its scale
         best = float(self.loss.infinite_mass)
@@ -235,27 +236,25 @@ class TradeOff:
 
     def plot(self, *, points: int = 97, ax: "Axes | None" = None) -> "Axes":
         """Draw misses against false alarms, both bounds; needs the extra `plot`."""
-        from deniable.privacy.reports.plot import draw_tradeoff
-
         return draw_tradeoff(self, points=points, ax=ax)
 
 
-def delta_between(loss: PrivacyLoss, formula: Callable[[], Arb]) -> Interval:
+def delta_between(loss: Statement, formula: Callable[[], Arb]) -> Interval:
     """delta of a loss at a certified epsilon >= 0."""
     at = certified(formula, within=NONNEGATIVE)
     return Interval(
-        loss.delta(Fraction(at.upper)).lower if math.isfinite(at.upper) else 0.0,
-        loss.delta(Fraction(at.lower)).upper,
+        loss.delta_at(Fraction(at.upper)).lower if math.isfinite(at.upper) else 0.0,
+        loss.delta_at(Fraction(at.lower)).upper,
     )
 
 
-def _loss_quantile(loss: PrivacyLoss, failure: Fraction) -> Interval:
+def _loss_quantile(loss: Statement, failure: Fraction) -> Interval:
     """Around the least l with P(L > l) <= failure."""
-    found = loss.epsilon(failure)
+    found = loss.epsilon_at(failure)
     if failure == 0:
         return found
-    ends = [loss.epsilon(failure / share).upper - math.log1p(-1 / share) + 1e-12 for share in (2, 10, 100)]
-    return Interval(found.lower, max(min(loss.epsilon(0).upper, *ends) * (1 + 4 * _UNIT), found.lower))
+    ends = [loss.epsilon_at(failure / share).upper - math.log1p(-1 / share) + 1e-12 for share in (2, 10, 100)]
+    return Interval(found.lower, max(min(loss.epsilon_at(Fraction(0)).upper, *ends) * (1 + 4 * _UNIT), found.lower))
 
 
 def _mu_of(alarms: Fraction, misses_: Fraction) -> Interval:

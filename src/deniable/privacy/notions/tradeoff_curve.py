@@ -10,9 +10,9 @@ from deniable.errors import InvalidParameterError
 from deniable.numbers.arrays import Floats
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import PROBABILITIES, Interval, round_up
-from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.notions.convex import Corner, Point, corners, hits, misses, polygon
 from deniable.privacy.pld.accountant import Wish
+from deniable.privacy.statement import Statement
 
 _MOST_KNOTS = 400
 _MOST_ATOMS = 256
@@ -51,7 +51,7 @@ class TradeOffCurve:
     Source: Dong, Roth, Su (2019), arXiv:1905.02383; proofs in docs/theory/privacy/notions.md.
     """
 
-    def __init__(self, loss: PrivacyLoss, tolerance: float) -> None:
+    def __init__(self, loss: Statement, tolerance: float) -> None:
         self.loss, self.tolerance = loss, tolerance
         self.mu_squared = loss.normal_mu_squared
         self._knots: dict[float, _Knot] = {}
@@ -156,7 +156,7 @@ class TradeOffCurve:
     def _add(self, epsilon: float, *, nudge: Fraction = Fraction(0)) -> None:
         """A knot at epsilon, or beside it where delta cannot be computed: at the edge of the greatest loss."""
         for place in (epsilon, epsilon * (1 + 1e-9), epsilon * (1 + 1e-6)):
-            found = self._delta(Fraction(place) + nudge)
+            found = self.curve(Fraction(place) + nudge)
             if found is not None:
                 break
         else:
@@ -167,14 +167,14 @@ class TradeOffCurve:
         grown, off = Fraction(math.exp(place)), Fraction(1, 2**51) + 2 * nudge
         self._knots[place] = _Knot(place, grown * (1 - off), grown * (1 + off), *found)
 
-    def _delta(self, epsilon: Fraction) -> tuple[Fraction, Fraction] | None:
+    def curve(self, epsilon: Fraction) -> tuple[Fraction, Fraction] | None:
         """Delta, as sharp as the tolerance asks, or as sharp as possible."""
         limit = self.loss.pure_epsilon
         if limit is not None and epsilon >= limit:
             return Fraction(0), Fraction(0)
         for tolerance in (self.tolerance / 4, self.tolerance, 0.1, 1.0):
             try:
-                found = self.loss._delta_within(epsilon, tolerance)
+                found = self.loss.delta_within(epsilon, tolerance)
             except InvalidParameterError:
                 continue
             return Fraction(found.lower), Fraction(found.upper)
@@ -193,7 +193,7 @@ class TradeOffCurve:
         return corners(points, tops, self.loss.infinite_mass)
 
 
-def _atoms(loss: PrivacyLoss) -> Floats | None:
+def _atoms(loss: Statement) -> Floats | None:
     """The losses of a finite pair whose two directions are one, each known to 2^-48 of the largest; None for others."""
     sums = np.zeros(1)
     for pairs, count in loss.laws_of_runs(1):

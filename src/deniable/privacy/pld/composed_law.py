@@ -7,16 +7,14 @@ or less. Proof: docs/theory/privacy/sampling.md.
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from deniable.errors import UnprovedError
 from deniable.numbers.arrays import Floats
-from deniable.privacy.composition.compose import Composed
 from deniable.privacy.pld.discretise import Grid, discretise
-from deniable.privacy.pld.law import UNIT, FiniteLaw, LossLaw, Pairs, ReversedLaw
+from deniable.privacy.pld.law import UNIT, FiniteLaw, LossLaw, ReversedLaw
 from deniable.privacy.pld.pilot import span
 from deniable.privacy.pld.search import Part
 
@@ -91,20 +89,6 @@ def _settled(losses: Floats, p: Floats, infinite: float) -> tuple[Floats, Floats
     joined = min(math.log(left / right), float(losses[first]))
     p, q = np.append(left, p[first:]), np.append(right, q[first:])
     return np.append(joined, losses[first:]), p, q
-
-
-@lru_cache(maxsize=64)
-def composed_pairs(loss: Composed) -> Pairs:
-    """The pairs of laws of a composition whose parts all have laws."""
-    found = loss._directions()
-    if found is None:
-        raise UnprovedError(
-            f"sampling needs a pair of distributions that dominates the mechanism, and a part of {loss!r} is known by "
-            "a bound alone. Use the losses of the mechanisms themselves, such as GaussianLoss or LaplaceLoss."
-        )
-    above = [composed_law(parts, upper=True) for parts in found[0]]
-    below = [composed_law(parts, upper=False) for parts in found[1]]
-    return Pairs((above[0], above[-1]), (below[0], below[-1]))
 
 
 def composed_law(parts: Sequence[Part], *, upper: bool) -> WrittenLaw:

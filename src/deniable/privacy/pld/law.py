@@ -85,6 +85,10 @@ class LossLaw(ABC):
         """The same for each threshold; at most `slack` of the largest."""
         return np.full(losses.shape, self.slack(float(np.abs(losses).max(initial=0.0))))
 
+    def moment_above(self, order: float, loss: float) -> float:
+        """The logarithm of a bound on E_Q[(P/Q)^order; L > loss]; infinite where none is known."""
+        return -math.inf if self.highest <= loss else math.inf
+
 
 class Pairs(NamedTuple):
     """The laws of a mechanism in both directions: (with the unit, without it) and (without, with).

@@ -25,6 +25,14 @@ class NormalLaw(LossLaw):
     def below(self, losses: Floats) -> Tails:
         return self._tails(losses / self.mu, -self.mu / 2)
 
+    def moment_above(self, order: float, loss: float) -> float:
+        """exp(a (a - 1) mu^2/2) P(N > loss/mu - (a - 1/2) mu)."""
+        from scipy.special import log_ndtr
+
+        place = loss / self.mu - (order - 0.5) * self.mu
+        value = order * (order - 1) * self.mu**2 / 2 + float(log_ndtr(-place + 1e-9 * (1 + abs(place))))
+        return value + 1e-9 * (1 + abs(value))
+
     def _tails(self, centre: Floats, shift: float) -> Tails:
         """An error in the argument x counts times phi(x)/Phi(x), at most 1 - x for x < 0 and exp(-x^2/2) for x > 0."""
         from scipy.special import ndtr

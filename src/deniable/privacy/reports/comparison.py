@@ -12,12 +12,14 @@ from deniable.numbers.interval import Interval, round_down
 from deniable.numbers.rationals import exact_root
 from deniable.numbers.roots import inverse
 from deniable.privacy.composition.classic import classic_drift, drifted, tanh_drift
-from deniable.privacy.composition.compose import compose
-from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.composition.compose import composed
+from deniable.privacy.notions.central_limit import approximate_epsilon, sampled_gaussian_mu
 from deniable.privacy.notions.concentrated import concentrated_delta
+from deniable.privacy.notions.conversion import ORDERS, epsilon_by_renyi
 from deniable.privacy.notions.gaussian_dp import gaussian_delta
+from deniable.privacy.statement import Statement
 
-Parts = list[tuple[PrivacyLoss, int]]
+Parts = list[tuple[Statement, int]]
 
 _FIBONACCI = (55, 89)  # their sum exceeds the number of orders
 
@@ -36,7 +38,7 @@ class Account:
     bound: bool = True
 
 
-def accounts(loss: PrivacyLoss, delta: Fraction) -> tuple[Account, ...]:
+def accounts(loss: Statement, delta: Fraction) -> tuple[Account, ...]:
     """The epsilon at `delta` > 0 by each accountant, rounded up where it is a bound; the certified one is not here.
 
     Basic and advanced composition are given each part at its own best epsilon for a share of delta: all of it, divided
@@ -79,21 +81,21 @@ def _advanced(parts: Parts, delta: Fraction, drift: Callable[[Arb], Arb]) -> flo
     return drifted([(Fraction(epsilon), count) for epsilon, count in each], slack, drift)
 
 
-def _concentrated(loss: PrivacyLoss, delta: Fraction) -> float | None:
+def _concentrated(loss: Statement, delta: Fraction) -> float | None:
     rho = loss.rho
     if rho is None:
         return None
     return inverse(lambda epsilon: Interval(0.0, concentrated_delta(rho, epsilon)), delta, limit=None).upper
 
 
-def _gaussian(loss: PrivacyLoss, delta: Fraction) -> float | None:
+def _gaussian(loss: Statement, delta: Fraction) -> float | None:
     mu_squared = loss.mu_squared
     if mu_squared is None:
         return None
     return inverse(lambda epsilon: gaussian_delta(mu_squared, epsilon), delta, limit=None).upper
 
 
-def _renyi(loss: PrivacyLoss, parts: Parts, delta: Fraction) -> float | None:
+def _renyi(loss: Statement, parts: Parts, delta: Fraction) -> float | None:
     """Epsilon by the best of the usual orders, some ten of which are tried: epsilons fall, then rise with the order.
 
     Nothing where a part is dominated by laws with an infinite loss: what is then known of its divergences, if they are
@@ -102,7 +104,6 @@ def _renyi(loss: PrivacyLoss, parts: Parts, delta: Fraction) -> float | None:
     With D(a) convex in a when multiplied by a - 1, so is epsilon(a) = D(a) + ln(1 - 1/a) - ln(a delta)/(a - 1). Any
     order gives a bound.
     """
-    from deniable.privacy.notions.conversion import ORDERS, epsilon_by_renyi
 
     @cache
     def found(place: int) -> float:
@@ -124,9 +125,7 @@ def _renyi(loss: PrivacyLoss, parts: Parts, delta: Fraction) -> float | None:
 
 def _central_limit(parts: Parts, delta: Fraction) -> float | None:
     """An approximation that is known for many equal steps of sampled Gaussian noise."""
-    from deniable.privacy.notions.central_limit import approximate_epsilon, sampled_gaussian_mu
-
-    loss, count = parts[0] if len(parts) == 1 else (compose([]), 0)
+    loss, count = parts[0] if len(parts) == 1 else (composed([]), 0)
     base, rate = loss.as_sample
     root = exact_root(base.normal_mu_squared or Fraction(0))
     if not root or rate == 1:
@@ -139,9 +138,9 @@ def _central_limit(parts: Parts, delta: Fraction) -> float | None:
 
 
 @lru_cache(maxsize=64)
-def _epsilon(loss: PrivacyLoss, delta: Fraction) -> float:
+def _epsilon(loss: Statement, delta: Fraction) -> float:
     try:
-        return loss.epsilon(delta).upper
+        return loss.epsilon_at(delta).upper
     except InvalidParameterError:
         return math.inf
 

@@ -18,19 +18,20 @@ from deniable.numbers.rationals import (
     positive_rational,
     whole_number,
 )
-from deniable.privacy.amplification.sampling.capped import CappedPoissonLoss
-from deniable.privacy.composition.compose import compose
-from deniable.privacy.composition.restricted import RestrictedLoss
-from deniable.privacy.composition.tuning import BestOfLoss, BestOfPoissonLoss
-from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.losses.approximate import ApproximateLoss
-from deniable.privacy.losses.concentrated import ConcentratedLoss
-from deniable.privacy.losses.discrete_laplace import DiscreteLaplaceLoss
-from deniable.privacy.losses.gaussian import GaussianLoss
-from deniable.privacy.losses.gaussian_mixture import GaussianMixtureLoss
-from deniable.privacy.losses.laplace import LaplaceLoss
-from deniable.privacy.losses.pure import PureLoss
-from deniable.privacy.losses.randomized_response import RandomizedResponseLoss
+from deniable.privacy.composition.tuning import BestOfStatement
+from deniable.privacy.constructors import (
+    ApproximateLoss,
+    BestOfLoss,
+    BestOfPoissonLoss,
+    ConcentratedLoss,
+    DiscreteLaplaceLoss,
+    GaussianLoss,
+    GaussianMixtureLoss,
+    LaplaceLoss,
+    PureLoss,
+    RandomizedResponseLoss,
+)
+from deniable.privacy.loss import PrivacyLoss, compose
 from deniable.privacy.relation import AddRemove, Relation, Replace
 from deniable.privacy.sensitivity import Sensitivity
 
@@ -86,7 +87,7 @@ def _for_one(loss: PrivacyLoss, relation: Relation) -> PrivacyLoss:
     """The loss for `relation` alone; as parts, so that it composes as well as they do."""
     if len(loss.relations) == 1:
         return loss
-    return compose([compose(RestrictedLoss(part, relation), count) for part, count in loss.composition])
+    return compose([compose(part.under(relation), count) for part, count in loss.composition])
 
 
 def _opacus_row(row: object) -> PrivacyLoss:
@@ -178,7 +179,7 @@ def _stop(mean: Fraction, shape: Fraction) -> Fraction:
         return 1 / mean
 
     def late(stop: Fraction) -> bool:
-        return Fraction(BestOfLoss(PureLoss(0), stop, shape).mean_runs.lower) >= mean
+        return Fraction(BestOfStatement(PureLoss(0), stop, shape).mean_runs.lower) >= mean
 
     low, high = -600.0, 0.0
     for _ in range(60):
@@ -217,7 +218,7 @@ def _capped(event: object, relation: Relation) -> PrivacyLoss:
     _only(AddRemove, event, relation, "cuts a Poisson sample")
     noise = GaussianLoss(_field(event, "noise_multiplier"))
     cap, population = _whole(event, "truncated_batch_size"), _whole(event, "dataset_size")
-    return CappedPoissonLoss(noise, _field(event, "sampling_probability"), cap, population)
+    return noise.capped_poisson_sampled(rate=_field(event, "sampling_probability"), cap=cap, population=population)
 
 
 def _mixture(event: object, relation: Relation) -> PrivacyLoss:

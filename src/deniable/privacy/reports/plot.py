@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError, MissingExtraError
 from deniable.numbers.rationals import Reals, exact_rational, positive_integer
-from deniable.privacy.loss import PrivacyLoss
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from deniable.privacy.loss import PrivacyLoss
     from deniable.privacy.notions.loss_variable import LossVariable
     from deniable.privacy.notions.tradeoff import TradeOff
 
@@ -21,7 +21,7 @@ _LINE, _BAND = "#225588", "#88aacc"
 _FLOORS = tuple(Fraction(1, 10**digits) for digits in (10, 5, 2, 1))  # smallest delta shown: the first within reach
 
 
-def draw_profile(loss: PrivacyLoss, *, tolerance: float, points: int, ax: "Axes | None") -> "Axes":
+def draw_profile(loss: "PrivacyLoss", *, tolerance: float, points: int, ax: "Axes | None") -> "Axes":
     """delta against epsilon, from epsilon = 0 to where delta is 1e-10 or as small as it becomes.
 
     Guarantee: every pair on and above the line is proved: between the points delta is convex in exp(epsilon), and the
@@ -46,14 +46,14 @@ def draw_profile(loss: PrivacyLoss, *, tolerance: float, points: int, ax: "Axes 
     return _labelled(axes, "epsilon", "delta", "(epsilon, delta) pairs on and above the line are proved")
 
 
-def profile(loss: PrivacyLoss, *, tolerance: float, points: int) -> dict[str, NDArray[np.float64]]:
+def profile(loss: "PrivacyLoss", *, tolerance: float, points: int) -> dict[str, NDArray[np.float64]]:
     """Columns epsilon, delta_lower, delta_upper."""
     epsilons = np.linspace(0.0, _farthest(loss, tolerance), positive_integer("points", points))
     found = loss.delta([Fraction(float(epsilon)) for epsilon in epsilons], tolerance=tolerance)
     return {"epsilon": epsilons, "delta_lower": found.lower, "delta_upper": found.upper}
 
 
-def draw_renyi(loss: PrivacyLoss, *, orders: Reals | None, ax: "Axes | None") -> "Axes":
+def draw_renyi(loss: "PrivacyLoss", *, orders: Reals | None, ax: "Axes | None") -> "Axes":
     """Divergences against orders, on logarithmic axes; by default orders from 1/8 to 64."""
     axes = axes_for(ax)
     places: Reals = [Fraction(2) ** (step - 3) for step in range(10)] if orders is None else orders
@@ -76,7 +76,12 @@ def draw_variable(variable: "LossVariable", *, points: int, ax: "Axes | None") -
     tails = [variable.above(float(loss)).upper for loss in losses]
     axes.plot(losses, tails, color=_LINE, label="P(L > l)")
     positive = losses[losses >= 0]
-    axes.plot(positive, variable.loss.delta(positive).upper, color=_BAND, label="delta(l)")
+    axes.plot(
+        positive,
+        [variable.loss.delta_at(Fraction(float(loss))).upper for loss in positive],
+        color=_BAND,
+        label="delta(l)",
+    )
     return _labelled(axes, "l", "probability", "Tail of the privacy loss, and delta below it")
 
 
@@ -91,7 +96,7 @@ def draw_tradeoff(tradeoff: "TradeOff", *, points: int, ax: "Axes | None") -> "A
     return _labelled(axes, "false alarms", "misses", "Error rates of the best attack")
 
 
-def _farthest(loss: PrivacyLoss, tolerance: float) -> float:
+def _farthest(loss: "PrivacyLoss", tolerance: float) -> float:
     """An epsilon at which delta is small."""
     for delta in _FLOORS:
         try:

@@ -7,14 +7,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from deniable.numbers.interval import Interval, round_down, round_up
 from deniable.numbers.rationals import Real, decimal_text, positive_integer, probability
 from deniable.privacy.caution import caution
-from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.notions.tradeoff import TradeOff
 from deniable.privacy.relation import Relation
 from deniable.privacy.reports.comparison import Account, accounts
+from deniable.privacy.statement import Statement
+
+if TYPE_CHECKING:
+    from deniable.privacy.loss import PrivacyLoss
 
 ALARMS = (0.001, 0.01, 0.1)  # false positive rates of the report
 PRIORS = (Fraction(1, 100), Fraction(1, 2))
@@ -61,7 +65,7 @@ class Report:
         population: number of units in the data, where it is public.
     """
 
-    loss: PrivacyLoss
+    loss: "PrivacyLoss"
     delta: Fraction
     epsilon: Interval
     advantage: Interval
@@ -159,7 +163,7 @@ class Report:
         return [*rows, ("this report, certified", certified(self.epsilon.upper))]
 
 
-def report(loss: PrivacyLoss, delta: Real, *, population: int | None, tolerance: float) -> Report:
+def report(loss: "PrivacyLoss", delta: Real, *, population: int | None, tolerance: float) -> Report:
     """What `loss` guarantees at `delta`, and what that means.
 
     Args:
@@ -183,7 +187,7 @@ def report(loss: PrivacyLoss, delta: Real, *, population: int | None, tolerance:
         ),
         beliefs=_beliefs(curve, share),
         assumptions=tuple(assumptions(loss)),
-        accounts=accounts(loss, share) if share else (),
+        accounts=accounts(loss.statement, share) if share else (),
         at=delta if isinstance(delta, str) else "",
         population=None if population is None else positive_integer("population", population),
     )
@@ -204,20 +208,20 @@ def _beliefs(curve: TradeOff, failure: Fraction) -> tuple[tuple[Fraction, Interv
     return ((PRIORS[0], known), *rest)
 
 
-def assumptions(loss: PrivacyLoss) -> Iterator[str]:
+def assumptions(loss: "PrivacyLoss") -> Iterator[str]:
     """What the guarantee of `loss` rests on, in sentences."""
     for relation in Relation:
         if relation in loss.relations:
             yield f"pairs of {_MEANING[relation]}"
-    kinds = {node.kind for node in _nodes(loss)}
+    kinds = {node.kind for node in _nodes(loss.statement)}
     yield from dict.fromkeys(text for kind, text in _ASSUMED.items() if kind in kinds)
     if sum(count for _, count in loss.composition) > 1:
         yield _PLAN
 
 
-def _nodes(thing: object) -> Iterator[PrivacyLoss]:
-    """Every loss in a value and in its fields."""
-    if isinstance(thing, PrivacyLoss):
+def _nodes(thing: object) -> Iterator[Statement]:
+    """Every statement in a value and in its fields."""
+    if isinstance(thing, Statement):
         yield thing
         for value in vars(thing).values():
             yield from _nodes(value)

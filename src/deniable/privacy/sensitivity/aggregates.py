@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from deniable.arguments import InWords, in_words
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import (
     exact_rational,
@@ -18,7 +19,6 @@ from deniable.numbers.rationals import (
     positive_rational,
     read_json,
 )
-from deniable.privacy.call import InWords, in_words
 from deniable.privacy.relation import Relation
 
 

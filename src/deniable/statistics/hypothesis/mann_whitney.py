@@ -14,7 +14,6 @@ from deniable.noise.bits import Bits
 from deniable.noise.simulation import normals
 from deniable.numbers.arrays import Floats
 from deniable.privacy import PrivacyLoss, Relation, Sensitivity, compose
-from deniable.privacy.composition.restricted import RestrictedLoss
 from deniable.privacy.sensitivity import of_rank_difference, of_spread_sum
 from deniable.release import Release
 from deniable.rows import Container, numbers
@@ -79,7 +78,7 @@ class MannWhitney(HypothesisTest):
     @cached_property
     def privacy_loss(self) -> PrivacyLoss:
         if self._sizes_are_public:
-            return self.price.stated(RestrictedLoss(self.price.concentrated().bound(), self.relation))
+            return self.price.stated(self.price.concentrated().bound().under(self.relation))
         sizes = self._size_mechanism.privacy_loss(self._size_sensitivity)
         return self.price.stated(compose([sizes, self._prices[1].bound()]))
 

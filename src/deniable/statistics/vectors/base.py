@@ -14,7 +14,6 @@ from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, Reals
 from deniable.privacy import PrivacyLoss, Relation
-from deniable.privacy.composition.restricted import RestrictedLoss
 from deniable.release import Release
 from deniable.statistics.statistic import BoundsLike, Statistic
 from deniable.statistics.vectors.columns import Columns
@@ -49,7 +48,7 @@ class VectorStatistic(Statistic):
 
     @cached_property
     def privacy_loss(self) -> PrivacyLoss:
-        return self.price.stated(RestrictedLoss(self._spending.bound(), self.relation))
+        return self.price.stated(self._spending.bound().under(self.relation))
 
     @cached_property
     def _resolved(self) -> tuple[RangeSearch, Price]:

@@ -21,7 +21,7 @@ from deniable.privacy import (
     Replace,
     of_count,
 )
-from deniable.privacy.amplification.sampling.allocation import RandomlyAllocatedLoss
+from deniable.privacy.amplification.sampling.allocation import RandomlyAllocatedStatement
 
 
 @pytest.mark.parametrize("base", [GaussianLoss(1), LaplaceLoss(1)])
@@ -110,7 +110,7 @@ def test_unproved_uses_are_refused() -> None:
     with pytest.raises(InvalidParameterError, match="multiple of uses"):
         GaussianLoss(1).randomly_allocated(of=5, uses=2)
     with pytest.raises(InvalidParameterError, match="runs must be from 2"):
-        RandomlyAllocatedLoss(GaussianLoss(1), 1)
+        PrivacyLoss(RandomlyAllocatedStatement(GaussianLoss(1), 1))
     with pytest.raises(InvalidParameterError, match="uses must be at most of=10, got 11"):
         GaussianLoss(1).randomly_allocated(of=10, uses=11)
 
@@ -162,7 +162,7 @@ def test_much_noise_is_allocated_as_precisely_as_little() -> None:
 def test_the_grid_is_small_for_every_noise(noise: str) -> None:
     base = GaussianLoss(noise)
     for runs in (2, 10):
-        laws = base.randomly_allocated(of=runs).laws()
+        laws = base.randomly_allocated(of=runs).statement.laws()
         assert laws is not None
         for law in (laws.upper[0], laws.lower[0]):
             atoms = law.atoms()

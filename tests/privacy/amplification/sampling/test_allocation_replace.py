@@ -17,9 +17,9 @@ from deniable.privacy import (
     Replace,
     of_count,
 )
-from deniable.privacy.amplification.sampling.allocation import RandomlyAllocatedLoss
-from deniable.privacy.amplification.sampling.allocation_replace import AllocatedReplacedLoss
-from deniable.privacy.composition.group import GroupLoss
+from deniable.privacy.amplification.sampling.allocation import RandomlyAllocatedStatement
+from deniable.privacy.amplification.sampling.allocation_replace import AllocatedReplacedStatement
+from deniable.privacy.composition.group import GroupStatement
 
 
 @lru_cache
@@ -44,8 +44,8 @@ def test_no_values_exceed_the_bound_and_some_are_near(runs: int) -> None:
     """The twins: a bound for add/remove is too small; removing and adding is larger."""
     base = DiscreteLaplaceLoss("1.5", of_count(rows=1, groups=1, relation=AddRemove))
     loss, added = base.randomly_allocated(of=runs, relation=Replace), base.randomly_allocated(of=runs)
-    twice = GroupLoss(added, 2, Replace)
-    assert isinstance(loss, AllocatedReplacedLoss)
+    twice = PrivacyLoss(GroupStatement(added, 2, Replace))
+    assert isinstance(loss.statement, AllocatedReplacedStatement)
     for epsilon in (0.0, 0.3, 0.6):
         pairs = itertools.permutations(noisy_runs(runs), 2)
         worst = max(float(np.maximum(p - math.exp(epsilon) * q, 0).sum()) for p, q in pairs)
@@ -74,19 +74,19 @@ def test_gaussian_noise_by_quadrature_in_the_plane() -> None:
 
 def test_a_replaced_unit_costs_far_less_than_two() -> None:
     loss = PureLoss(1).randomly_allocated(of=100, relation=Replace)
-    added = RandomlyAllocatedLoss(PureLoss(1), 100)
+    added = PrivacyLoss(RandomlyAllocatedStatement(PureLoss(1), 100))
     found = loss.epsilon("1e-5")
     assert found.lower == pytest.approx(added.epsilon("1e-5").lower, rel=1e-3)
-    assert GroupLoss(added, 2, Replace).delta(1.3 * found.upper).upper > 1e-5
+    assert PrivacyLoss(GroupStatement(added, 2, Replace)).delta(1.3 * found.upper).upper > 1e-5
 
 
 def test_it_is_a_loss_like_others() -> None:
-    loss = AllocatedReplacedLoss(ApproximateLoss("1/2", "0.001"), 3)
+    loss = PrivacyLoss(AllocatedReplacedStatement(ApproximateLoss("1/2", "0.001"), 3))
     assert loss.relations == {Replace}
     assert (loss.pure_epsilon, loss.failing_epsilon) == (None, 1)
     assert loss.failure > 0
     assert loss.delta(1).upper >= 0.001
-    normal = AllocatedReplacedLoss(GaussianLoss(1), 3)
+    normal = PrivacyLoss(AllocatedReplacedStatement(GaussianLoss(1), 3))
     assert (normal.mu_squared, normal.rho, normal.pure_epsilon) == (4, 2, None)
     assert PrivacyLoss.from_json(loss.to_json()) == loss
     assert repr(loss).endswith(".randomly_allocated(of=3, relation=Replace)")

@@ -21,7 +21,7 @@ from deniable.privacy import (
     Replace,
     of_count,
 )
-from deniable.privacy.amplification.sampling.capped import CappedPoissonLoss
+from deniable.privacy.amplification.sampling.capped import CappedPoissonStatement
 from deniable.privacy.losses.dominated import curve_of
 from deniable.privacy.pld.accountant import Part, composed_delta
 
@@ -98,11 +98,11 @@ def test_a_cut_sample_costs_more_under_replace_than_poisson_sampling_says() -> N
 
 def test_closed_forms_under_replace_agree_with_laws() -> None:
     loss = GaussianLoss(1).capped_poisson_sampled(rate="0.1", cap=12, population=100, relation=Replace)
-    assert 0.1 < loss.full.lower < 0.5
+    assert 0.1 < loss.statement.full.lower < 0.5
     for epsilon in ("0.2", "1"):
         closed, composed = (
             loss.delta(epsilon),
-            composed_delta([[Part(loss.laws().upper[0], 1)]], Fraction(epsilon), 1e-3),
+            composed_delta([[Part(loss.statement.laws().upper[0], 1)]], Fraction(epsilon), 1e-3),
         )
         assert 0.5 * composed.upper <= closed.upper <= composed.upper * (1 + 2e-3)
     added = GaussianLoss(1).capped_poisson_sampled(rate="0.1", cap=12, population=100)
@@ -147,7 +147,7 @@ def test_noise_on_cut_samples_is_bounded_for_data_of_every_size(cap: int, popula
 @pytest.mark.parametrize(("cap", "population"), [(15, 1000), (5, 1000), (3, 40)])
 def test_one_pair_is_above_data_of_every_size_in_both_directions(cap: int, population: int) -> None:
     """The pair that is composed, at thresholds on both sides of 1."""
-    upper = GaussianLoss(1).capped_poisson_sampled(rate="0.01", cap=cap, population=population).laws().upper
+    upper = GaussianLoss(1).capped_poisson_sampled(rate="0.01", cap=cap, population=population).statement.laws().upper
     for epsilon in (-1.0, -0.011, -0.008, -0.003, 0.003, 0.3, 1.3):
         worst = max(mixed(1.0, 0.01, cap, size, epsilon) for size in sizes_of_data(cap, population))
         found = curve_of(upper[0], Fraction(epsilon)).upper
@@ -171,7 +171,7 @@ def test_many_runs_on_cut_samples_cost_less_than_published() -> None:
 def test_the_lower_end_is_what_a_full_sample_reveals(rate: float, cap: int, population: int) -> None:
     """All others at -1, written out on a fine grid: the lower end is below, and close."""
     loss = GaussianLoss(1).capped_poisson_sampled(rate=str(rate), cap=cap, population=population)
-    others = loss.telling - 1
+    others = loss.statement.telling - 1
     sizes = np.arange(others + 1)
     chances, grid = binom.pmf(sizes, others, rate), np.linspace(-cap - 10, 12, 40_001)
     joins = rate * np.minimum(1, cap / (sizes + 1))
@@ -237,8 +237,8 @@ def test_a_generous_cap_costs_nothing_and_a_tight_one_is_seen() -> None:
     free = (base.poisson_sampled(rate="256/60000") * 1000).epsilon("1e-5")
     generous = base.capped_poisson_sampled(rate="256/60000", cap=400, population=60_000)
     tight = base.capped_poisson_sampled(rate="256/60000", cap=300, population=60_000)
-    assert generous.full.upper < 1e-16
-    assert 0.003 < tight.full.lower <= tight.full.upper < 0.004
+    assert generous.statement.full.upper < 1e-16
+    assert 0.003 < tight.statement.full.lower <= tight.full.upper < 0.004
     assert (generous * 1000).epsilon("1e-5").upper <= free.upper + 2e-3
     assert (tight * 1000).epsilon("1e-5").upper > free.upper
     assert (tight * 1000).epsilon("1e-5").lower == pytest.approx(free.lower, rel=2e-3)
@@ -246,22 +246,22 @@ def test_a_generous_cap_costs_nothing_and_a_tight_one_is_seen() -> None:
 
 @pytest.mark.parametrize("base", [GaussianLoss(1), LaplaceLoss(1), PureLoss(1), ApproximateLoss(1, "0.01")])
 def test_capped_samples_are_losses_like_others(base: PrivacyLoss) -> None:
-    loss = CappedPoissonLoss(base, "0.1", 12, 100)
+    loss = PrivacyLoss(CappedPoissonStatement(base, "0.1", 12, 100))
     assert loss.relations == {AddRemove}
     assert PrivacyLoss.from_json(loss.to_json()) == loss
     assert loss.delta("0.1").lower <= base.poisson_sampled(rate="0.1").delta("0.1").upper
     assert loss.delta("0.1").upper <= (loss * 2).delta("0.1").upper
-    assert loss.delta("0.1").upper <= CappedPoissonLoss(base, "0.1", 10, 100).delta("0.1").upper
-    assert CappedPoissonLoss(base, "0.1", 100, 100).delta("0.1").upper == pytest.approx(
+    assert loss.delta("0.1").upper <= PrivacyLoss(CappedPoissonStatement(base, "0.1", 10, 100)).delta("0.1").upper
+    assert PrivacyLoss(CappedPoissonStatement(base, "0.1", 100, 100)).delta("0.1").upper == pytest.approx(
         base.poisson_sampled(rate="0.1").delta("0.1").upper, rel=1e-3
     )
     assert repr(loss).endswith(".capped_poisson_sampled(rate='1/10', cap=12, population=100)")
-    exchanged = CappedPoissonLoss(base, "0.1", 12, 100, Replace)
+    exchanged = PrivacyLoss(CappedPoissonStatement(base, "0.1", 12, 100, Replace))
     assert exchanged.relations == {Replace}
     assert PrivacyLoss.from_json(exchanged.to_json()) == exchanged
     assert loss.delta("0.1").upper <= exchanged.delta("0.1").upper <= (exchanged * 2).delta("0.1").upper
     assert repr(exchanged).endswith("cap=12, population=100, relation=Replace)")
-    assert CappedPoissonLoss(base, "0.1", 100, 100, Replace).delta("0.1").upper == pytest.approx(
+    assert PrivacyLoss(CappedPoissonStatement(base, "0.1", 100, 100, Replace)).delta("0.1").upper == pytest.approx(
         base.poisson_sampled(rate="0.1", relation=Replace).delta("0.1").upper, rel=1e-3
     )
 
@@ -281,5 +281,5 @@ def test_every_size_of_the_data_is_within_one_range(cap: int, population: int) -
     """A range has the greatest f and the greatest r of its sizes, which are at its two ends."""
     loss = GaussianLoss(1).capped_poisson_sampled(rate="0.01", cap=cap, population=population)
     for size in range(cap + 1, population + 1):
-        full, kept = loss._full(size).lower, loss._kept(size).lower
-        assert any(f >= full and r >= kept for f, r in loss.cuts), size
+        full, kept = loss.statement._full(size).lower, loss.statement._kept(size).lower
+        assert any(f >= full and r >= kept for f, r in loss.statement.cuts), size

@@ -22,7 +22,7 @@ def curve(law: LossLaw, epsilon: float) -> float:
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.4, 0.6])
 def test_moved_laplace_noise_has_its_curve_by_quadrature(epsilon: float) -> None:
     """Noise of scale 2 around 0, 1, 2, 3: sums of densities on a fine line."""
-    law, back = attained_laws(LaplaceLoss(2), WEIGHTS)
+    law, back = attained_laws(LaplaceLoss(2).statement, WEIGHTS)
     x = np.linspace(-60, 60, 240_001)
     q = np.exp(-np.abs(x) / 2) / 4
     p = sum(share * np.exp(-np.abs(x - j) / 2) / 4 for j, share in enumerate(SHARES))
@@ -34,7 +34,7 @@ def test_moved_laplace_noise_has_its_curve_by_quadrature(epsilon: float) -> None
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.4, 0.6])
 def test_moved_geometric_noise_has_its_curve_by_enumeration(epsilon: float) -> None:
-    law = attained_laws(PureLoss("1/2"), WEIGHTS)[0]
+    law = attained_laws(PureLoss("1/2").statement, WEIGHTS)[0]
     k = np.arange(-300, 300)
     q = np.exp(-np.abs(k) / 2) * math.tanh(0.25)
     p = sum(share * np.exp(-np.abs(k - j) / 2) * math.tanh(0.25) for j, share in enumerate(SHARES))
@@ -44,14 +44,14 @@ def test_moved_geometric_noise_has_its_curve_by_enumeration(epsilon: float) -> N
 
 def test_counting_a_unit_once_only_is_seen() -> None:
     """A twin in which the unit counts once however often it is drawn reveals less."""
-    often = attained_laws(LaplaceLoss(1), WEIGHTS)[0]
-    once = attained_laws(LaplaceLoss(1), [WEIGHTS[0], Interval(0.32, 0.32), Interval(0.0, 0.0)])[0]
+    often = attained_laws(LaplaceLoss(1).statement, WEIGHTS)[0]
+    once = attained_laws(LaplaceLoss(1).statement, [WEIGHTS[0], Interval(0.32, 0.32), Interval(0.0, 0.0)])[0]
     assert curve(once, 0.2) < 0.95 * curve(often, 0.2)
 
 
 @pytest.mark.parametrize("base", [GaussianLoss(1), ExponentialMechanismLoss(1), PureLoss(0)])
 def test_every_law_is_that_of_a_pair(base: PrivacyLoss) -> None:
-    for law in attained_laws(base, WEIGHTS):
+    for law in attained_laws(base.statement, WEIGHTS):
         places = np.linspace(-2, 2, 21)
         above, below = law.above(places), law.below(places)
         assert np.allclose(above.p + below.p, 1, rtol=1e-9)

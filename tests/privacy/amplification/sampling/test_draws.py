@@ -26,7 +26,7 @@ from deniable.privacy import (
     Sensitivity,
     of_count,
 )
-from deniable.privacy.amplification.sampling.draws import DrawnLoss
+from deniable.privacy.amplification.sampling.draws import DrawnStatement
 
 AXIS = np.linspace(-14, 14, 5601)
 
@@ -206,10 +206,10 @@ def test_unproved_uses_are_refused() -> None:
     with pytest.raises(InvalidParameterError, match="draws must be"):
         GaussianLoss(1).sampled_with_replacement(draws=0, population=2)
     with pytest.raises(InvalidParameterError, match="population from 2 to"):
-        DrawnLoss(GaussianLoss(1), 1, 1)
+        PrivacyLoss(DrawnStatement(GaussianLoss(1), 1, 1))
     with pytest.raises(InvalidParameterError, match="population from 2 to"):
-        DrawnLoss(GaussianLoss(1), 1, 1)
-    assert DrawnLoss(GaussianLoss(1), 3, 10).share > 1 - Fraction(9, 10) ** 3 - Fraction(1, 10**12)
+        PrivacyLoss(DrawnStatement(GaussianLoss(1), 1, 1))
+    assert DrawnStatement(GaussianLoss(1), 3, 10).share > 1 - Fraction(9, 10) ** 3 - Fraction(1, 10**12)
 
 
 def test_floats_that_vanish_prove_no_pure_privacy() -> None:
@@ -247,4 +247,4 @@ def test_hardly_any_noise_is_bounded_too(base: PrivacyLoss) -> None:
     loss = base.sampled_with_replacement(draws=5, population=10)
     drawn = 1 - 0.9**5
     assert loss.delta(1).upper == pytest.approx(drawn)
-    assert loss.laws().lower[0].above(np.array([1.0])).p[0] <= drawn
+    assert loss.statement.laws().lower[0].above(np.array([1.0])).p[0] <= drawn

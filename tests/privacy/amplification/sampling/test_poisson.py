@@ -27,11 +27,12 @@ from deniable.privacy import (
     Replace,
     of_count,
 )
-from deniable.privacy.amplification.sampling.poisson import PoissonSampledLoss, SampledLaw
-from deniable.privacy.losses import TruncatedLaplaceLoss
+from deniable.privacy.amplification.sampling.poisson import PoissonSampledStatement, SampledLaw
+from deniable.privacy.constructors import TruncatedLaplaceLoss
 from deniable.privacy.pld.accountant import Part, composed_delta
 from deniable.privacy.pld.law import ReversedLaw
 from deniable.privacy.pld.laws import NormalLaw
+from deniable.privacy.statement import Statement
 
 
 @pytest.mark.parametrize(
@@ -233,7 +234,7 @@ def test_the_exact_curve_of_a_finite_base_is_that_of_its_laws(
     weights: list[tuple[int, int]], rate: Fraction, delta: Fraction
 ) -> None:
     p, q = ([Fraction(pair[way] + 1, sum(row[way] + 1 for row in weights)) for pair in weights] for way in (0, 1))
-    loss = PoissonSampledLoss(FiniteLoss(p, q, relation=AddRemove), rate)
+    loss = PrivacyLoss(PoissonSampledStatement(FiniteLoss(p, q, relation=AddRemove), rate))
     mixed = [(1 - rate) * b + rate * a for a, b in zip(p, q, strict=True)]
     found = loss.epsilon(delta)
 
@@ -261,14 +262,14 @@ def test_a_rate_that_is_a_fraction_is_shown_as_a_number() -> None:
 
 
 @dataclass(frozen=True)
-class KnownByCurve(PrivacyLoss):
+class KnownByCurve(Statement):
     """A loss of which only the curve is told."""
 
     kind: ClassVar[str] = "known_by_curve"
     loss: PrivacyLoss
 
-    def _delta(self, epsilon: Fraction) -> Interval:
-        return self.loss._delta(epsilon)
+    def curve(self, epsilon: Fraction) -> Interval:
+        return self.loss.statement.curve(epsilon)
 
     @property
     def failing_epsilon(self) -> Fraction | None:
@@ -295,7 +296,9 @@ def test_a_curve_alone_gives_no_less_than_any_pair_below_it(
     """The truth is that of one finite pair, whose two directions differ; for one run it is an exact polygon."""
     p, q = ([Fraction(pair[way] + 1, sum(row[way] + 1 for row in weights)) for pair in weights] for way in (0, 1))
     known = FiniteLoss(p, q, relation=AddRemove)
-    truth, found = (PoissonSampledLoss(base, rate) * count for base in (known, KnownByCurve(known)))
+    truth, found = (
+        PrivacyLoss(PoissonSampledStatement(base, rate)) * count for base in (known, PrivacyLoss(KnownByCurve(known)))
+    )
     for epsilon in ("0.01", "0.2", 1):
         assert found.delta(epsilon).upper >= truth.delta(epsilon).lower * (1 - 1e-12)
         assert found.delta(epsilon).lower == 0
@@ -304,7 +307,9 @@ def test_a_curve_alone_gives_no_less_than_any_pair_below_it(
 def test_a_curve_that_reveals_its_pair_is_sampled_as_sharply_as_the_pair() -> None:
     for base in (PureLoss(1), GaussianLoss(1)):
         for count in (1, 20):
-            truth, found = (loss.poisson_sampled(rate="0.1") * count for loss in (base, KnownByCurve(base)))
+            truth, found = (
+                loss.poisson_sampled(rate="0.1") * count for loss in (base, PrivacyLoss(KnownByCurve(base)))
+            )
             assert found.delta("0.15").upper == pytest.approx(truth.delta("0.15").upper, rel=5e-3)
 
 
@@ -337,7 +342,7 @@ def test_unproved_uses_are_refused() -> None:
         with pytest.raises(InvalidParameterError, match="rate must be in"):
             GaussianLoss(1).poisson_sampled(rate=rate)
     with pytest.raises(InvalidParameterError, match="base must be"):
-        PoissonSampledLoss("x", "0.1")  # type: ignore[arg-type]
+        PrivacyLoss(PoissonSampledStatement("x", "0.1"))  # type: ignore[arg-type]
 
 
 def test_the_sampled_law_adds_to_one_and_knows_its_floor() -> None:
@@ -353,7 +358,7 @@ def test_the_sampled_law_adds_to_one_and_knows_its_floor() -> None:
 @pytest.mark.parametrize(("limit", "failed", "spacing"), [("1", "0", True), ("1", "1/10", False), ("0", "1/10", True)])
 def test_spacing_counts_the_loss_of_what_only_the_other_law_has(limit: str, failed: str, spacing: bool) -> None:
     """Q's failures, which have loss -inf before sampling, have ln(1 - rate) after it: a loss beside the base's own."""
-    base = ApproximateLoss(limit, failed).laws().upper[0]
+    base = ApproximateLoss(limit, failed).statement.laws().upper[0]
     law = SampledLaw(base, Fraction(1, 2))
     assert (law.spacing is not None) == spacing
     jumps = np.linspace(law.lowest - 0.01, law.highest + 0.01, 20_000)

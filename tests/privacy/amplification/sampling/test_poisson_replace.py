@@ -30,7 +30,7 @@ from deniable.privacy import (
 )
 from deniable.privacy.amplification.sampling.poisson_replace import (
     ExchangedNormalLaw,
-    PoissonReplacedLoss,
+    PoissonReplacedStatement,
     exchanged_laws,
     poisson_replaced,
 )
@@ -254,11 +254,11 @@ def test_unproved_uses_are_refused() -> None:
     with pytest.raises(UnprovedError, match="known by a bound alone"):
         (ConcentratedLoss("0.1") * 2).poisson_sampled(rate="0.1", relation=Replace)
     with pytest.raises(InvalidParameterError, match="rate must be in"):
-        poisson_replaced(GaussianLoss(1), 0)
+        poisson_replaced(GaussianLoss(1).statement, 0)
     with pytest.raises(InvalidParameterError, match=r"got 3/2$"):
-        poisson_replaced(GaussianLoss(1), Fraction(3, 2))
+        poisson_replaced(GaussianLoss(1).statement, Fraction(3, 2))
     with pytest.raises(InvalidParameterError, match="base must be"):
-        PoissonReplacedLoss("x", "0.1")  # type: ignore[arg-type]
+        PrivacyLoss(PoissonReplacedStatement("x", "0.1"))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("epsilon", [0, 1, 4])
@@ -266,12 +266,12 @@ def test_noise_that_is_only_bounded_by_gaussian_noise_does_not_attain_it(epsilon
     """Norms that no vector of integers has together: what one vector attains is the lower end."""
     norms = Sensitivity(l1=1000, l2_squared=10_300, linf=100, relation=AddRemove)
     base = DiscreteGaussianLoss(10_000, norms)
-    assert isinstance(base.laws().upper[0], NormalLaw)
+    assert isinstance(base.statement.laws().upper[0], NormalLaw)
     for loss in (
         base.poisson_sampled(rate="0.5", relation=Replace),
         base.capped_poisson_sampled(rate="0.5", cap=100, population=10),
         base.capped_poisson_sampled(rate="0.5", cap=100, population=10, relation=Replace),
     ):
-        attained = read(loss.laws().lower, Fraction(epsilon))
+        attained = read(loss.statement.laws().lower, Fraction(epsilon))
         found = loss.delta(epsilon)
         assert found.lower <= attained.upper < found.upper * (1 - 1e-5)

@@ -8,9 +8,8 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy import AddRemove, GaussianLoss, PrivacyLoss, PureLoss, Relation, Replace, compose
-from deniable.privacy.amplification.sampling.sampled_group import SampledGaussianGroupLoss
-from deniable.privacy.composition.group import GroupLoss
-from deniable.privacy.composition.restricted import RestrictedLoss
+from deniable.privacy.amplification.sampling.sampled_group import SampledGaussianGroupStatement
+from deniable.privacy.composition.group import GroupStatement
 
 
 def mixture_curve(mu: float, rate: float, first: int, second: int, epsilon: float) -> mpmath.mpf:
@@ -40,7 +39,7 @@ def mixture_curve(mu: float, rate: float, first: int, second: int, epsilon: floa
 def test_the_curve_is_the_greatest_over_all_splits(mu: float, rate: float, size: int, epsilon: float) -> None:
     splits = [(first, size - first) for first in range(size + 1)]
     truth = max(mixture_curve(mu, rate, *split, epsilon) for split in splits)
-    found = SampledGaussianGroupLoss(1 / Fraction(mu), rate=rate, size=size).delta(epsilon)
+    found = PrivacyLoss(SampledGaussianGroupStatement(1 / Fraction(mu), rate=rate, size=size)).delta(epsilon)
     assert found.lower * (1 - 1e-9) <= truth <= found.upper * (1 + 1e-9)
 
 
@@ -53,7 +52,7 @@ def test_a_group_that_is_added_or_removed_as_one_is_the_split_of_all(epsilon: fl
 
 
 def test_runs_of_a_group_that_moves_as_one_are_known_to_the_wished_width() -> None:
-    run = RestrictedLoss(GaussianLoss(1).poisson_sampled(rate="0.01"), AddRemove) * 1000
+    run = GaussianLoss(1).poisson_sampled(rate="0.01").under(AddRemove) * 1000
     together, any_way = run.group(2, one_direction=True), run.group(2)
     found = together.epsilon("1e-5")
     assert not found.wide
@@ -71,8 +70,8 @@ def test_runs_of_a_group_that_moves_as_one_are_known_to_the_wished_width() -> No
 def test_the_chain_lies_above() -> None:
     for rate, size in (("0.1", 2), ("0.01", 8)):
         base = GaussianLoss(1).poisson_sampled(rate=rate)
-        exact, chain = base.group(size), GroupLoss(base, size)
-        assert isinstance(exact, SampledGaussianGroupLoss)
+        exact, chain = base.group(size), PrivacyLoss(GroupStatement(base, size))
+        assert isinstance(exact.statement, SampledGaussianGroupStatement)
         for epsilon in ("0", "0.5", "2"):
             assert base.delta(epsilon).lower <= exact.delta(epsilon).lower
             assert exact.delta(epsilon).upper <= chain.delta(epsilon).upper
@@ -96,7 +95,7 @@ def test_a_run_of_groups_composes() -> None:
     assert run.epsilon("1e-5").upper < found.lower
     assert found.width <= 0.003 * found.upper
     assert found.upper < 2.5 * run.epsilon("1e-5").upper
-    splits = [split * 20 for split in SampledGaussianGroupLoss(1, rate="0.1", size=2).pairs]
+    splits = [split * 20 for split in PrivacyLoss(SampledGaussianGroupStatement(1, rate="0.1", size=2)).statement.pairs]
     assert found.upper == max(split.epsilon("1e-5").upper for split in splits)
     assert pair.delta("0.1").upper == max(split.delta("0.1").upper for split in splits)
 
@@ -106,7 +105,7 @@ def test_runs_of_a_group_are_split_alike_and_below_one_pair_above_all_splits() -
     group = GaussianLoss(1).poisson_sampled(rate="0.1").group(2)
     runs = group * 10
     assert runs == compose([group] * 10) == PrivacyLoss.from_json(runs.to_json())
-    assert (RestrictedLoss(group, AddRemove) * 10).epsilon("1e-5") == runs.epsilon("1e-5")
+    assert (group.under(AddRemove) * 10).epsilon("1e-5") == runs.epsilon("1e-5")
     above = (runs + PureLoss("1/1000000000")).epsilon("1e-5").upper
     assert runs.epsilon("1e-5").upper < above * 0.995
     assert runs.proves(Fraction("6.195"), Fraction("1e-5"))
@@ -116,14 +115,16 @@ def test_runs_of_a_group_are_split_alike_and_below_one_pair_above_all_splits() -
 def test_groups_of_groups_multiply() -> None:
     base = GaussianLoss(2).poisson_sampled(rate="0.3")
     assert base.group(2).group(3) == base.group(6)
-    assert base.group(1) is base
-    assert isinstance(base.group(65), GroupLoss)
-    assert base.under_replace().group(2) == SampledGaussianGroupLoss(2, rate="0.3", size=4, relation=Replace)
+    assert base.group(1) == base
+    assert isinstance(base.group(65).statement, GroupStatement)
+    assert base.under_replace().group(2) == PrivacyLoss(
+        SampledGaussianGroupStatement(2, rate="0.3", size=4, relation=Replace)
+    )
 
 
 @pytest.mark.parametrize("relation", [AddRemove, Replace])
 def test_json_round_trip(relation: Relation) -> None:
-    loss = SampledGaussianGroupLoss("0.7", rate="0.01", size=4, relation=relation)
+    loss = PrivacyLoss(SampledGaussianGroupStatement("0.7", rate="0.01", size=4, relation=relation))
     assert PrivacyLoss.from_json(loss.to_json()) == loss
     assert loss.relations == {relation}
     assert loss.mu_squared == (4 / Fraction("0.7")) ** 2
@@ -140,5 +141,5 @@ def test_bad_parameters_are_refused() -> None:
         {"relation": Replace, "one_direction": True},
     ):
         with pytest.raises(InvalidParameterError):
-            SampledGaussianGroupLoss(1, **({"rate": "0.1", "size": 2} | changes))  # type: ignore[arg-type]
-    assert math.isinf(SampledGaussianGroupLoss(1, rate="0.1", size=2).epsilon(0).upper)
+            PrivacyLoss(SampledGaussianGroupStatement(1, **({"rate": "0.1", "size": 2} | changes)))  # type: ignore[arg-type]
+    assert math.isinf(PrivacyLoss(SampledGaussianGroupStatement(1, rate="0.1", size=2)).epsilon(0).upper)

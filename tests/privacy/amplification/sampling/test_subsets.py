@@ -26,7 +26,7 @@ from deniable.privacy import (
     of_count,
 )
 from deniable.privacy.amplification.sampling.poisson import SampledLaw
-from deniable.privacy.amplification.sampling.subsets import MirroredLaw, SubsetSampledLoss
+from deniable.privacy.amplification.sampling.subsets import MirroredLaw, SubsetSampledStatement
 from deniable.privacy.pld.accountant import Part, composed_delta
 from deniable.privacy.pld.law import FiniteLaw, ReversedLaw
 from deniable.privacy.pld.laws import NormalLaw, randomized_response_law
@@ -190,7 +190,7 @@ def test_unproved_uses_are_refused() -> None:
     with pytest.raises(InvalidParameterError, match="size must be"):
         GaussianLoss(1).sampled_without_replacement(size=0, population=5)
     with pytest.raises(InvalidParameterError, match="base must be"):
-        SubsetSampledLoss("x", 1, 2)  # type: ignore[arg-type]
+        PrivacyLoss(SubsetSampledStatement("x", 1, 2))  # type: ignore[arg-type]
     assert GaussianLoss(1).sampled_without_replacement(size=5, population=5) == GaussianLoss(1)
 
 

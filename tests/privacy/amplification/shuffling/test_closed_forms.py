@@ -3,9 +3,9 @@
 import pytest
 
 from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.privacy import ShuffledLoss
 from deniable.privacy.amplification.shuffling.closed_forms import clones_epsilon
 from deniable.privacy.amplification.shuffling.randomizers import AnyRandomizer
-from deniable.privacy.amplification.shuffling.shuffled import ShuffledLoss
 
 
 def test_the_closed_form_of_clones() -> None:

@@ -16,9 +16,8 @@ from scipy.stats import binom
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.balls import ball
-from deniable.privacy import GaussianLoss, PrivacyLoss, RandomizedResponseLoss, Replace
+from deniable.privacy import GaussianLoss, PrivacyLoss, RandomizedResponseLoss, Replace, ShuffledLoss
 from deniable.privacy.amplification.shuffling.randomizers import AnyRandomizer, Channel, KaryResponse, Report
-from deniable.privacy.amplification.shuffling.shuffled import ShuffledLoss
 
 Rows = Sequence[Sequence[Fraction]]
 
@@ -104,7 +103,7 @@ def test_the_variation_ratio_bound_is_no_bound() -> None:
         return [Report(ball(a), ball(b), ball(w), 1) for a, b, w in cells]
 
     loss = ShuffledLoss(Channel(rows), users=users)
-    reduced = loss._above(lumped, epsilon, 1e-6).value
+    reduced = loss.statement._above(lumped, epsilon, 1e-6).value
     first, second = (histogram_law(rows, (value, 2, 2, 2)) for value in (0, 1))
     with mpmath.workdps(30):
         truth = mpmath.fsum(max(mpmath.mpf(float(mass)) - mpmath.e * float(second[s]), 0) for s, mass in first.items())
@@ -163,11 +162,11 @@ def closed_inner_sum(local: float, categories: int, users: int, epsilon: float) 
 )
 def test_the_blanket_agrees_with_a_plain_double_sum(local: float, categories: int, users: int, epsilon: float) -> None:
     loss = ShuffledLoss(KaryResponse(epsilon=local, categories=categories), users=users)
-    (case,) = loss.randomizer.blankets()
+    (case,) = loss.statement.randomizer.blankets()
     truth = closed_inner_sum(local, categories, users, epsilon)
     exact = Fraction(repr(epsilon))
-    assert loss._below(case, exact, 1e-3).value <= truth * (1 + 1e-8)
-    assert truth * (1 - 1e-8) <= loss._above(case, exact, 1e-3).value <= truth * (1 + 2e-4)
+    assert loss.statement._below(case, exact, 1e-3).value <= truth * (1 + 1e-8)
+    assert truth * (1 - 1e-8) <= loss.statement._above(case, exact, 1e-3).value <= truth * (1 + 2e-4)
 
 
 @pytest.mark.parametrize("categories", [3, 4, 16])
@@ -308,4 +307,4 @@ def test_many_runs_compose() -> None:
     assert once.upper < run.lower
     assert run.upper < 20 * once.upper
     assert run.width <= 0.02 * run.upper
-    assert ShuffledLoss(Channel([["1/2", "1/2", 0], [0, "1/2", "1/2"]]), users=50).laws() is None
+    assert ShuffledLoss(Channel([["1/2", "1/2", 0], [0, "1/2", "1/2"]]), users=50).statement.laws() is None

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy import AddRemove, GaussianLoss, PrivacyLoss
 from deniable.privacy.amplification.training.correlated import (
-    CorrelatedLoss,
     ExplicitStrategy,
     ToeplitzStrategy,
     banded_poisson_sampled,
 )
+from deniable.privacy.constructors import CorrelatedLoss
 
 
 def matrix_of(coefficients: list[float], size: int) -> np.ndarray:
@@ -126,7 +126,7 @@ def test_the_loss_is_that_of_one_gaussian_release() -> None:
     )  # fmt: skip
     found = loss.epsilon("1e-6")
     assert found.width < 1e-6
-    exact = GaussianLoss(20 / Fraction(loss.sensitivity.upper)).epsilon("1e-6")
+    exact = GaussianLoss(20 / Fraction(loss.statement.sensitivity.upper)).epsilon("1e-6")
     assert found.upper == pytest.approx(exact.upper, rel=1e-9)
 
 
@@ -142,12 +142,12 @@ def test_sampling_a_banded_matrix() -> None:
     plain = banded_poisson_sampled(ToeplitzStrategy([1.0], steps=100), noise_multiplier=1, rate="0.01")
     exact = (GaussianLoss(1).poisson_sampled(rate="0.01") * 100).epsilon("1e-5")
     assert plain.relations == {AddRemove}
-    assert plain.epsilon("1e-5").upper == pytest.approx(exact.upper, rel=1e-4)
+    assert PrivacyLoss(plain).epsilon("1e-5").upper == pytest.approx(exact.upper, rel=1e-4)
     banded = ToeplitzStrategy.square_root(steps=100, bands=4)
     norm = math.sqrt(banded.squared_sensitivity(1, 1).upper)
     found = banded_poisson_sampled(banded, noise_multiplier=Fraction(norm), rate="0.04")
     direct = (GaussianLoss(1).poisson_sampled(rate="0.04") * 25).epsilon("1e-5")
-    assert found.epsilon("1e-5").upper == pytest.approx(direct.upper, rel=1e-4)
+    assert PrivacyLoss(found).epsilon("1e-5").upper == pytest.approx(direct.upper, rel=1e-4)
     with pytest.raises(UnprovedError, match="banded"):
         banded_poisson_sampled(ToeplitzStrategy.square_root(steps=100), noise_multiplier=1, rate="0.01")
 
@@ -169,7 +169,7 @@ def test_two_steps_of_a_sampled_banded_matrix_by_quadrature() -> None:
     truth = np.maximum(mixture - math.exp(epsilon) * without, 0).sum() * cell
     single = GaussianLoss(Fraction("1.3") / Fraction(math.sqrt(1.25))).poisson_sampled(rate="1/2")
     assert single.delta(epsilon).upper == pytest.approx(truth, rel=1e-4)
-    assert loss.delta(epsilon).upper >= truth
+    assert PrivacyLoss(loss).delta(epsilon).upper >= truth
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ from scipy.optimize import minimize
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy import GaussianLoss, PrivacyLoss
-from deniable.privacy.amplification.training.iteration import LastIterateLoss
+from deniable.privacy.constructors import LastIterateLoss
 
 
-def descent(**changes: object) -> LastIterateLoss:
+def descent(**changes: object) -> PrivacyLoss:
     given_ = {"steps": 20, "noise_multiplier": 2, "learning_rate": "0.1", "smoothness": 10} | changes
     return LastIterateLoss(**given_)  # type: ignore[arg-type]
 
@@ -36,7 +36,7 @@ def test_full_batches_of_quadratic_losses_attain_the_bound(kept: str, steps: int
     loss = descent(steps=steps, strong_convexity=(1 - Fraction(kept)) / rate, smoothness=10)
     exact = quadratic_mu(float(kept), steps, 1, 0, 2.0)
     assert math.sqrt(loss.mu_squared) == pytest.approx(exact, rel=1e-11)
-    assert math.sqrt(loss.attained_mu_squared) == pytest.approx(exact, rel=1e-11)
+    assert math.sqrt(loss.statement.attained_mu_squared) == pytest.approx(exact, rel=1e-11)
     assert loss.delta(1).width <= 1e-9 * loss.delta(1).upper
 
 
@@ -48,7 +48,7 @@ def test_quadratic_losses_lie_between_the_ends(kept: float, steps: int, batches:
         strong_convexity=(1 - c) / rate, noise_multiplier=noise,
     )  # fmt: skip
     exact = quadratic_mu(kept, steps + after, batches, after, noise)
-    assert math.sqrt(loss.attained_mu_squared) == pytest.approx(exact, rel=1e-10)
+    assert math.sqrt(loss.statement.attained_mu_squared) == pytest.approx(exact, rel=1e-10)
     assert exact <= math.sqrt(loss.mu_squared) * (1 + 1e-10)
 
 
@@ -85,7 +85,7 @@ def test_one_pass_has_the_bound_of_feldman_and_others() -> None:
     """errata.md E71 and inventory 133: convex losses, used once, 1/(n + 1 - t); attained by linear losses."""
     for after in (0, 1, 9, 99):
         loss = descent(steps=100, batches=100, steps_after=after)
-        assert loss.uses == 1
+        assert loss.statement.uses == 1
         assert float(loss.mu_squared) == pytest.approx(1 / (4 * (after + 1)), rel=1e-11)
         order, lipschitz, sigma = 3, 5.0, 20.0  # sensitivity 2 L, noise 2 (2 L)
         theirs = order * 2 * lipschitz**2 / (sigma**2 * (after + 1))
@@ -110,7 +110,7 @@ def test_a_bounded_set_ends_the_growth() -> None:
     )
     assert short.mu_squared == 20
     assert long.mu_squared == 100
-    assert long.attained_mu_squared == 0
+    assert long.statement.attained_mu_squared == 0
     assert descent(steps=10**6, smoothness=1, learning_rate=1, noise_multiplier=1).mu_squared == 10**6
 
 

@@ -9,7 +9,8 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from deniable.privacy import AddRemove, GaussianLoss, PrivacyLoss
-from deniable.privacy.amplification.training.objective import HalfNormalLaw, ObjectivePerturbationLoss
+from deniable.privacy.amplification.training.objective import HalfNormalLaw
+from deniable.privacy.constructors import ObjectivePerturbationLoss
 
 
 def delta_of(epsilon: float, s: float, shift: float) -> float:

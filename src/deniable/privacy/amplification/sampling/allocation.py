@@ -14,13 +14,12 @@ from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import positive_integer
 from deniable.privacy.amplification.sampling.allocated_law import allocated_law, nothing
-from deniable.privacy.amplification.sampling.poisson import SampledLoss, checked_base, known_laws
-from deniable.privacy.amplification.sampling.poisson_replace import poisson_replaced
-from deniable.privacy.composition.compose import compose
-from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.amplification.sampling.poisson import SampledStatement, checked_base, known_laws
 from deniable.privacy.notions.renyi import Directions, directed
+from deniable.privacy.notions.renyi_integral import law_divergence
 from deniable.privacy.pld.law import Pairs, ReversedLaw
-from deniable.privacy.relation import AddRemove, Relation
+from deniable.privacy.relation import AddRemove
+from deniable.privacy.statement import Stated, Statement
 
 if TYPE_CHECKING:
     from flint import arb_poly
@@ -30,7 +29,7 @@ _MOST_MOMENTS = 128  # orders of the closed form
 
 
 @dataclass(frozen=True, init=False)
-class RandomlyAllocatedLoss(SampledLoss):
+class RandomlyAllocatedStatement(SampledStatement):
     """`base` run `runs` times, where each unit takes part in exactly one run, chosen uniformly at random.
 
     Guarantee: under add/remove, if (P, Q) dominates the pair (with, without) of each run, all together are dominated by
@@ -42,12 +41,12 @@ class RandomlyAllocatedLoss(SampledLoss):
     """
 
     kind: ClassVar[str] = "randomly_allocated"
-    base: PrivacyLoss
+    base: Statement
     runs: int
     share = Fraction(1)
     relations = frozenset({AddRemove})
 
-    def __init__(self, base: PrivacyLoss, runs: object) -> None:
+    def __init__(self, base: Stated, runs: object) -> None:
         count = positive_integer("runs", runs)
         if not 2 <= count <= _MOST_RUNS:
             raise InvalidParameterError(f"runs must be from 2 to {_MOST_RUNS}, got {count}")
@@ -55,30 +54,28 @@ class RandomlyAllocatedLoss(SampledLoss):
         object.__setattr__(self, "runs", count)
 
     def __repr__(self) -> str:
-        return f"{self.base!r}.randomly_allocated(of={self.runs})"
+        return f"{self.base.operand}.randomly_allocated(of={self.runs})"
 
     def laws(self) -> Pairs:
         return _pairs(self)
 
-    def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
+    def delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
         """At most that of the base, where the grid does not tell more."""
-        found = super()._delta_within(epsilon, tolerance)
+        found = super().delta_within(epsilon, tolerance)
         if found.width <= tolerance * found.upper:
             return found
-        upper = min(found.upper, self.base._delta_within(epsilon, tolerance).upper)
+        upper = min(found.upper, self.base.delta_within(epsilon, tolerance).upper)
         return replace(found, lower=min(found.lower, upper), upper=upper)
 
-    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
-        found = super()._epsilon_within(delta, tolerance)
+    def epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+        found = super().epsilon_within(delta, tolerance)
         if math.isfinite(found.upper) and found.width <= tolerance * found.upper:
             return found
-        upper = min(found.upper, self.base._epsilon_within(delta, tolerance).upper)
+        upper = min(found.upper, self.base.epsilon_within(delta, tolerance).upper)
         return replace(found, lower=min(found.lower, upper), upper=upper)
 
-    def _divergences(self, order: Fraction) -> Directions:
+    def divergences(self, order: Fraction) -> Directions:
         """Divergences of (with, without), by a closed form or from the laws; at most those of the base."""
-        from deniable.privacy.notions.renyi_integral import law_divergence
-
         base, pairs = directed(self.base, order), self.laws()
         whole = Fraction(max(2, math.ceil(order)))
         top = self._moment_divergence(int(whole)) if whole <= _MOST_MOMENTS else math.inf  # D increases with the order
@@ -158,34 +155,10 @@ def _power_series(base: "arb_poly", count: int, length: int) -> "arb_poly":
 
 
 @lru_cache(maxsize=32)
-def _pairs(loss: RandomlyAllocatedLoss) -> Pairs:
+def _pairs(loss: RandomlyAllocatedStatement) -> Pairs:
     base = known_laws(loss.base)
     if loss.pure_epsilon == 0:
         return Pairs.symmetric(nothing())
     upper = allocated_law(base.upper[0], loss.runs, upper=True)
     lower = allocated_law(base.lower[0], loss.runs, upper=False)
     return Pairs((upper, ReversedLaw(upper)), (lower, ReversedLaw(lower)))
-
-
-def randomly_allocated(loss: PrivacyLoss, of: object, uses: object, relation: Relation) -> PrivacyLoss:
-    """`of` runs of `loss` in `uses` blocks of equal length; each unit takes part once in each block, at random.
-
-    Under replace it has either of two values there.
-    """
-    from deniable.privacy.amplification.sampling.allocation_replace import AllocatedReplacedLoss
-
-    runs, blocks = positive_integer("of", of), positive_integer("uses", uses)
-    if blocks > runs:
-        raise InvalidParameterError(
-            f"uses must be at most of={runs}, got {blocks}: a unit takes part at most once in each run. Where it takes "
-            f"part in every run, compose: loss * {runs}."
-        )
-    if runs % blocks:
-        raise InvalidParameterError(
-            f"of={runs} must be a multiple of uses={blocks}: the runs are cut into that many blocks. A bound for any "
-            f"{blocks} runs of {runs} is that for of={runs - runs % blocks}."
-        )
-    if runs == blocks:
-        return compose(loss if relation is AddRemove else poisson_replaced(loss, 1), blocks)
-    block = RandomlyAllocatedLoss if relation is AddRemove else AllocatedReplacedLoss
-    return compose(block(loss, runs // blocks), blocks)

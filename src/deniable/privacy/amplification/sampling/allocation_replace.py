@@ -13,17 +13,20 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from deniable.errors import InvalidParameterError
 from deniable.numbers.arrays import Floats
-from deniable.privacy.amplification.sampling.allocation import RandomlyAllocatedLoss
-from deniable.privacy.amplification.sampling.poisson import SampledLoss, known_laws
-from deniable.privacy.amplification.sampling.poisson_replace import StepFunction, densities
-from deniable.privacy.composition.group import GroupLoss
-from deniable.privacy.loss import PrivacyLoss
+from deniable.numbers.rationals import positive_integer
+from deniable.privacy.amplification.sampling.allocation import RandomlyAllocatedStatement
+from deniable.privacy.amplification.sampling.poisson import SampledStatement, known_laws
+from deniable.privacy.amplification.sampling.poisson_replace import StepFunction, densities, poisson_replaced
+from deniable.privacy.composition.compose import composed
+from deniable.privacy.composition.group import GroupStatement
 from deniable.privacy.pld.curve_law import heights_above, law_above, odds_grid
 from deniable.privacy.pld.law import UNIT, LossLaw, Pairs, ReversedLaw
 from deniable.privacy.pld.pilot import span
 from deniable.privacy.pld.positive_part import StepBounds, positive_part_above
-from deniable.privacy.relation import Replace
+from deniable.privacy.relation import AddRemove, Relation, Replace
+from deniable.privacy.statement import Stated, Statement
 
 _PLACES = 64  # of the ratio of one run
 _POINTS = 32  # of the curve
@@ -36,7 +39,7 @@ _LEAST = 1e-12  # of delta that is computed so, before rounding matters
 
 
 @dataclass(frozen=True, init=False)
-class AllocatedReplacedLoss(SampledLoss):
+class AllocatedReplacedStatement(SampledStatement):
     """`base` run `runs` times; a unit takes part in one run, at random, and has either of two values there.
 
     `base` is stated for add/remove, the result holds under replace.
@@ -49,23 +52,23 @@ class AllocatedReplacedLoss(SampledLoss):
     """
 
     kind: ClassVar[str] = "allocated_replaced"
-    base: PrivacyLoss
+    base: Statement
     runs: int
     share = Fraction(1)
     relations = frozenset({Replace})
 
-    def __init__(self, base: PrivacyLoss, runs: object) -> None:
-        checked = RandomlyAllocatedLoss(base, runs)
+    def __init__(self, base: Stated, runs: object) -> None:
+        checked = RandomlyAllocatedStatement(base, runs)
         object.__setattr__(self, "base", checked.base)
         object.__setattr__(self, "runs", checked.runs)
 
     def __repr__(self) -> str:
-        return f"{self.base!r}.randomly_allocated(of={self.runs}, relation=Replace)"
+        return f"{self.base.operand}.randomly_allocated(of={self.runs}, relation=Replace)"
 
     @property
-    def _twice(self) -> GroupLoss:
+    def _twice(self) -> GroupStatement:
         """One unit removed, and one added."""
-        return GroupLoss(RandomlyAllocatedLoss(self.base, self.runs), 2, Replace)
+        return GroupStatement(RandomlyAllocatedStatement(self.base, self.runs), 2, Replace)
 
     def laws(self) -> Pairs:
         return _pairs(self)
@@ -88,19 +91,19 @@ class AllocatedReplacedLoss(SampledLoss):
 
 
 @lru_cache(maxsize=32)
-def _pairs(loss: AllocatedReplacedLoss) -> Pairs:
+def _pairs(loss: AllocatedReplacedStatement) -> Pairs:
     twice = loss._twice
     above = _Curve(known_laws(loss.base).upper[0], loss.runs)
     limit = loss.pure_epsilon
 
     def upper(epsilon: Fraction) -> float:
-        return min(above.upper(float(epsilon) * (1 - 4 * UNIT)), twice._delta(epsilon).upper)
+        return min(above.upper(float(epsilon) * (1 - 4 * UNIT)), twice.curve(epsilon).upper)
 
     near = odds_grid(lambda epsilon: max(upper(epsilon) - _LEAST, 0.0), limit, _POINTS)
-    far = odds_grid(lambda epsilon: twice._delta(epsilon).upper, limit, _POINTS // 3)
+    far = odds_grid(lambda epsilon: twice.curve(epsilon).upper, limit, _POINTS // 3)
     points = heights_above(upper, [*near, *(x for x in far if x > near[-1])])
     law = law_above(points, points)
-    return Pairs((law, law), RandomlyAllocatedLoss(loss.base, loss.runs).laws().lower)
+    return Pairs((law, law), RandomlyAllocatedStatement(loss.base, loss.runs).laws().lower)
 
 
 class _Cells(NamedTuple):
@@ -168,3 +171,25 @@ class _Curve:
         starts = np.concatenate(([0.0], ends[:-1]))
         doubt = 16 * UNIT + 2 * law.slack(float(np.abs(cuts).max()))
         return _Cells(ends - starts, high_steps.at(starts), low_steps.at(starts), lost, doubt)
+
+
+def randomly_allocated(loss: Statement, of: object, uses: object, relation: Relation) -> Statement:
+    """`of` runs of `loss` in `uses` blocks of equal length; each unit takes part once in each block, at random.
+
+    Under replace it has either of two values there.
+    """
+    runs, blocks = positive_integer("of", of), positive_integer("uses", uses)
+    if blocks > runs:
+        raise InvalidParameterError(
+            f"uses must be at most of={runs}, got {blocks}: a unit takes part at most once in each run. Where it takes "
+            f"part in every run, compose: loss * {runs}."
+        )
+    if runs % blocks:
+        raise InvalidParameterError(
+            f"of={runs} must be a multiple of uses={blocks}: the runs are cut into that many blocks. A bound for any "
+            f"{blocks} runs of {runs} is that for of={runs - runs % blocks}."
+        )
+    if runs == blocks:
+        return composed([loss if relation is AddRemove else poisson_replaced(loss, 1)], blocks)
+    block = RandomlyAllocatedStatement if relation is AddRemove else AllocatedReplacedStatement
+    return composed([block(loss, runs // blocks)], blocks)

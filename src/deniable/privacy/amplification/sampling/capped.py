@@ -14,7 +14,7 @@ from deniable.numbers.interval import Interval, round_up
 from deniable.numbers.rationals import Real, exact_root, positive_integer, root_above
 from deniable.privacy.amplification.sampling.poisson import (
     SampledLaw,
-    SampledLoss,
+    SampledStatement,
     amplified_limit,
     checked_base,
     checked_rate,
@@ -24,19 +24,19 @@ from deniable.privacy.amplification.sampling.poisson import (
     sampled_delta,
 )
 from deniable.privacy.amplification.sampling.poisson_replace import (
-    PoissonReplacedLoss,
+    PoissonReplacedStatement,
     exchanged_laws,
     exchanged_normal_delta,
 )
 from deniable.privacy.amplification.sampling.subsets import MirroredLaw
 from deniable.privacy.amplification.sampling.triangle import law_of_cells, normal_cells
 from deniable.privacy.composition.mixture import MixedLaw
-from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.dominated import curve_of
-from deniable.privacy.losses.gaussian_mixture import GaussianMixtureLoss
+from deniable.privacy.losses.gaussian_mixture import GaussianMixtureStatement
 from deniable.privacy.notions.gaussian_dp import gaussian_delta
 from deniable.privacy.pld.law import LossLaw, Pairs, ReversedLaw
 from deniable.privacy.relation import AddRemove, Relation, Replace
+from deniable.privacy.statement import Stated, Statement
 
 _RANGES = 256  # of sizes of the data: the last one is so short a part of all, the others are longer and longer
 _SHORTEST = 16  # but not above such a part of what is left
@@ -52,7 +52,7 @@ _FAR = 8.0
 
 
 @dataclass(frozen=True, init=False)
-class CappedPoissonLoss(SampledLoss):
+class CappedPoissonStatement(SampledStatement):
     """`base` on a Poisson sample of at most `population` units; if it has more than `cap`, a random `cap` are kept.
 
     Guarantee: with f the probability that `cap` or more other units are in the sample, r <= rate the probability that
@@ -67,7 +67,7 @@ class CappedPoissonLoss(SampledLoss):
     """
 
     kind: ClassVar[str] = "capped_poisson"
-    base: PrivacyLoss
+    base: Statement
     rate: Fraction
     cap: int
     population: int
@@ -76,7 +76,7 @@ class CappedPoissonLoss(SampledLoss):
 
     def __init__(
         self,
-        base: PrivacyLoss,
+        base: Stated,
         rate: Real,
         cap: object,
         population: object,
@@ -92,7 +92,7 @@ class CappedPoissonLoss(SampledLoss):
     def __repr__(self) -> str:
         size = f"rate={str(self.rate)!r}, cap={self.cap}, population={self.population}"
         relation = ", relation=Replace" if self.relation is Replace else ""
-        return f"{self.base!r}.capped_poisson_sampled({size}{relation})"
+        return f"{self.base.operand}.capped_poisson_sampled({size}{relation})"
 
     @property
     def full(self) -> Interval:
@@ -168,11 +168,11 @@ class CappedPoissonLoss(SampledLoss):
 
 
 @lru_cache(maxsize=64)
-def _pairs(loss: CappedPoissonLoss) -> Pairs:
+def _pairs(loss: CappedPoissonStatement) -> Pairs:
     base, full = known_laws(loss.base), _weight(loss)
     exchanged = SampledLaw(exchanged_laws(base.upper[0], Fraction(1))[0], loss.rate)
     if loss.relation is Replace:
-        free = PoissonReplacedLoss(loss.base, loss.rate).laws()
+        free = PoissonReplacedStatement(loss.base, loss.rate).laws()
         upper = MixedLaw([(1 - full, free.upper[0]), (full, MirroredLaw(exchanged))]) if full else free.upper[0]
         return Pairs((upper, upper), free.lower)
     free = mixed_pairs(base, loss.rate)
@@ -186,12 +186,12 @@ def _pairs(loss: CappedPoissonLoss) -> Pairs:
     return Pairs((upper, back), (lower, ReversedLaw(lower)) if lower and larger else free.lower)
 
 
-def _weight(loss: CappedPoissonLoss) -> Fraction:
+def _weight(loss: CappedPoissonStatement) -> Fraction:
     """A bound on f r / rate."""
     return max((f * min(r / loss.rate, Fraction(1)) for f, r in loss.cuts), default=Fraction(0))
 
 
-def _by_sizes(loss: CappedPoissonLoss) -> list[tuple[Fraction, tuple[LossLaw, LossLaw]]] | None:
+def _by_sizes(loss: CappedPoissonStatement) -> list[tuple[Fraction, tuple[LossLaw, LossLaw]]] | None:
     """For Gaussian noise, pairs that are above those of full samples, with weights: the mixture is above all sizes."""
     moved = loss.base.normal_mu_squared or Fraction(0)
     mu = exact_root(moved) or root_above(moved, _DIGITS)
@@ -205,14 +205,14 @@ def _by_sizes(loss: CappedPoissonLoss) -> list[tuple[Fraction, tuple[LossLaw, Lo
     found, below = [], 0
     for group, r in groups.items():
         mixture = [(1 - loss.rate, 0), (loss.rate - r, mu), (r, 2 * mu)]
-        pair = GaussianMixtureLoss(mixture, sigma=1, relation=AddRemove).laws().upper
+        pair = GaussianMixtureStatement(mixture, sigma=1, relation=AddRemove).laws().upper
         found.append((most * (group - below) / _GROUPS / r, pair))
         below = group
     return found
 
 
 @lru_cache(maxsize=64)
-def _full_sample(loss: CappedPoissonLoss) -> tuple[LossLaw | None, bool]:
+def _full_sample(loss: CappedPoissonStatement) -> tuple[LossLaw | None, bool]:
     """A law below that of a unit at c among others at -c, in data of `telling` units; c is the reach of the noise.
 
     None where it would have too many cells. And whether its mean loss is clearly above that of Poisson sampling.

@@ -15,11 +15,11 @@ from deniable.numbers.rationals import exact_root
 from deniable.privacy.amplification.sampling.allocated_law import AllocatedLaw
 from deniable.privacy.amplification.sampling.poisson import known_laws, mixed_pairs
 from deniable.privacy.amplification.sampling.triangle import laplace_cells, triangle_law
-from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.losses.gaussian_mixture import GaussianMixtureLoss
+from deniable.privacy.losses.gaussian_mixture import GaussianMixtureStatement
 from deniable.privacy.pld.law import UNIT, LossLaw, ReversedLaw, Tails
 from deniable.privacy.pld.pilot import span
 from deniable.privacy.relation import AddRemove
+from deniable.privacy.statement import Statement
 
 _SMALL = 1e-30  # weights below this are left out
 _UNSEEN = 1e-22  # of the probability of losses so great that compositions need not see them
@@ -53,7 +53,7 @@ class TruncatedLaw(LossLaw):
         return self.base.slacks(losses)
 
 
-def attained_laws(base: PrivacyLoss, weights: Sequence[Interval]) -> tuple[LossLaw, LossLaw]:
+def attained_laws(base: Statement, weights: Sequence[Interval]) -> tuple[LossLaw, LossLaw]:
     """All other units at one end, the unit at the other or there too; in either order, or with a third place for it.
 
     Args:
@@ -66,7 +66,7 @@ def attained_laws(base: PrivacyLoss, weights: Sequence[Interval]) -> tuple[LossL
     noise = pure if pure and not failed else base.laplace_epsilon or Fraction(0)
     if mu:
         mixture = [(1 - sum(seen), 0), *((weight, times) for times, weight in enumerate(seen, 1))]
-        pairs = GaussianMixtureLoss(mixture, sigma=1 / mu, relation=AddRemove).laws()
+        pairs = GaussianMixtureStatement(mixture, sigma=1 / mu, relation=AddRemove).laws()
         assert pairs is not None  # under add/remove both directions are known
         law: LossLaw = pairs.lower[0]
         law = TruncatedLaw(law, min(span(law, _UNSEEN, 1.0)[1], _FARTHEST))

@@ -15,10 +15,10 @@ from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import decimal_above, positive_integer
 from deniable.privacy.amplification.sampling.drawn_noise import attained_laws
-from deniable.privacy.amplification.sampling.poisson import SampledLoss, checked_base, known_laws
+from deniable.privacy.amplification.sampling.poisson import SampledStatement, checked_base, known_laws
 from deniable.privacy.amplification.sampling.subsets import MirroredLaw
-from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.losses.pure import PureLoss
+from deniable.privacy.composition.group import group
+from deniable.privacy.losses.pure import PureStatement
 from deniable.privacy.notions.gaussian_dp import DIGITS
 from deniable.privacy.pld.law import UNIT, LossLaw, Pairs
 from deniable.privacy.pld.laws import randomized_response_law
@@ -26,6 +26,7 @@ from deniable.privacy.pld.pilot import span
 from deniable.privacy.pld.points import law_of_points
 from deniable.privacy.pld.single import read
 from deniable.privacy.relation import Replace
+from deniable.privacy.statement import Stated, Statement
 
 _NEGLIGIBLE = 1e-50
 _MOST_DRAWS = 10**7
@@ -42,7 +43,7 @@ _HALVINGS = 48
 
 
 @dataclass(frozen=True, init=False)
-class DrawnLoss(SampledLoss):
+class DrawnStatement(SampledStatement):
     """`base` of a mechanism that runs on `draws` units drawn one by one, with replacement, out of `population`.
 
     A unit that is drawn j times counts as j rows, each of which `base`, stated for replace, lets change: for vectors of
@@ -59,25 +60,25 @@ class DrawnLoss(SampledLoss):
     """
 
     kind: ClassVar[str] = "drawn"
-    base: PrivacyLoss
+    base: Statement
     draws: int
     population: int
     relations = frozenset({Replace})
 
-    def __init__(self, base: PrivacyLoss, draws: object, population: object) -> None:
+    def __init__(self, base: Stated, draws: object, population: object) -> None:
         count, whole = positive_integer("draws", draws), positive_integer("population", population)
         if count > _MOST_DRAWS or not 2 <= whole <= _MOST_UNITS or count > _MOST_TIMES * whole:
             raise InvalidParameterError(
                 f"draws must be at most {_MOST_DRAWS} and {_MOST_TIMES} for each unit, and population from 2 to "
                 f"{_MOST_UNITS}, got draws={count}, population={whole}"
             )
-        checked_base(base, Replace, "drawing with replacement", "sampled_with_replacement")
-        object.__setattr__(self, "base", base)
+        checked = checked_base(base, Replace, "drawing with replacement", "sampled_with_replacement")
+        object.__setattr__(self, "base", checked)
         object.__setattr__(self, "draws", count)
         object.__setattr__(self, "population", whole)
 
     def __repr__(self) -> str:
-        return f"{self.base!r}.sampled_with_replacement(draws={self.draws}, population={self.population})"
+        return f"{self.base.operand}.sampled_with_replacement(draws={self.draws}, population={self.population})"
 
     @property
     def share(self) -> Fraction:
@@ -127,7 +128,7 @@ class DrawnLoss(SampledLoss):
 
 
 @lru_cache(maxsize=32)
-def _pairs(loss: DrawnLoss) -> Pairs:
+def _pairs(loss: DrawnStatement) -> Pairs:
     """The part of the bound from loss 0 up to where it ends, and its mirror image."""
     places = np.geomspace(_NEAR, _FARTHEST, 128)
     limit = math.inf if loss.failing_epsilon is None else float(loss.failing_epsilon) * _BEYOND
@@ -151,7 +152,7 @@ def _mirrored(losses: Floats, heights: Floats, limit: float) -> LossLaw:
 
 
 @lru_cache(maxsize=32)
-def _attained(loss: DrawnLoss) -> tuple[LossLaw, LossLaw]:
+def _attained(loss: DrawnStatement) -> tuple[LossLaw, LossLaw]:
     return attained_laws(loss.base, loss._weights)
 
 
@@ -176,10 +177,10 @@ class _Times(NamedTuple):
 
 
 @lru_cache(maxsize=32)
-def _times(loss: DrawnLoss) -> list[_Times]:
+def _times(loss: DrawnStatement) -> list[_Times]:
     found = []
     for times, weight in enumerate(loss._weights[1:-1], 1):
-        upper = known_laws(_grouped(loss.base, times)).upper
+        upper = known_laws(_group_above(loss.base, times)).upper
         laws = upper[:1] if upper[0] is upper[1] else upper
         end = min(max(span(law, 1e-300, 1.0)[1] for law in laws), _FARTHEST) * _BEYOND
         places = np.linspace(0.0, end, _TABLE)
@@ -188,14 +189,14 @@ def _times(loss: DrawnLoss) -> list[_Times]:
     return found
 
 
-def _grouped(base: PrivacyLoss, size: int) -> PrivacyLoss:
+def _group_above(base: Statement, size: int) -> Statement:
     """The loss of a group; where it is costly to compute, that of any mechanism with the same greatest loss."""
-    if size > 2 and base.pure_epsilon is not None and base._grouped(size) is None:
-        return PureLoss(base.pure_epsilon).group(size)
-    return base.group(size)
+    if size > 2 and base.pure_epsilon is not None and base.grouped(size) is None:
+        return group(PureStatement(base.pure_epsilon), size)
+    return group(base, size)
 
 
-def _upper_curve(loss: DrawnLoss, losses: Floats) -> Floats:
+def _upper_curve(loss: DrawnStatement, losses: Floats) -> Floats:
     """The bound at losses >= 0, rounded up.
 
     sum w_j D_j(y_j) is least where the events {loss of j > ln y_j} are equally probable under Q, or y_j = x. This

@@ -16,8 +16,8 @@ from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import INFINITE, NONNEGATIVE, Interval, round_down, round_up
 from deniable.numbers.rationals import Real, decimal_above, exact_rational, shown
 from deniable.numbers.roots import Curve, inverse
+from deniable.privacy.amplification.sampling.sampled_group import sampled_gaussian_group
 from deniable.privacy.charge import Charge
-from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.notions.gaussian_dp import DIGITS
 from deniable.privacy.notions.renyi import Directions, directed, integrated, tail_of, upper_divergence
 from deniable.privacy.notions.sampled_normal import sampled_normal_divergence
@@ -26,6 +26,7 @@ from deniable.privacy.pld.curve_law import pairs_above
 from deniable.privacy.pld.law import UNIT, Atoms, LossLaw, Pairs, ReversedLaw, Tails
 from deniable.privacy.pld.single import single_delta, single_epsilon
 from deniable.privacy.relation import AddRemove, Relation, Replace
+from deniable.privacy.statement import Stated, Statement, statement_of
 
 _FARTHEST = Fraction(600)  # beyond, a curve no longer falls
 _POINTS = 512  # of a curve that is all that is known
@@ -81,6 +82,14 @@ class SampledLaw(LossLaw):
         rounding = 16 * np.abs(np.expm1(-inside)) + 8 * np.abs(within) * share
         return np.asarray(UNIT * rounding + self.base.slacks(within) * share)
 
+    def moment_above(self, order: float, loss: float) -> float:
+        """Where the loss l exceeds 0 the base's is at least l, and exp(l) <= (rate + exp(-l)) exp(base's loss)."""
+        if self.highest <= loss:
+            return -math.inf
+        if loss < 0:
+            return math.inf
+        return order * math.log(min(self.rate + math.exp(-loss), 1.0)) + self.base.moment_above(order, loss) + 1e-9
+
     def _moved(self, loss: float) -> float:
         if math.isinf(loss):
             return self.floor if loss < 0 else math.inf
@@ -93,10 +102,10 @@ class SampledLaw(LossLaw):
         return np.where(losses < 500, near, losses - math.log(self.rate))
 
 
-class SampledLoss(PrivacyLoss):
+class SampledStatement(Statement):
     """A mechanism `base` that sees a unit by chance only. The curve is computed from the pairs of laws."""
 
-    base: PrivacyLoss
+    base: Statement
     rate: Fraction
 
     @property
@@ -107,14 +116,14 @@ class SampledLoss(PrivacyLoss):
     @abstractmethod
     def laws(self) -> Pairs: ...
 
-    def _delta(self, epsilon: Fraction) -> Interval:
+    def curve(self, epsilon: Fraction) -> Interval:
         return self._found_delta(epsilon, DEFAULT_TOLERANCE, promised=False)
 
     def _closed_delta(self, epsilon: Fraction) -> Interval | None:
         """The curve where a formula gives it; None, for every epsilon, where it has to be computed from the laws."""
         return None
 
-    def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
+    def delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
         return self._found_delta(epsilon, tolerance, promised=True)
 
     def _found_delta(self, epsilon: Fraction, tolerance: float, *, promised: bool) -> Interval:
@@ -126,14 +135,14 @@ class SampledLoss(PrivacyLoss):
             return Interval(0.0, 0.0)
         return single_delta(self.laws(), epsilon, tolerance, promised=promised)
 
-    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+    def epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
         if delta < self.infinite_mass:
             return INFINITE
         limit = self.failing_epsilon if delta >= self.share * self.failure else None
         if self._closed_delta(Fraction(0)) is None:
             return single_epsilon(self.laws(), delta, tolerance, limit)
-        unreachable = limit is None and self.failure > 0 and Fraction(self._delta(_FARTHEST).upper) > delta
-        return inverse(self._delta, delta, limit=limit, unreachable=unreachable)
+        unreachable = limit is None and self.failure > 0 and Fraction(self.curve(_FARTHEST).upper) > delta
+        return inverse(self.curve, delta, limit=limit, unreachable=unreachable)
 
     def charge(self) -> Charge:
         """A failure counts only when the unit takes part: delta is that of the base times the share."""
@@ -158,7 +167,7 @@ class SampledLoss(PrivacyLoss):
 
 
 @dataclass(frozen=True, init=False)
-class PoissonSampledLoss(SampledLoss):
+class PoissonSampledStatement(SampledStatement):
     """`base` of a mechanism that runs on a Poisson sample: each unit is in it with probability `rate`, independently.
 
     Guarantee: under add/remove, if (P, Q) dominates the pair (with, without) of the mechanism, the sampled one is
@@ -171,17 +180,17 @@ class PoissonSampledLoss(SampledLoss):
     """
 
     kind: ClassVar[str] = "poisson_sampled"
-    base: PrivacyLoss
+    base: Statement
     rate: Fraction
     relations = frozenset({AddRemove})
 
-    def __init__(self, base: PrivacyLoss, rate: Real) -> None:
-        _laws_or_curve(base)
+    def __init__(self, base: Stated, rate: Real) -> None:
+        _laws_or_curve(statement_of("base", base))
         object.__setattr__(self, "rate", checked_rate(rate, below_one=True))
         object.__setattr__(self, "base", checked_base(base, AddRemove, "Poisson sampling", "poisson_sampled"))
 
     def __repr__(self) -> str:
-        return f"{self.base!r}.poisson_sampled(rate={str(self.rate)!r})"
+        return f"{self.base.operand}.poisson_sampled(rate={str(self.rate)!r})"
 
     def laws(self) -> Pairs:
         return mixed_pairs(_laws_or_curve(self.base), self.rate)
@@ -189,17 +198,17 @@ class PoissonSampledLoss(SampledLoss):
     def _closed_delta(self, epsilon: Fraction) -> Interval | None:
         """From the curve of the base where its two directions are one, or where the pairs are finite."""
         if self._exact is not None:
-            return self._exact._delta(epsilon)
+            return self._exact.curve(epsilon)
         if self.base.is_bound:
-            return Interval(0.0, sampled_delta(self.base._delta, self.rate, epsilon).upper)
-        return sampled_delta(self.base._delta, self.rate, epsilon) if _laws_or_curve(self.base).is_symmetric else None
+            return Interval(0.0, sampled_delta(self.base.curve, self.rate, epsilon).upper)
+        return sampled_delta(self.base.curve, self.rate, epsilon) if _laws_or_curve(self.base).is_symmetric else None
 
-    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+    def epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
         if self._exact is not None:
-            return self._exact._epsilon_within(delta, tolerance)
-        return super()._epsilon_within(delta, tolerance)
+            return self._exact.epsilon_within(delta, tolerance)
+        return super().epsilon_within(delta, tolerance)
 
-    def _divergences(self, order: Fraction) -> Directions:
+    def divergences(self, order: Fraction) -> Directions:
         """Where the base is symmetric the direction (with, without) is the larger one."""
         mu_squared = self.base.normal_mu_squared
         if mu_squared is not None:
@@ -242,30 +251,28 @@ class PoissonSampledLoss(SampledLoss):
         return super().mu_squared if self._exact is None else self._exact.mu_squared
 
     @cached_property
-    def _exact(self) -> PrivacyLoss | None:
+    def _exact(self) -> Statement | None:
         """The same loss in exact numbers, if the base is finite."""
-        return self.base._poisson_sampled(self.rate)
+        return self.base.sampled(self.rate)
 
     @property
-    def as_sample(self) -> tuple[PrivacyLoss, Fraction]:
+    def as_sample(self) -> tuple[Statement, Fraction]:
         return self.base, self.rate
 
-    def _grouped(self, units: int) -> PrivacyLoss | None:
+    def grouped(self, units: int) -> Statement | None:
         return self._of_group(units, AddRemove)
 
-    def _grouped_one_way(self, units: int) -> PrivacyLoss | None:
+    def grouped_one_way(self, units: int) -> Statement | None:
         return self._of_group(units, AddRemove, one_direction=True)
 
-    def _replaced(self) -> PrivacyLoss | None:
+    def replaced(self) -> Statement | None:
         return self._of_group(2, Replace)
 
-    def _of_group(self, units: int, relation: Relation, *, one_direction: bool = False) -> PrivacyLoss | None:
-        from deniable.privacy.amplification.sampling.sampled_group import sampled_gaussian_group
-
+    def _of_group(self, units: int, relation: Relation, *, one_direction: bool = False) -> Statement | None:
         return sampled_gaussian_group(self.base.normal_mu_squared, self.rate, units, relation, one_direction)
 
 
-def _by_moments(base: PrivacyLoss, rate: Fraction, order: int) -> Interval:
+def _by_moments(base: Statement, rate: Fraction, order: int) -> Interval:
     """E_Q (1 - q + q T)^a = 1 + sum over k >= 2 of C(a, k) q^k (1 - q)^(a-k) (exp((k - 1) D_k) - 1)."""
     divergences = [directed(base, Fraction(k))[0] for k in range(2, order + 1)]
 
@@ -280,17 +287,13 @@ def _by_moments(base: PrivacyLoss, rate: Fraction, order: int) -> Interval:
     return Interval(lower.lower, upper.upper)
 
 
-def poisson_sampled(loss: PrivacyLoss, rate: Real, relation: Relation) -> PrivacyLoss:
+def poisson_sampled(loss: Statement, rate: Real) -> Statement:
     """`loss` on a Poisson sample; sampling twice is sampling once with the product of the rates."""
-    if relation is not AddRemove:
-        from deniable.privacy.amplification.sampling.poisson_replace import poisson_replaced
-
-        return poisson_replaced(loss, rate)
     share = checked_rate(rate)
     if share == 1:
         return loss
     base, rate = loss.as_sample
-    return PoissonSampledLoss(base, rate * share)
+    return PoissonSampledStatement(base, rate * share)
 
 
 def checked_rate(rate: Real, *, below_one: bool = False) -> Fraction:
@@ -302,9 +305,10 @@ def checked_rate(rate: Real, *, below_one: bool = False) -> Fraction:
     return share
 
 
-def checked_base(base: PrivacyLoss, relation: Relation, sampling: str, method: str) -> PrivacyLoss:
-    """`base`, if it may be sampled in a way that is proved for losses under `relation`."""
-    if not (isinstance(base, PrivacyLoss) and base.is_bound and method == "poisson_sampled"):
+def checked_base(given: Stated, relation: Relation, sampling: str, method: str) -> Statement:
+    """The statement of `given`, if it may be sampled in a way that is proved for losses under `relation`."""
+    base = statement_of("base", given)
+    if not (base.is_bound and method == "poisson_sampled"):
         known_laws(base)
     if relation in base.relations:
         return base
@@ -320,10 +324,9 @@ def checked_base(base: PrivacyLoss, relation: Relation, sampling: str, method: s
     )
 
 
-def known_laws(base: PrivacyLoss) -> Pairs:
+def known_laws(given: Stated) -> Pairs:
     """The laws of a loss that is to be sampled; an error when it has none."""
-    if not isinstance(base, PrivacyLoss):
-        raise InvalidParameterError(f"base must be a PrivacyLoss, got {base!r}")
+    base = statement_of("base", given)
     found = base.joint_laws()
     if found is not None:
         return found
@@ -334,14 +337,14 @@ def known_laws(base: PrivacyLoss) -> Pairs:
     )
 
 
-def _laws_or_curve(base: PrivacyLoss) -> Pairs:
+def _laws_or_curve(base: Statement) -> Pairs:
     """The laws of a loss; where it is known by its curve alone, those of a pair above it, and of nothing below."""
-    return _pairs_above(base) if isinstance(base, PrivacyLoss) and base.is_bound else known_laws(base)
+    return _pairs_above(base) if base.is_bound else known_laws(base)
 
 
 @lru_cache(maxsize=32)
-def _pairs_above(loss: PrivacyLoss) -> Pairs:
-    return pairs_above(loss._upper_delta, loss.failing_epsilon, _POINTS, least=loss._upper_delta(_FARTHEST))
+def _pairs_above(loss: Statement) -> Pairs:
+    return pairs_above(loss.upper_delta, loss.failing_epsilon, _POINTS, least=loss.upper_delta(_FARTHEST))
 
 
 def mixed_pairs(base: Pairs, rate: Fraction) -> Pairs:

@@ -18,18 +18,18 @@ from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import Real, decimal_above, exact_rational
 from deniable.privacy.amplification.sampling.poisson import (
-    SampledLoss,
+    SampledStatement,
     checked_base,
     checked_rate,
     known_laws,
     mixed_pairs,
 )
-from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.notions.gaussian_dp import DIGITS
 from deniable.privacy.pld.law import UNIT, FiniteLaw, LossLaw, Pairs, Tails
 from deniable.privacy.pld.laws import NormalLaw
 from deniable.privacy.pld.pilot import span
 from deniable.privacy.relation import AddRemove, Replace
+from deniable.privacy.statement import Stated, Statement
 
 _BINS = 2**13
 _FARTHEST = 300.0
@@ -56,6 +56,15 @@ class ExchangedNormalLaw(LossLaw):
     def slack(self, reach: float) -> float:
         """The place is off by a few roundings of its terms, over mu; the loss moves by at most 2 mu for each unit."""
         return UNIT * (64 + 64 * reach + 64 * abs(self._log) + 16 * self.mu**2)
+
+    def moment_above(self, order: float, loss: float) -> float:
+        """Q is at least its share (1 - q) of N(0, 1), against which the ratio is 1 + q/(1 - q) exp(mu x - mu^2/2)."""
+        from scipy.special import log_ndtr
+
+        mu, start = self.mu, float(self._place(np.array([loss]))[0]) - 1e-6
+        ratio = self.rate / self.rest + math.exp(min(mu * mu / 2 - mu * start, 700.0))
+        value = order * math.log(ratio) + order * (order - 1) * mu * mu / 2 + float(log_ndtr(order * mu - start))
+        return math.log(self.rest) + value + 1e-9 * (1 + abs(value))
 
     def _place(self, losses: Floats) -> Floats:
         size = np.maximum(np.abs(losses), 1e-300)
@@ -229,7 +238,7 @@ def _cuts(law: LossLaw) -> tuple[Floats, Floats | None]:
 
 
 @dataclass(frozen=True, init=False)
-class PoissonReplacedLoss(SampledLoss):
+class PoissonReplacedStatement(SampledStatement):
     """`base` on a Poisson sample, for the guarantee under replace: one unit has either of two values, or is not in it.
 
     `base` is stated for add/remove, so that `GaussianLoss` counts noise in the sensitivity under add/remove: for
@@ -244,18 +253,18 @@ class PoissonReplacedLoss(SampledLoss):
     """
 
     kind: ClassVar[str] = "poisson_replaced"
-    base: PrivacyLoss
+    base: Statement
     rate: Fraction
     failure = Fraction(0)
     relations = frozenset({Replace})
 
-    def __init__(self, base: PrivacyLoss, rate: Real) -> None:
+    def __init__(self, base: Stated, rate: Real) -> None:
         known_laws(base)
         object.__setattr__(self, "rate", checked_rate(rate))
         object.__setattr__(self, "base", checked_base(base, AddRemove, "Poisson sampling", "poisson_sampled"))
 
     def __repr__(self) -> str:
-        return f"{self.base!r}.poisson_sampled(rate={str(self.rate)!r}, relation=Replace)"
+        return f"{self.base.operand}.poisson_sampled(rate={str(self.rate)!r}, relation=Replace)"
 
     def laws(self) -> Pairs:
         return _pairs(self)
@@ -280,7 +289,7 @@ class PoissonReplacedLoss(SampledLoss):
 
 
 @lru_cache(maxsize=64)
-def _pairs(loss: PoissonReplacedLoss) -> Pairs:
+def _pairs(loss: PoissonReplacedStatement) -> Pairs:
     base = known_laws(loss.base)
     upper, lower = exchanged_laws(base.upper[0], loss.rate)
     if not base.is_symmetric:
@@ -309,8 +318,8 @@ def exchanged_normal_delta(mu_squared: Fraction, rate: Fraction, epsilon: Fracti
     return certified(formula)
 
 
-def poisson_replaced(loss: PrivacyLoss, rate: Real) -> PrivacyLoss:
+def poisson_replaced(loss: Statement, rate: Real) -> Statement:
     """The loss under replace of `loss` on a Poisson sample; earlier sampling multiplies the rate."""
     share = exact_rational("rate", rate)
     base, rate = loss.as_sample if 0 < share <= 1 else (loss, 1)
-    return PoissonReplacedLoss(base, rate * share)
+    return PoissonReplacedStatement(base, rate * share)

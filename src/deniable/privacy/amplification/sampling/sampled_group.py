@@ -13,14 +13,14 @@ from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import NONNEGATIVE, Interval, round_up
 from deniable.numbers.rationals import Real, exact_rational, exact_root, positive_integer, positive_rational
-from deniable.privacy.composition.compose import Composed, compose
-from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.composition.compose import Composed, composed
 from deniable.privacy.losses.dominated import curve_of
-from deniable.privacy.losses.gaussian_mixture import GaussianMixtureLoss
+from deniable.privacy.losses.gaussian_mixture import GaussianMixtureStatement
 from deniable.privacy.notions.renyi import Directions, directed
 from deniable.privacy.pld.curve_law import heights_above, law_above, odds_grid
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.relation import AddRemove, Relation, Replace
+from deniable.privacy.statement import Statement
 
 MOST_UNITS = 64
 _MOST_SPLITS = 4  # of a group, whose runs are composed one by one
@@ -29,7 +29,7 @@ _MOST_MOMENTS = 256  # orders of the closed form
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class SampledGaussianGroupLoss(PrivacyLoss):
+class SampledGaussianGroupStatement(Statement):
     """Gaussian noise on a Poisson sample, as seen by a group of `size` units that differ together.
 
     Guarantee: with a of the group in one data set only and b = size - a in the other, the pair of mixtures
@@ -70,12 +70,12 @@ class SampledGaussianGroupLoss(PrivacyLoss):
             raise InvalidParameterError(f"under replace size counts removed and added units: it is even, got {size!r}")
 
     @cached_property
-    def pairs(self) -> list[GaussianMixtureLoss]:
+    def pairs(self) -> list[GaussianMixtureStatement]:
         """One pair for each way to split the group; each covers both orders."""
         half = self.size // 2
         splits = [half] if self.relation is Replace else range(1 if self.one_direction else half + 1)
         return [
-            GaussianMixtureLoss(
+            GaussianMixtureStatement(
                 _binomial(self.size - less, self.rate, +1),
                 against=_binomial(less, self.rate, -1),
                 sigma=self.noise_multiplier,
@@ -84,29 +84,29 @@ class SampledGaussianGroupLoss(PrivacyLoss):
             for less in splits
         ]
 
-    def _of_runs(self, runs: PrivacyLoss) -> PrivacyLoss:
+    def of_runs(self, runs: Statement) -> Statement:
         return SplitRuns(runs, self) if 1 < len(self.pairs) <= _MOST_SPLITS else runs
 
-    def _grouped(self, units: int) -> PrivacyLoss | None:
+    def grouped(self, units: int) -> Statement | None:
         return sampled_gaussian_group(1 / self.noise_multiplier**2, self.rate, self.size * units, self.relation)
 
-    def _grouped_one_way(self, units: int) -> PrivacyLoss | None:
+    def grouped_one_way(self, units: int) -> Statement | None:
         if not self.one_direction:
             return None
         return sampled_gaussian_group(1 / self.noise_multiplier**2, self.rate, self.size * units, AddRemove, True)
 
-    def _replaced(self) -> PrivacyLoss | None:
+    def replaced(self) -> Statement | None:
         return sampled_gaussian_group(1 / self.noise_multiplier**2, self.rate, self.size * 2, Replace)
 
-    def _delta(self, epsilon: Fraction) -> Interval:
-        return _greatest([pair._delta(epsilon) for pair in self.pairs])
+    def curve(self, epsilon: Fraction) -> Interval:
+        return _greatest([pair.curve(epsilon) for pair in self.pairs])
 
     def laws(self) -> Pairs | None:
         """A pair above all splits of the group in which the first data set holds more of it, its reverse, and the
         split that reveals most near epsilon = 1."""
         return self._laws
 
-    def _divergences(self, order: Fraction) -> Directions:
+    def divergences(self, order: Fraction) -> Directions:
         """The greatest over all splits, in each direction; from below those of the split that `laws` takes."""
         found = {pair: directed(pair, order) for pair in self.pairs}
         ends = []
@@ -116,13 +116,13 @@ class SampledGaussianGroupLoss(PrivacyLoss):
             ends.append(Interval(min(least, upper), upper))
         return ends[0], ends[1]
 
-    def _most(self, pair: GaussianMixtureLoss, way: int, order: Fraction) -> float:
+    def _most(self, pair: GaussianMixtureStatement, way: int, order: Fraction) -> float:
         """A bound on a divergence of a pair, good where it is large: no unit of the second data set is drawn."""
         units = (len(pair.mixture) - 1, len(pair.against) - 1)
         none_drawn = certified(lambda: -ball((1 - self.rate) ** units[1 - way]).log(), within=NONNEGATIVE)
         return round_up(Fraction(self._alone(units[way], max(math.ceil(order), 2)).upper) + Fraction(none_drawn.upper))
 
-    def _least(self, pair: GaussianMixtureLoss, way: int, order: Fraction) -> float:
+    def _least(self, pair: GaussianMixtureStatement, way: int, order: Fraction) -> float:
         """A lower bound where the second data set has none of the units."""
         units = (len(pair.mixture) - 1, len(pair.against) - 1)
         return 0.0 if units[1 - way] or order < 2 else self._alone(units[way], math.floor(order)).lower
@@ -133,8 +133,8 @@ class SampledGaussianGroupLoss(PrivacyLoss):
         return one_sided_divergence(units, self.rate, 1 / self.noise_multiplier**2, order)
 
     @cached_property
-    def _strongest(self) -> GaussianMixtureLoss:
-        return max(self.pairs, key=lambda pair: pair._delta(Fraction(1)).lower)
+    def _strongest(self) -> GaussianMixtureStatement:
+        return max(self.pairs, key=lambda pair: pair.curve(Fraction(1)).lower)
 
     @cached_property
     def _laws(self) -> Pairs | None:
@@ -165,27 +165,27 @@ class SplitRuns(Composed):
     Guarantee: two data sets fix how the group is split between them, so the split is the same in every run.
     """
 
-    def __init__(self, runs: PrivacyLoss, group: SampledGaussianGroupLoss) -> None:
+    def __init__(self, runs: Statement, group: SampledGaussianGroupStatement) -> None:
         super().__init__(runs.composition)
         object.__setattr__(self, "_group", group)  # follows from the parts, which may wrap it
 
     @cached_property
-    def _ways(self) -> list[PrivacyLoss]:
+    def _ways(self) -> list[Statement]:
         [(_, count)] = self.parts
-        group: SampledGaussianGroupLoss = vars(self)["_group"]
-        return [compose(pair, count) for pair in group.pairs]
+        group: SampledGaussianGroupStatement = vars(self)["_group"]
+        return [composed([pair], count) for pair in group.pairs]
 
     def proves(self, epsilon: Fraction, delta: Fraction) -> bool:
         return all(way.proves(epsilon, delta) for way in self._ways)
 
-    def _delta(self, epsilon: Fraction) -> Interval:
-        return _greatest([way._delta(epsilon) for way in self._ways])
+    def curve(self, epsilon: Fraction) -> Interval:
+        return _greatest([way.curve(epsilon) for way in self._ways])
 
-    def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
-        return _greatest([way._delta_within(epsilon, tolerance) for way in self._ways])
+    def delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
+        return _greatest([way.delta_within(epsilon, tolerance) for way in self._ways])
 
-    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
-        return _greatest([way._epsilon_within(delta, tolerance) for way in self._ways])
+    def epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+        return _greatest([way.epsilon_within(delta, tolerance) for way in self._ways])
 
 
 def _greatest(found: list[Interval]) -> Interval:
@@ -195,12 +195,12 @@ def _greatest(found: list[Interval]) -> Interval:
 
 def sampled_gaussian_group(
     mu_squared: Fraction | None, rate: Fraction, size: int, relation: Relation, one_direction: bool = False
-) -> SampledGaussianGroupLoss | None:
+) -> SampledGaussianGroupStatement | None:
     """The loss of a group on a Poisson sample of noise with this mu; None where mu is irrational or the group large."""
     mu = None if mu_squared is None else exact_root(mu_squared)
     if not mu or size > MOST_UNITS:
         return None
-    return SampledGaussianGroupLoss(1 / mu, rate=rate, size=size, relation=relation, one_direction=one_direction)
+    return SampledGaussianGroupStatement(1 / mu, rate=rate, size=size, relation=relation, one_direction=one_direction)
 
 
 @lru_cache(maxsize=1024)

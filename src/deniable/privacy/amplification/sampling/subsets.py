@@ -3,6 +3,7 @@
 Proofs: docs/theory/privacy/sampling.md.
 """
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -15,16 +16,16 @@ from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import positive_integer
 from deniable.privacy.amplification.sampling.poisson import (
     SampledLaw,
-    SampledLoss,
+    SampledStatement,
     checked_base,
     known_laws,
     mixed_pairs,
     removed_delta,
 )
 from deniable.privacy.amplification.sampling.triangle import triangle_law
-from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.law import UNIT, Atoms, LossLaw, Pairs, Tails
 from deniable.privacy.relation import Replace
+from deniable.privacy.statement import Stated, Statement
 
 _ROUNDING = 1e-9
 
@@ -57,6 +58,9 @@ class MirroredLaw(LossLaw):
         p = np.where(low, self._rest(found.q), found.p)
         q = np.where(low, self._rest(found.p), found.q)
         return Tails(p, q, self._error(found, np.where(low, np.minimum(p, q), 1.0)))
+
+    def moment_above(self, order: float, loss: float) -> float:
+        return self.right.moment_above(order, loss) if loss >= 0 else math.inf
 
     def below(self, losses: Floats) -> Tails:
         low = losses < 0
@@ -93,7 +97,7 @@ class MirroredLaw(LossLaw):
 
 
 @dataclass(frozen=True, init=False)
-class SubsetSampledLoss(SampledLoss):
+class SubsetSampledStatement(SampledStatement):
     """`base` of a mechanism that runs on `size` units drawn without replacement from a public number, `population`.
 
     `base` is stated for replace, so that `GaussianLoss` counts noise in the sensitivity under replace: for vectors of
@@ -109,29 +113,29 @@ class SubsetSampledLoss(SampledLoss):
     """
 
     kind: ClassVar[str] = "subset_sampled"
-    base: PrivacyLoss
+    base: Statement
     size: int
     population: int
     relations = frozenset({Replace})
 
-    def __init__(self, base: PrivacyLoss, size: object, population: object) -> None:
+    def __init__(self, base: Stated, size: object, population: object) -> None:
         units, whole = positive_integer("size", size), positive_integer("population", population)
         if units >= whole:
             raise InvalidParameterError(
                 f"size must be below population={whole}, got {units}. Without sampling use the loss itself."
             )
-        checked_base(base, Replace, "a sample of fixed size", "sampled_without_replacement")
-        if not known_laws(base).is_symmetric:
+        checked = checked_base(base, Replace, "a sample of fixed size", "sampled_without_replacement")
+        if not known_laws(checked).is_symmetric:
             raise UnprovedError(
                 f"a sample of fixed size is proved for losses whose two directions have one law; those of {base!r} "
                 "differ. Use a loss that bounds both, such as PureLoss."
             )
-        object.__setattr__(self, "base", base)
+        object.__setattr__(self, "base", checked)
         object.__setattr__(self, "size", units)
         object.__setattr__(self, "population", whole)
 
     def __repr__(self) -> str:
-        return f"{self.base!r}.sampled_without_replacement(size={self.size}, population={self.population})"
+        return f"{self.base.operand}.sampled_without_replacement(size={self.size}, population={self.population})"
 
     @property
     def share(self) -> Fraction:
@@ -145,11 +149,11 @@ class SubsetSampledLoss(SampledLoss):
         return Pairs((law, law), lower if triangle is None else (lower[0], triangle))
 
     def _closed_delta(self, epsilon: Fraction) -> Interval:
-        return removed_delta(self.base._delta, self.share, epsilon)
+        return removed_delta(self.base.curve, self.share, epsilon)
 
 
-def sampled_without_replacement(loss: PrivacyLoss, size: object, population: object) -> PrivacyLoss:
+def sampled_without_replacement(loss: Statement, size: object, population: object) -> Statement:
     """`loss` on a random set of units; on all of them it is the loss itself."""
     if positive_integer("size", size) == positive_integer("population", population):
         return loss
-    return SubsetSampledLoss(loss, size, population)
+    return SubsetSampledStatement(loss, size, population)

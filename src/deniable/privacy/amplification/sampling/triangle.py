@@ -13,8 +13,8 @@ import numpy as np
 
 from deniable.numbers.arrays import Floats
 from deniable.privacy.amplification.sampling.allocated_law import AllocatedLaw
-from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.law import UNIT, FiniteLaw, LossLaw
+from deniable.privacy.statement import Statement
 
 _CELLS = 400  # of each coordinate
 _FAR = 8.0  # standard deviations of normal noise that are told apart
@@ -25,7 +25,7 @@ _FARTHEST = 440.0  # of losses that the engine can compose; greater ones are lef
 _DOUBT = 2.0**18  # roundings of a difference of two tails, and of sums of them
 
 
-def triangle_law(base: PrivacyLoss, weights: Sequence[float]) -> LossLaw | None:
+def triangle_law(base: Statement, weights: Sequence[float]) -> LossLaw | None:
     """The law of this pair, or one that reveals less; None where three such releases are not known.
 
     Args:

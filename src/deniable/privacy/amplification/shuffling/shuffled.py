@@ -10,18 +10,18 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
+from deniable.arguments import made_of
 from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import ball
 from deniable.numbers.interval import INFINITE, Interval
 from deniable.numbers.rationals import positive_integer
 from deniable.privacy.amplification.shuffling.randomizers import RANDOMIZERS, Randomizer, Reports
-from deniable.privacy.call import made_of
-from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, Wish
 from deniable.privacy.pld.curve_law import Between, heights_above, heights_around, law_above, law_below, odds_grid
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.pld.positive_part import PRECISION, Bound, StepBounds, positive_part_above, positive_part_below
 from deniable.privacy.relation import Replace
+from deniable.privacy.statement import Stated, Statement, statement_of
 
 _SHARE = 0.1  # of the tolerance, for delta on each side
 _FINE = 0.01  # of the tolerance, for the search of epsilon
@@ -34,7 +34,7 @@ _POINTS_ABOVE, _POINTS_BELOW = 192, 128  # of the curves that are composed
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class ShuffledLoss(PrivacyLoss):
+class ShuffledStatement(Statement):
     """The shuffled reports of `users` users who all apply `randomizer`; one report each, no sender, no order, no time.
 
     Args:
@@ -53,24 +53,24 @@ class ShuffledLoss(PrivacyLoss):
     users: int
     relations = frozenset({Replace})
 
-    def __init__(self, randomizer: Randomizer | PrivacyLoss, users: object) -> None:
+    def __init__(self, randomizer: Randomizer | Stated, users: object) -> None:
         object.__setattr__(self, "randomizer", _randomizer_of(randomizer))
         object.__setattr__(self, "users", positive_integer("users", users))
 
     @classmethod
-    def _from_fields(cls, values: dict[str, object]) -> PrivacyLoss:
+    def from_fields(cls, values: dict[str, object]) -> Statement:
         return cls(made_of("randomizer", values.pop("randomizer", None), RANDOMIZERS), **values)
 
-    def _delta(self, epsilon: Fraction) -> Interval:
-        return self._delta_within(epsilon, DEFAULT_TOLERANCE)
+    def curve(self, epsilon: Fraction) -> Interval:
+        return self.delta_within(epsilon, DEFAULT_TOLERANCE)
 
-    def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
+    def delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
         upper = self._greatest(self.randomizer.blankets(), epsilon, tolerance)
         lower = self._below(self._worst_population(epsilon), epsilon, tolerance)
         wide = self._is_wide(tolerance, upper, lower)
         return Interval(min(lower.value, upper.value), upper.value, wide=wide)
 
-    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+    def epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
         if delta < self.infinite_mass:
             return INFINITE
         limit = self.randomizer.largest_loss
@@ -187,7 +187,7 @@ def _randomizer_of(given: object) -> Randomizer:
     """A randomizer as it is; randomised response as the channel that it is."""
     if isinstance(given, Randomizer):
         return given
-    found = given.as_randomizer() if isinstance(given, PrivacyLoss) else None
+    found = statement_of("randomizer", given).as_randomizer() if hasattr(given, "statement") else None
     if found is not None:
         return found
     raise InvalidParameterError(

@@ -14,18 +14,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from deniable.arguments import made_of
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.arrays import Floats
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import Real, decimal_above, decimal_below, positive_integer, positive_rational, shown
-from deniable.privacy.call import made_of
-from deniable.privacy.composition.compose import compose
-from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.losses.gaussian import GaussianLoss
+from deniable.privacy.amplification.sampling.poisson import poisson_sampled
+from deniable.privacy.composition.compose import composed
+from deniable.privacy.losses.gaussian import GaussianStatement
 from deniable.privacy.notions.gaussian_dp import DIGITS, gaussian_delta
 from deniable.privacy.pld.law import UNIT, Pairs
 from deniable.privacy.pld.laws import NormalLaw
 from deniable.privacy.relation import AddRemove
+from deniable.privacy.statement import Statement
 
 _MOST_STEPS = 10**7
 _MOST_ROWS = 2000
@@ -197,7 +198,7 @@ _STRATEGIES: dict[str, type[ToeplitzStrategy | ExplicitStrategy]] = {
 
 
 @dataclass(frozen=True, init=False)
-class CorrelatedLoss(PrivacyLoss):
+class CorrelatedStatement(Statement):
     """C x + z for all steps together, z independent Gaussian; anything may be computed from it.
 
     Args:
@@ -236,7 +237,7 @@ class CorrelatedLoss(PrivacyLoss):
         )
 
     @classmethod
-    def _from_fields(cls, values: dict[str, Any]) -> PrivacyLoss:
+    def from_fields(cls, values: dict[str, Any]) -> Statement:
         return cls(made_of("strategy", values.pop("strategy", None), _STRATEGIES), **values)
 
     @cached_property
@@ -254,7 +255,7 @@ class CorrelatedLoss(PrivacyLoss):
         """What equal inputs in some allowed steps attain."""
         return decimal_below(Fraction(self.sensitivity.lower) ** 2, DIGITS) / self.noise_multiplier**2
 
-    def _delta(self, epsilon: Fraction) -> Interval:
+    def curve(self, epsilon: Fraction) -> Interval:
         upper = gaussian_delta(self.mu_squared, epsilon).upper
         return Interval(min(gaussian_delta(self.attained_mu_squared, epsilon).lower, upper), upper)
 
@@ -263,7 +264,7 @@ class CorrelatedLoss(PrivacyLoss):
         return Pairs.symmetric(*(NormalLaw(mu) for mu in ends))
 
 
-def banded_poisson_sampled(strategy: Strategy, *, noise_multiplier: Real, rate: Real) -> PrivacyLoss:
+def banded_poisson_sampled(strategy: Strategy, *, noise_multiplier: Real, rate: Real) -> Statement:
     """The loss of C x + z for a banded C when units are sampled: ceil(steps / bands) sampled Gaussian releases.
 
     The units are split once, independently of each other, into as many classes as C has bands; step t draws from class
@@ -281,10 +282,10 @@ def banded_poisson_sampled(strategy: Strategy, *, noise_multiplier: Real, rate: 
             f"{strategy.steps} steps. Cut it: ToeplitzStrategy.square_root(steps=..., bands=...)."
         )
     norm = math.sqrt(strategy.squared_sensitivity(1, 1).upper) * (1 + 2 * UNIT)
-    step = GaussianLoss(noise / decimal_above(Fraction(norm), DIGITS))
-    sampled = step.poisson_sampled(rate=rate)
+    step = GaussianStatement(noise / decimal_above(Fraction(norm), DIGITS))
+    sampled = poisson_sampled(step, rate)
     assert AddRemove in sampled.relations or rate == 1
-    return compose(sampled, -(-strategy.steps // strategy.bands))
+    return composed([sampled], -(-strategy.steps // strategy.bands))
 
 
 def _best_set(shares: Floats, times: int, separation: int) -> tuple[float, list[int]]:

@@ -21,16 +21,16 @@ from deniable.numbers.rationals import (
     positive_integer,
     positive_rational,
 )
-from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.notions.gaussian_dp import DIGITS, gaussian_delta
 from deniable.privacy.pld.law import LossLaw, Pairs
 from deniable.privacy.pld.laws import NOTHING, NormalLaw
+from deniable.privacy.statement import Statement
 
 _MOST_STARTS = 100_000
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class LastIterateLoss(PrivacyLoss):
+class LastIterateStatement(Statement):
     """The last iterate of w <- project(w - learning_rate (gradient(w) + noise)); earlier ones stay secret.
 
     Args:
@@ -128,7 +128,7 @@ class LastIterateLoss(PrivacyLoss):
         found = decimal_below(Fraction(certified(formula, within=NONNEGATIVE).lower), DIGITS)
         return min(found / self.noise_multiplier**2, self.mu_squared)
 
-    def _delta(self, epsilon: Fraction) -> Interval:
+    def curve(self, epsilon: Fraction) -> Interval:
         upper = gaussian_delta(self.mu_squared, epsilon).upper
         return Interval(min(gaussian_delta(self.attained_mu_squared, epsilon).lower, upper), upper)
 

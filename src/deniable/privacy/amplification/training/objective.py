@@ -14,16 +14,16 @@ from deniable.numbers.arrays import Floats
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import positive_rational
-from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.dominated import curve_of
 from deniable.privacy.notions.renyi import Directions, both_ways
 from deniable.privacy.pld.law import UNIT, LossLaw, Pairs, Tails
 from deniable.privacy.pld.laws import NOTHING
 from deniable.privacy.relation import Relation
+from deniable.privacy.statement import Statement
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class ObjectivePerturbationLoss(PrivacyLoss):
+class ObjectivePerturbationStatement(Statement):
     """The minimiser of sum of l(<w, x_i>) + strength/2 |w|^2 + <b, w> over a convex set, b Gaussian.
 
     Args:
@@ -48,7 +48,7 @@ class ObjectivePerturbationLoss(PrivacyLoss):
     def relations(self) -> frozenset[Relation]:
         return frozenset({Relation.ADD_REMOVE})
 
-    def _delta(self, epsilon: Fraction) -> Interval:
+    def curve(self, epsilon: Fraction) -> Interval:
         return Interval(0.0, curve_of(self._law, epsilon).upper)
 
     def laws(self) -> Pairs:
@@ -58,7 +58,7 @@ class ObjectivePerturbationLoss(PrivacyLoss):
     def divergences_are_closed(self) -> bool:
         return True
 
-    def _divergences(self, order: Fraction) -> Directions:
+    def divergences(self, order: Fraction) -> Directions:
         """Upper ends: that of the bound on the loss, e + order s^2/2 + ln(2 Phi((order - 1) s)) / (order - 1).
 
         At order 1 the last term is its limit, the mean s sqrt(2/pi) of s |N|.

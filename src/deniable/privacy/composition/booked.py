@@ -2,20 +2,19 @@
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import Real, nonnegative_rational, probability
-from deniable.privacy.composition.wrapped import WrappedLoss
-from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.charge import Charge
+from deniable.privacy.composition.wrapped import WrappedStatement
 from deniable.privacy.notions.gaussian_dp import mu_squared_of_pure
-
-if TYPE_CHECKING:
-    from deniable.privacy.charge import Charge
+from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE
+from deniable.privacy.statement import Stated, Statement
 
 
 @dataclass(frozen=True, init=False)
-class StatedLoss(WrappedLoss):
+class BookedStatement(WrappedStatement):
     """`loss`, booked at the stated (epsilon, delta) in budgets of that kind; refused unless its own curve proves it.
 
     The curve, rho and everything else remain those of `loss`. A mechanism asked for at epsilon = 0.1 and calibrated to
@@ -28,23 +27,24 @@ class StatedLoss(WrappedLoss):
     stated_epsilon: Fraction
     stated_delta: Fraction
 
-    def __init__(self, loss: PrivacyLoss, epsilon: Real, delta: Real) -> None:
+    def __init__(self, loss: Stated, epsilon: Real, delta: Real) -> None:
         super().__init__(loss)
         object.__setattr__(self, "stated_epsilon", nonnegative_rational("epsilon", epsilon))
         object.__setattr__(self, "stated_delta", probability("delta", delta))
-        if not loss.proves(self.stated_epsilon, self.stated_delta):
-            proved = loss.delta(self.stated_epsilon).upper
+        if not self.loss.proves(self.stated_epsilon, self.stated_delta):
+            proved = self.loss.delta_within(self.stated_epsilon, DEFAULT_TOLERANCE).upper
             raise InvalidParameterError(
                 f"delta at epsilon={epsilon} is proved to be at most {proved:.6g}, above the stated delta={delta}. "
                 "State a larger delta or epsilon, or add more noise (deniable.privacy.calibration.calibrate)."
             )
 
     def __repr__(self) -> str:
-        return f"StatedLoss({self.loss!r}, epsilon={str(self.stated_epsilon)!r}, delta={str(self.stated_delta)!r})"
+        pair = f"epsilon={str(self.stated_epsilon)!r}, delta={str(self.stated_delta)!r}"
+        return f"{self.loss.operand}.stated({pair})"
 
     @classmethod
-    def _from_fields(cls, values: dict[str, Any]) -> PrivacyLoss:
-        loss = PrivacyLoss.from_data(values.pop("loss_stated", None))
+    def from_fields(cls, values: dict[str, Any]) -> Statement:
+        loss = Statement.from_data(values.pop("loss_stated", None))
         return cls(loss, epsilon=values.pop("epsilon", None), delta=values.pop("delta", None), **values)
 
     def to_data(self) -> dict[str, object]:
@@ -55,7 +55,7 @@ class StatedLoss(WrappedLoss):
             "delta": str(self.stated_delta),
         }
 
-    def charge(self) -> "Charge":
+    def charge(self) -> Charge:
         booked = replace(self.loss.charge(), epsilon=self.stated_epsilon, delta=self.stated_delta)
         if booked.failing_rho is not None:
             return booked

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from deniable.arguments import Call, in_words
 from deniable.errors import InvalidParameterError
 from deniable.privacy import AddRemove, Budget, PrivacyUnit, Sensitivity, of_count
-from deniable.privacy.call import Call, in_words
 
 COUNT = {"rows": 1, "groups": 1, "relation": AddRemove}
 

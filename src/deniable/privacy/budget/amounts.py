@@ -1,0 +1,100 @@
+"""How much may be spent, and in which currency: the numbers of a budget, checked."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Self
+
+from deniable.errors import InvalidParameterError
+from deniable.numbers.rationals import Real, decimal_text, positive_rational, probability, read_json
+from deniable.privacy.caution import caution, with_caution
+from deniable.privacy.notions.conversion import checked_order
+
+
+@dataclass(frozen=True, init=False)
+class Amounts:
+    """The numbers of a budget, in exactly one currency: see `Budget`."""
+
+    epsilon: Fraction | None
+    delta: Fraction | None
+    rho: Fraction | None
+    mu: Fraction | None
+    renyi: Fraction | None
+    order: Fraction | None
+    failure: Fraction | None
+
+    def __init__(
+        self,
+        *,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        rho: Real | None = None,
+        mu: Real | None = None,
+        renyi: Real | None = None,
+        order: Real | None = None,
+        failure: Real | None = None,
+    ) -> None:
+        sums = {"epsilon": epsilon, "rho": rho, "mu": mu, "renyi": renyi}
+        given = [name for name, value in sums.items() if value is not None]
+        if (
+            len(given) != 1
+            or (delta is not None and epsilon is None)
+            or (renyi is not None and order is None)
+            or (order is not None and renyi is None and delta is None)
+            or (failure is not None and (mu is not None or (epsilon is not None and delta is None)))
+        ):
+            raise InvalidParameterError(
+                "a budget needs exactly one of epsilon (with or without delta), rho, mu or renyi (with order), got "
+                f"{given or 'none'}. Write Budget(epsilon=1), Budget(epsilon=1, delta=1e-6), Budget(rho=0.5), "
+                "Budget(mu=1) or Budget(renyi=0.5, order=8); order= may stand beside epsilon and delta, and failure= "
+                "beside these, rho and renyi."
+            )
+        set_field = object.__setattr__
+        for name, value in sums.items():
+            set_field(self, name, None if value is None else positive_rational(name, value))
+        set_field(self, "delta", None if epsilon is None else probability("delta", 0 if delta is None else delta))
+        set_field(self, "order", None if order is None else checked_order(order))
+        set_field(self, "failure", None if failure is None else probability("failure", failure))
+        if self.failure is not None and not 0 < self.failure < (self.delta or 1):
+            raise InvalidParameterError(f"failure must be above 0 and below delta={delta or 1}, got {failure}")
+
+    def __str__(self) -> str:
+        amounts = ", ".join(f"{name}={decimal_text(value)}" for name, value in vars(self).items() if value)
+        return with_caution(amounts, self.caution)
+
+    @property
+    def caution(self) -> str:
+        """Warning about unusual amounts, in a sentence; empty for ordinary ones."""
+        return caution(**vars(self))
+
+    def __repr__(self) -> str:
+        return f"Budget({', '.join(f'{name}={str(value)!r}' for name, value in vars(self).items() if value)})"
+
+    @property
+    def pair(self) -> tuple[Fraction, Fraction] | None:
+        """epsilon and delta, where the first charge chooses how to add up; None where one rule is given."""
+        if self.epsilon is None or not self.delta or self.order is not None or self.failure is not None:
+            return None
+        return self.epsilon, self.delta
+
+    def to_data(self) -> dict[str, object]:
+        """Plain data for JSON, rationals as text; only the currency that is used."""
+        return {name: str(value) for name, value in vars(self).items() if value is not None}
+
+    @classmethod
+    def from_data(cls, data: object) -> Self:
+        """The inverse of `to_data`."""
+        names = {field.name for field in fields(cls)}
+        if not isinstance(data, Mapping) or not set(data) <= names:
+            raise InvalidParameterError(f"a budget has some of the fields {sorted(names)}, got {data!r}")
+        return cls(**data)
+
+    def to_json(self) -> str:
+        """Canonical JSON text."""
+        return json.dumps(self.to_data(), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The inverse of `to_json`."""
+        return cls.from_data(read_json(text, "a budget"))
