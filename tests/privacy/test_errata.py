@@ -68,8 +68,8 @@ def test_e36_many_steps_cost_more_than_the_root_of_their_number() -> None:
 def test_e39_orders_one_and_infinity() -> None:
     """D_1 is the Kullback-Leibler divergence and D_inf the greatest loss, of P against Q and not the reverse."""
     loss = FiniteLoss(["0.8", "0.2"], ["0.5", "0.5"], relation=AddRemove)
-    assert directed(loss, Fraction(1))[0].upper == pytest.approx(0.192745, abs=1e-6)
-    assert directed(loss, Fraction(10**6))[0].upper == pytest.approx(0.470004, abs=1e-5)
+    assert directed(loss.statement, Fraction(1))[0].upper == pytest.approx(0.192745, abs=1e-6)
+    assert directed(loss.statement, Fraction(10**6))[0].upper == pytest.approx(0.470004, abs=1e-5)
     assert loss.statement.laws().upper[0].highest == pytest.approx(0.470004, abs=1e-6)  # type: ignore[union-attr]
     assert FiniteLoss(*REVEALED, relation=AddRemove).renyi(1).lower == math.inf
 

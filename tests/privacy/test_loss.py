@@ -49,6 +49,13 @@ from deniable.privacy.constructors import (
     SparseVectorLoss,
     TruncatedLaplaceLoss,
 )
+from deniable.privacy.statement import Statement
+
+
+def built(kind: type[Statement], *fields: object, **named: object) -> st.SearchStrategy[PrivacyLoss]:
+    """Losses with such a statement."""
+    return st.builds(kind, *fields, **named).map(PrivacyLoss)
+
 
 small = st.fractions(min_value=Fraction(1, 4), max_value=3, max_denominator=50)  # losses of ordinary size
 shares = st.fractions(min_value=Fraction(1, 20), max_value=Fraction(19, 20), max_denominator=20)
@@ -93,8 +100,8 @@ bases_of_samples = st.one_of(st.builds(PureLoss, small), st.builds(GaussianLoss,
 samples = st.one_of(
     st.builds(RandomizedResponseLoss, truth=shares, choices=st.integers(2, 5)),
     st.builds(lambda rows: FiniteLoss.of_channel([[a, 1 - a] for a in rows]), st.lists(shares, min_size=2, max_size=4)),
-    st.builds(PoissonSampledStatement, bases_of_samples, st.sampled_from(["1/100", "1/2"])),
-    st.builds(PoissonReplacedStatement, bases_of_samples, st.sampled_from(["1/100", "1/2", "1"])),
+    built(PoissonSampledStatement, bases_of_samples, st.sampled_from(["1/100", "1/2"])),
+    built(PoissonReplacedStatement, bases_of_samples, st.sampled_from(["1/100", "1/2", "1"])),
     st.builds(
         CorrelatedLoss,
         st.just(ToeplitzStrategy([1.0, 0.5, -0.25], steps=9)),
@@ -111,11 +118,11 @@ samples = st.one_of(
         steps_after=st.integers(0, 2),
     ),
     st.builds(ObjectivePerturbationLoss, noise_multiplier=small, curvature=small),
-    st.builds(SampledGaussianGroupStatement, small, rate=st.just("1/5"), size=st.just(2)),
-    st.builds(GroupStatement, st.builds(ApproximateLoss, small, st.just("1/1000")), st.integers(1, 5)),
+    built(SampledGaussianGroupStatement, small, rate=st.just("1/5"), size=st.just(2)),
+    built(GroupStatement, st.builds(ApproximateLoss, small, st.just("1/1000")), st.integers(1, 5)),
     st.builds(ShuffledLoss, st.builds(AnyRandomizer, epsilon=small), st.integers(1, 20)),
     st.builds(ShuffledLoss, st.builds(KaryResponse, epsilon=small, categories=st.integers(2, 9)), st.integers(1, 20)),
-    st.builds(SubsetSampledStatement, bases_of_samples, st.integers(1, 9), st.just(10)),
+    built(SubsetSampledStatement, bases_of_samples, st.integers(1, 9), st.just(10)),
 )
 choices = st.one_of(
     st.builds(lambda a, b: PrivacyLoss(PublicMixture([("1/3", a), ("2/3", b)])), single, single),

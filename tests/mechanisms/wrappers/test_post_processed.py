@@ -37,7 +37,7 @@ def test_no_stochastic_matrix_raises_delta(
     before = [shares(first), shares(second)]
     after = [[sum(side[i] * channel[i][j] for i in range(3)) for j in range(3)] for side in before]
     ours, theirs = (FiniteLoss(*pair, relation=AddRemove) for pair in (before, after))
-    assert theirs.statement.exact_delta(odds) <= ours.exact_delta(odds)
+    assert theirs.statement.exact_delta(odds) <= ours.statement.exact_delta(odds)
 
 
 def test_the_release_keeps_its_shape_and_the_function_sees_the_release_alone() -> None:

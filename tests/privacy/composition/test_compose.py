@@ -193,7 +193,7 @@ def test_the_order_of_parts_is_forgotten_and_nesting_is_flat() -> None:
 
 
 def test_things_that_are_no_losses_are_refused() -> None:
-    with pytest.raises(InvalidParameterError, match="must be privacy losses"):
+    with pytest.raises(InvalidParameterError, match="must be a PrivacyLoss"):
         compose([PureLoss(1), 3])  # type: ignore[list-item]
     with pytest.raises(InvalidParameterError, match="count must be"):
         compose(PureLoss(1), -1)

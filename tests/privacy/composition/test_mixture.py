@@ -81,7 +81,7 @@ def test_sampled_losses_keep_their_directions() -> None:
         found = coin.delta(epsilon)
         assert found.lower <= truth * (1 + 1e-12)
         assert truth * (1 - 1e-12) <= found.upper <= truth * 1.002
-        assert truth <= sum(loss.delta(epsilon).upper / 2 for _, loss in coin.parts) + 1e-15  # type: ignore[attr-defined]
+        assert truth <= sum(PrivacyLoss(part).delta(epsilon).upper / 2 for _, part in coin.statement.parts) + 1e-15
 
 
 def test_continuous_laws_mix() -> None:
@@ -184,5 +184,5 @@ def test_weights_that_depend_on_data_are_refused() -> None:
     for wrong in ({"loss": "public_mixture"}, {"loss": "public_mixture", "parts": [3]}):
         with pytest.raises(InvalidParameterError, match="public mixture"):
             PrivacyLoss.from_data(wrong)
-    with pytest.raises(InvalidParameterError, match="pairs"):
+    with pytest.raises(InvalidParameterError, match="must be a PrivacyLoss"):
         mixture([("1", 3)])  # type: ignore[list-item]

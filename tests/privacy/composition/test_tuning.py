@@ -23,7 +23,7 @@ from deniable.privacy import (
     PureLoss,
     Replace,
 )
-from deniable.privacy.composition.tuning import SelectedStatement
+from deniable.privacy.composition.tuning import BestOfPoissonStatement, SelectedStatement
 from deniable.privacy.constructors import BestOfPoissonLoss
 
 
@@ -227,5 +227,6 @@ def test_the_growth_of_a_base_that_fails_often_is_that_of_its_failures() -> None
 def test_no_run_at_all_counts_in_the_divergence_of_a_poisson_number() -> None:
     """Order 2, one run on average: ln(e^-1 + e^(D_2 + delta(ln 2))), of Gaussian noise with D_2 = 1/4."""
     failed = GaussianLoss(2).delta(math.log(2)).upper
-    known = {float(order): float(value) for order, value in BestOfPoissonLoss(GaussianLoss(2), 1)._divergences_known}
+    best = BestOfPoissonStatement(GaussianLoss(2), 1)
+    known = {float(order): float(value) for order, value in best._divergences_known}
     assert known[2.0] == pytest.approx(math.log(math.exp(-1) + math.exp(0.25 + failed)))

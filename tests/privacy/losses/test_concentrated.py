@@ -42,7 +42,7 @@ def test_without_rho_the_shift_bounds_the_loss() -> None:
     assert loss.pure_epsilon == Fraction(1, 2)
     assert loss.delta(0).upper == PureLoss("1/2").delta(0).upper
     assert loss.epsilon(0).upper == 0.5
-    assert renyi(loss.statement, 3).upper == renyi(PureLoss("1/2"), 3).upper
+    assert renyi(loss.statement, 3).upper == renyi(PureLoss("1/2").statement, 3).upper
 
 
 def test_a_failure_is_mixed_in() -> None:

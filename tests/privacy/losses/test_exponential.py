@@ -46,7 +46,7 @@ scores = st.lists(st.tuples(st.floats(-3, 3), st.floats(-1, 1)), min_size=2, max
 def test_no_two_neighbours_exceed_the_curve(kind: type, law: object, moved: list, rate: float, share: float) -> None:
     before, after = [s for s, _ in moved], [s + d for s, d in moved]
     loss = kind.of_scores(rate=rate, sensitivity=1)
-    epsilon = float(loss.limit) * share
+    epsilon = float(loss.statement.limit) * share
     p, q = law(before, rate), law(after, rate)
     assert max(curve(p, q, epsilon), curve(q, p, epsilon)) <= loss.delta(epsilon).upper + 1e-12
 
@@ -56,8 +56,8 @@ def test_no_two_neighbours_exceed_the_curve(kind: type, law: object, moved: list
 def test_monotone_scores_cost_half(kind: type, law: object, moved: list, rate: float, share: float) -> None:
     before, after = [s for s, _ in moved], [s + abs(d) for s, d in moved]
     loss = kind.of_scores(rate=rate, sensitivity=1, monotone=True)
-    assert loss.limit * 2 == kind.of_scores(rate=rate, sensitivity=1).limit
-    epsilon = float(loss.limit) * share
+    assert loss.statement.limit * 2 == kind.of_scores(rate=rate, sensitivity=1).statement.limit
+    epsilon = float(loss.statement.limit) * share
     p, q = law(before, rate), law(after, rate)
     assert max(curve(p, q, epsilon), curve(q, p, epsilon)) <= loss.delta(epsilon).upper + 1e-12
 
@@ -120,7 +120,7 @@ def test_the_gaussian_curve_of_mu_is_above(limit: str) -> None:
         for share in (Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(9, 10)):
             assert (
                 loss.delta(loss.statement.limit * share).lower
-                <= gaussian_delta(loss.mu_squared, loss.limit * share).upper
+                <= gaussian_delta(loss.mu_squared, loss.statement.limit * share).upper
             )
 
 

@@ -183,7 +183,7 @@ def test_two_parts_that_see_opposite_orders_are_below_the_bound() -> None:
     from deniable.privacy.pld.law import ReversedLaw
 
     loss = GaussianMixtureLoss([("0.5", 0), ("0.5", 3)], sigma=1, relation=Replace)
-    there, back = loss.statement._law, ReversedLaw(loss._law)
+    there, back = loss.statement._law, ReversedLaw(loss.statement._law)
     for epsilon in (0, 1, 4):
         opposite = composed_delta([[Part(there, 1), Part(back, 1)]], Fraction(epsilon), 1e-3)
         assert (loss * 2).delta(epsilon).upper >= opposite.lower

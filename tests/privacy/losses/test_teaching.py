@@ -102,7 +102,7 @@ def test_a_ledger_refuses_it_and_books_nothing() -> None:
 
 
 def test_its_curve_can_be_looked_at() -> None:
-    assert FAILING.delta(3) == FAILING.statement.loss.delta(3)
+    assert FAILING.delta(3) == PrivacyLoss(FAILING.statement.loss).delta(3)
     assert FAILING.epsilon("0.001").lower == math.inf
     assert FAILING.epsilon("0.01").upper == 0
     assert FAILING.infinite_mass == Fraction(1, 100)

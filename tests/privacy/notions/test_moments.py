@@ -6,7 +6,8 @@ from fractions import Fraction
 import pytest
 
 from deniable.numbers.interval import Interval
-from deniable.privacy import GaussianLoss, LaplaceLoss, PrivacyLoss, PureLoss, compose
+from deniable.privacy import GaussianLoss, LaplaceLoss, PrivacyLoss, PureLoss
+from deniable.privacy.composition import compose as composition
 from deniable.privacy.notions import moments
 from deniable.privacy.notions.gaussian_dp import gaussian_delta
 from deniable.privacy.notions.moments import delta_by_moments, epsilon_by_moments
@@ -74,8 +75,8 @@ def test_moments_are_asked_only_where_the_transform_says_too_little(monkeypatch:
     def refuse(*given: object) -> Interval:
         raise LookupError
 
-    monkeypatch.setattr(compose, "epsilon_by_moments", refuse)
-    monkeypatch.setattr(compose, "delta_by_moments", refuse)
+    monkeypatch.setattr(composition, "epsilon_by_moments", refuse)
+    monkeypatch.setattr(composition, "delta_by_moments", refuse)
     group = (LaplaceLoss(2).poisson_sampled(rate="0.05") * 7).group(2)
     found = group.epsilon("1e-6")
     assert found.width > 0.3 * found.upper

@@ -45,7 +45,7 @@ def test_two_units_in_a_sample_are_an_integral(order: str) -> None:
     """One unit costs 0.00032 at order 8, and two were said to cost what they cost in every sample: 16."""
     group, a = GaussianLoss(1).poisson_sampled(rate="0.0064").group(2), float(Fraction(order))
     splits = [(densities(binomial(2 - b, 0.0064, 1, 1)), densities(binomial(b, 0.0064, -1, 1))) for b in (0, 1)]
-    found = directed(group, Fraction(order))
+    found = directed(group.statement, Fraction(order))
     for way in (0, 1):
         exact = max(moment(*(pair[::-1] if way else pair), a) for pair in splits)
         assert found[way].lower <= exact * (1 + 1e-7)
@@ -59,7 +59,7 @@ def test_two_sided_mixtures(order: str) -> None:
     p, q = [(0.25, 0.0), (0.5, 1.0), (0.25, 2.5)], [(0.5, 0.0), (0.5, -1.0)]
     shown = ([(str(w), str(c)) for w, c in side] for side in (p, q))
     loss = GaussianMixtureLoss(next(shown), against=next(shown), sigma=1, relation=AddRemove)
-    found, a = directed(loss, Fraction(order)), float(Fraction(order))
+    found, a = directed(loss.statement, Fraction(order)), float(Fraction(order))
     if a < 10:
         for way, exact in enumerate((moment(densities(p), densities(q), a), moment(densities(q), densities(p), a))):
             assert found[way].lower <= exact * (1 + 1e-9)
@@ -79,7 +79,7 @@ def test_a_small_allocation_is_written_out(order: str) -> None:
     answers = list(product((0, 1), repeat=4))
     q = np.array([math.prod(theirs[y] for y in answer) for answer in answers])
     p = q * np.array([sum(ours[y] / theirs[y] for y in answer) / 4 for answer in answers])
-    found = directed(loss, Fraction(order))
+    found = directed(loss.statement, Fraction(order))
     for way, exact in enumerate((moment(p, q, a), moment(q, p, a))):
         assert found[way].lower <= exact * (1 + 1e-6)
         assert exact * (1 - 1e-6) <= found[way].upper <= exact * 1.01

@@ -16,7 +16,6 @@ from deniable.privacy import (
     PureLoss,
     RenyiLoss,
 )
-from deniable.privacy.notions import conversion
 from deniable.privacy.notions.conversion import ORDERS, epsilon_by_renyi
 from deniable.privacy.reports import comparison
 from deniable.privacy.reports.comparison import accounts
@@ -101,11 +100,11 @@ def test_the_orders_that_are_tried_hold_the_best_of_all(loss: PrivacyLoss) -> No
 def test_a_dozen_orders_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     """All 81 took 14 s of CPU for a capped sample."""
     tried = []
-    monkeypatch.setattr(conversion, "epsilon_by_renyi", lambda *_, orders: tried.append(orders) or math.inf)
+    monkeypatch.setattr(comparison, "epsilon_by_renyi", lambda *_, orders: tried.append(orders) or math.inf)
     assert by_name(LaplaceLoss(1), "1e-6")["Rényi (RDP)"] is None
     assert len(tried) == 1  # infinite at the least order, and so at all
     tried.clear()
-    monkeypatch.setattr(conversion, "epsilon_by_renyi", lambda *_, orders: tried.append(orders) or float(orders[0]))
+    monkeypatch.setattr(comparison, "epsilon_by_renyi", lambda *_, orders: tried.append(orders) or float(orders[0]))
     assert by_name(LaplaceLoss(1), "1e-6")["Rényi (RDP)"] == float(ORDERS[0])
     assert len(tried) <= 12
     assert sum(comparison._FIBONACCI) > len(ORDERS)

@@ -85,7 +85,7 @@ def test_the_mean_of_real_repetitions_is_the_one_that_is_read(google: Any) -> No
         base = google.dp_event.LaplaceDpEvent(10.0)
         loss: Any = of_dp_event(google.dp_event.RepeatAndSelectDpEvent(base, mean, shape))
         stop = module._gamma_truncated_negative_binomial(shape, mean)
-        assert float(loss.loss.stop) == pytest.approx(stop, rel=1e-8)
+        assert float(loss.statement.unrestricted.stop) == pytest.approx(stop, rel=1e-8)
         assert loss.pure_epsilon <= (2 + shape) * 0.1 * (1 + 1e-9)
     assert (
         of_dp_event(google.dp_event.RepeatAndSelectDpEvent(google.dp_event.GaussianDpEvent(5.0), 4.0, math.inf))

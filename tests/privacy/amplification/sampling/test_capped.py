@@ -238,7 +238,7 @@ def test_a_generous_cap_costs_nothing_and_a_tight_one_is_seen() -> None:
     generous = base.capped_poisson_sampled(rate="256/60000", cap=400, population=60_000)
     tight = base.capped_poisson_sampled(rate="256/60000", cap=300, population=60_000)
     assert generous.statement.full.upper < 1e-16
-    assert 0.003 < tight.statement.full.lower <= tight.full.upper < 0.004
+    assert 0.003 < tight.statement.full.lower <= tight.statement.full.upper < 0.004
     assert (generous * 1000).epsilon("1e-5").upper <= free.upper + 2e-3
     assert (tight * 1000).epsilon("1e-5").upper > free.upper
     assert (tight * 1000).epsilon("1e-5").lower == pytest.approx(free.lower, rel=2e-3)

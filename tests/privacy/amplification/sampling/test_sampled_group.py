@@ -95,7 +95,8 @@ def test_a_run_of_groups_composes() -> None:
     assert run.epsilon("1e-5").upper < found.lower
     assert found.width <= 0.003 * found.upper
     assert found.upper < 2.5 * run.epsilon("1e-5").upper
-    splits = [split * 20 for split in PrivacyLoss(SampledGaussianGroupStatement(1, rate="0.1", size=2)).statement.pairs]
+    pairs = SampledGaussianGroupStatement(1, rate="0.1", size=2).pairs
+    splits = [PrivacyLoss(split) * 20 for split in pairs]
     assert found.upper == max(split.epsilon("1e-5").upper for split in splits)
     assert pair.delta("0.1").upper == max(split.delta("0.1").upper for split in splits)
 

@@ -222,7 +222,7 @@ def test_gaussians_together_are_sampled_as_one() -> None:
 
 def test_tails_of_a_mirrored_law_are_sums_of_its_atoms() -> None:
     """At, beside and between the atoms, on both sides of 0."""
-    law = MirroredLaw(SampledLaw(PureLoss(1).laws().upper[0], Fraction(1, 4)))
+    law = MirroredLaw(SampledLaw(PureLoss(1).statement.laws().upper[0], Fraction(1, 4)))
     atoms = law.atoms()
     assert atoms is not None
     places = np.sort(

@@ -5,6 +5,7 @@ import pytest
 from deniable.errors import InvalidParameterError
 from deniable.privacy import AddRemove, DiscreteGaussianLoss, PrivacyLoss, PureLoss, of_count
 from deniable.privacy.calibration.calibrate import gaussian_sigma_squared
+from deniable.privacy.composition.booked import BookedStatement
 
 ONE = of_count(rows=1, groups=1, relation=AddRemove)
 GAUSS = DiscreteGaussianLoss(gaussian_sigma_squared(ONE, epsilon="0.1", delta="1e-6"), ONE)
@@ -36,4 +37,4 @@ def test_a_weaker_pair_may_be_stated() -> None:
 
 def test_only_losses_can_be_stated() -> None:
     with pytest.raises(InvalidParameterError, match="must be a PrivacyLoss"):
-        (1).stated(epsilon=1, delta=0)  # type: ignore[arg-type]
+        BookedStatement(1, 1, 0)  # type: ignore[arg-type]
