@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from deniable.errors import InvalidParameterError, MissingExtraError, UnsafeReleaseError
-from deniable.privacy import PureLoss
+from deniable.privacy import PrivacyLoss, PureLoss
 from deniable.release import Key, Measure, Noisy, Release
 from tests.release.conftest import average, laplace, one
 
@@ -72,7 +72,7 @@ def test_json_holds_rows_cost_and_notes(release: Release) -> None:
     assert document["rows"][0]["n"] == 2053
     assert document["level"] == 0.9
     assert (document["cost"], document["left"]) == ("epsilon=0.1", "epsilon=0.9")
-    assert PureLoss.from_data(document["loss"]) == PureLoss("0.1")
+    assert PrivacyLoss.from_data(document["loss"]) == PureLoss("0.1")
     assert document["post_processing"]["n"] == "clamped to [0, inf]"
     assert document["notes"] == ["Rows were chosen by their noisy values."]
     assert document["safe"] is True
