@@ -6,7 +6,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from deniable.app.demo import COLUMNS, PAIR, exact_answers, run
+from deniable.app.demo import COLUMNS, exact_answers, run
+from deniable.app.story import PAIR
 from deniable.datasets import survey
 
 

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 import deniable as dn
-from deniable.app.demo import Asked, Question
 from deniable.app.report import report_page
+from deniable.app.story import Asked, Question
 
 HOSTILE = "<script>alert('x')</script>"
 

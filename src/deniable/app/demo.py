@@ -1,12 +1,13 @@
 """The demonstration: a survey that was made up for it, what exact answers give away, and what private ones do not."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deniable.app.output import whole_file
+from deniable.app.report import report_page
+from deniable.app.story import CHAPTERS, LESSON, PAIR, TARGET, Asked
 from deniable.app.terminal import boxed, printable, waiting
 from deniable.datasets import DEPARTMENTS, survey
 from deniable.errors import BudgetExceededError
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     import pyarrow
     from rich.console import Console
 
-    from deniable.release import Release
 
 PRICE = "0.1"  # of each question, unless the caller names another
 QUESTIONS = 10  # that the budget pays for
@@ -29,70 +29,6 @@ COLUMNS = {
     "age": Number(lower=16, upper=70),
     "overtime": Number(lower=0, upper=20),
 }
-GROUP = "SELECT COUNT(*) AS people FROM survey WHERE leaving AND department = 'research' AND age >= 58"
-PAIR = (GROUP, GROUP + " AND years > 1")
-TARGET = (
-    "Somebody knows a colleague who took part: 61 years old, and with the researchers since last spring. Everybody "
-    "else of that age has been there for years."
-)
-LESSON = (
-    "Each count is about dozens of people and names nobody. But the only person who can be in the first and not in the "
-    "second is the colleague, so the difference of 1 says: this person looks for another job. No name was ever in the "
-    "table."
-)
-FIX = (
-    "The same two questions, answered privately. The noise is many times what one person can change, so the difference "
-    "of the two answers says next to nothing about the colleague, even to somebody who knows everything about all the "
-    "others. epsilon bounds it: at 0.1, an answer moves the odds of any guess about one person by about a tenth."
-)
-USEFUL = "The noise hides one person; it does not hide what is true of thousands. Each answer states its own error."
-
-
-@dataclass(frozen=True)
-class Question:
-    """One private question of the demonstration; `plot` names the column to draw."""
-
-    title: str
-    text: str
-    plot: str | None = None
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A question and its answer."""
-
-    question: Question
-    release: "Release"
-
-
-STATISTICS = (
-    Question(
-        "How many look for another job?",
-        "SELECT COUNT(*) AS people, AVG(CASE WHEN leaving THEN 1 ELSE 0 END) AS share FROM survey",
-    ),
-    Question(
-        "How old are they, and how many hours of overtime a week do they work?",
-        "SELECT AVG(age) AS age, AVG(overtime) AS overtime FROM survey",
-    ),
-    Question(
-        "Does satisfaction matter? (1 very low, 5 very high)",
-        "SELECT satisfaction, AVG(CASE WHEN leaving THEN 1 ELSE 0 END) AS share FROM survey GROUP BY satisfaction",
-        "share",
-    ),
-    Question(
-        "Where is overtime worked?",
-        "SELECT department, AVG(overtime) AS overtime FROM survey GROUP BY department",
-        "overtime",
-    ),
-)
-CHAPTERS = (
-    (
-        "2. The same questions, privately",
-        FIX,
-        (Question("with the colleague", PAIR[0]), Question("without", PAIR[1])),
-    ),
-    ("3. What the survey may tell", USEFUL, STATISTICS),
-)
 
 
 def exact_answers(table: "pyarrow.Table") -> list[int]:
@@ -110,8 +46,6 @@ def run(output: Path, epsilon: str | None) -> None:
     Raises: InvalidParameterError, before anything is shown.
     """
     from rich.console import Console
-
-    from deniable.app.report import report_page
 
     price = positive_rational("epsilon", PRICE if epsilon is None else epsilon)
     console = Console()

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from deniable.app.story import FIX, LESSON, PAIR, TARGET, USEFUL, Asked
+
 if TYPE_CHECKING:
-    from deniable.app.demo import Asked
     from deniable.release import Release
 
 STYLE = """<style>
@@ -22,8 +23,6 @@ img { max-width: 100%; background: white; }
 
 def report_page(exact: Sequence[int], answers: "Sequence[Asked]", refusal: str, budget: str) -> str:
     """The whole page. Every text in it is escaped."""
-    from deniable.app.demo import FIX, LESSON, PAIR, TARGET, USEFUL
-
     counts = "".join(
         f"<div><code>{escape(question)}</code><br><b>{count}</b></div>"
         for question, count in zip(PAIR, exact, strict=True)

@@ -164,3 +164,8 @@ def _some(ends: Callable[[float], Bounds], rows: NDArray[np.int64], level: float
 
 def _end(bound: float | None, absent: str) -> str:
     return absent if bound is None or math.isinf(bound) else f"{bound:g}"
+
+
+def free(name: str, taken: Sequence[str]) -> str:
+    """The name, with underscores until no column of the release has it."""
+    return free(f"{name}_", taken) if name in taken else name

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError, MissingExtraError, UnsafeReleaseError
 from deniable.privacy.budget import Remaining
 from deniable.privacy.loss import PrivacyLoss
-from deniable.release.columns import Bounds, Estimate, Key, Measure, Noisy, Numbers, select
+from deniable.release.columns import Bounds, Estimate, Key, Measure, Noisy, Numbers, free, select
 from deniable.release.intervals import check_level, of_measure
+from deniable.release.stored import document, from_document
 
 if TYPE_CHECKING:
     import pandas
@@ -179,8 +180,6 @@ class Release:
 
     def to_json(self, *, intervals: bool = True, level: float | None = None, indent: int | None = None) -> str:
         """Rows, cost, notes and provenance as JSON text, which `from_json` reads."""
-        from deniable.release.stored import document
-
         level = self.level if level is None else level
         return json.dumps(document(self, level if intervals else None), indent=indent, default=str, allow_nan=False)
 
@@ -190,9 +189,7 @@ class Release:
 
         Raises: InvalidParameterError if it is something else.
         """
-        from deniable.release.stored import from_document
-
-        return from_document(text)
+        return from_document(text, cls)
 
     def to_arrow(self, *, intervals: bool = True, level: float | None = None) -> "pyarrow.Table":
         """An Arrow table with columns `name_lower` and `name_upper` beside each measure; undefined values are null.
@@ -353,8 +350,3 @@ def _plain(values: Any) -> list[Any]:
 def _key(value: Any) -> Any:
     """A key is never None: that would be another key."""
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def free(name: str, taken: Sequence[str]) -> str:
-    """The name, with underscores until no column of the release has it."""
-    return free(f"{name}_", taken) if name in taken else name

@@ -9,16 +9,18 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from deniable.errors import InvalidParameterError
 from deniable.numbers.arrays import Floats
 from deniable.privacy.loss import PrivacyLoss
-from deniable.release.columns import Bounds, Estimate, Key, Numbers
+from deniable.release.columns import Bounds, Estimate, Key, Numbers, free
 from deniable.release.provenance import Provenance, facts
-from deniable.release.release import Release, free
+
+if TYPE_CHECKING:
+    from deniable.release.release import Release
 
 LEVELS = (0.5, 0.68, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
 _Ends = Sequence[tuple[float, Bounds]]
@@ -32,7 +34,7 @@ _READERS: Mapping[str, Callable[[str], object]] = {
 }
 
 
-def as_text(release: Release) -> str:
+def as_text(release: "Release") -> str:
     """Keys, values, intervals and notes; not the price, which the ledger knows."""
     intervals = [(level, release.intervals(level)) for level in LEVELS]
     parts: list[dict[str, Any]] = []
@@ -63,7 +65,7 @@ def from_text(text: str) -> tuple[tuple[Key | Estimate, ...], tuple[str, ...]]:
     return tuple(map(_part, kept["parts"])), tuple(kept["notes"])
 
 
-def document(release: Release, level: float | None) -> dict[str, Any]:
+def document(release: "Release", level: float | None) -> dict[str, Any]:
     """A release as plain data: its rows, and all else that is known of it.
 
     Args:
@@ -80,8 +82,8 @@ def document(release: Release, level: float | None) -> dict[str, Any]:
     }
 
 
-def from_document(text: str) -> Release:
-    """The release that `document` describes.
+def from_document(text: str, make: "type[Release]") -> "Release":
+    """The release that `document` describes, made by its class.
 
     Raises: InvalidParameterError if the text is something else, or holds what no form of a release could show.
     """
@@ -89,7 +91,7 @@ def from_document(text: str) -> Release:
         kept = json.loads(text)
         parts = tuple(_column(kept, name) for name in kept["columns"])
         paid, known = PrivacyLoss.from_data(kept["loss"]), kept["provenance"]
-        found = Release(
+        found = make(
             parts=parts,
             cost=paid,
             text=kept["query"],
