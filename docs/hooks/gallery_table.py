@@ -38,10 +38,10 @@ def _title(module: str) -> str:
 
 def _row(one: Specimen) -> str:
     found = one.audit()
-    if one.claim.response is None:
+    if one.claim.statement.response is None:
         claimed = f"`{one.claim}`, that is {found.claimed:.4g}"
     else:
-        epsilon, delta = map(float, one.claim.response)
+        epsilon, delta = map(float, one.claim.statement.response)
         claimed = f"{epsilon:.4g}" + (f", delta {delta:.4g}" if delta else "")
     least = "infinite" if math.isinf(found.epsilon) else f"{found.epsilon:.4g}"
     at = f" at delta {found.delta:.4g}" if found.delta else ""

@@ -27,7 +27,7 @@ class BestOf(Repeated):
     (1 - stop)^k (shape)(shape + 1)...(shape + k - 1)/k! in general, logarithmic for shape = 0.
 
     For Gaussian noise and other unbounded losses a budget is charged with a pair that the curve proves:
-    `StatedLoss(mechanism.privacy_loss(reach), epsilon=..., delta=...)`.
+    `mechanism.privacy_loss(reach).stated(epsilon=..., delta=...)`.
 
     Args:
         stop: in [10^-6, 1).

@@ -27,7 +27,7 @@ class Grouped(Wrapper):
     The sensitivity remains that to one unit.
 
     Guarantee: size * epsilon for an epsilon-DP mechanism; (size epsilon, delta (e^(size epsilon) - 1)/(e^epsilon - 1))
-        for an (epsilon, delta)-DP one, and not (size epsilon, size delta); the whole curve is in `GroupLoss`.
+        for an (epsilon, delta)-DP one, and not (size epsilon, size delta); the whole curve is in `GroupStatement`.
     Source: Vadhan (2017), lemma 2.2; docs/theory/privacy/group.md.
     """
 

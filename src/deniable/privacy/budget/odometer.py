@@ -96,7 +96,7 @@ class ConcentratedOdometer(Odometer):
         rho, failed = charge.failing_rho, charge.failure
         if rho is None:
             raise UnprovedError(
-                f"{loss!r} has no proved rho. Use RenyiOdometer, or state a pair: StatedLoss(loss, ...)."
+                f"{loss!r} has no proved rho. Use RenyiOdometer, or state a pair: loss.stated(epsilon=..., delta=...)."
             )
         if self._failed + failed > self._failure:
             raise BudgetExceededError(
@@ -143,7 +143,7 @@ class RenyiOdometer(Odometer):
         if len(known) < len(self._sums):
             raise UnprovedError(
                 f"{loss!r} has no proved Rényi divergence at {'some' if known else 'any'} of these orders. Leave them "
-                "out, use ConcentratedOdometer with failure=, or state a pair: StatedLoss(loss, epsilon, delta)."
+                "out, use ConcentratedOdometer with failure=, or state a pair: loss.stated(epsilon=..., delta=...)."
             )
         self._sums = {order: spent + known[order] for order, spent in self._sums.items()}
         return loss.pure_epsilon

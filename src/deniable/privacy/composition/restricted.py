@@ -11,7 +11,7 @@ from deniable.privacy.statement import Stated, Statement
 
 @dataclass(frozen=True, init=False)
 class RestrictedStatement(WrappedStatement):
-    """`loss`, stated for one relation alone: `RestrictedLoss(loss, relation)`.
+    """`loss`, stated for one relation alone: `loss.under(relation)`.
 
     A curve such as that of the exponential mechanism holds for either relation, with the sensitivity under that
     relation. A mechanism that computed it from a sensitivity under add/remove has proved nothing under replace.

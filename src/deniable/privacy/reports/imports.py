@@ -43,7 +43,7 @@ def of_dp_event(event: object, *, relation: Relation = AddRemove) -> PrivacyLoss
 
     Guarantee: an event gives the norm bound of one record, so the same noise is half as much under replace, where one
         record moves a sum by up to twice its norm. The result is for `relation` alone, also where its parts would hold
-        for others (`RestrictedLoss`). Numbers are read by their shortest decimal text, as everywhere.
+        for others (`loss.under(relation)`). Numbers are read by their shortest decimal text, as everywhere.
 
     Raises: UnprovedError for an event, or a relation, that has no loss here.
 
