@@ -66,7 +66,9 @@ def entry(module: ModuleType, public: str) -> str:
         return f"### `{public}`\n\nAnother name of [`{first}`][{home}.{first}].\n\n"
     made = getattr(value, "__wrapped__", None)
     if isinstance(made, type):  # a constructor of losses, told by its statement
-        return f"### `{public}`\n\nMakes a `PrivacyLoss` with this statement.\n\n::: {made.__module__}.{made.__name__}\n\n"
+        return (
+            f"### `{public}`\n\nMakes a `PrivacyLoss` with this statement.\n\n::: {made.__module__}.{made.__name__}\n\n"
+        )
     if module.__name__ == "deniable" and place(module, public) in PAGES:
         return f"### `{public}`\n\nSee [`deniable.{place(module, public)}.{public}`][{path}].\n\n"
     return f"::: {path}\n\n"

@@ -7,7 +7,6 @@ import duckdb
 import pytest
 
 from deniable.app.demo import COLUMNS, exact_answers, run
-from deniable.app.story import PAIR
 from deniable.datasets import survey
 
 
@@ -44,7 +43,3 @@ def test_the_story_shows_the_secret_the_noise_and_what_is_left(
     assert "budget epsilon=2; left epsilon=0.8" in told
     assert "Nothing was spent" in " ".join(told.split())
     assert (tmp_path / "report.html").exists()
-
-
-def test_the_pair_differs_by_one_condition() -> None:
-    assert PAIR[1].startswith(PAIR[0])

@@ -311,15 +311,6 @@ def test_losses_cannot_be_changed() -> None:
         loss.statement.limit = Fraction(0)  # type: ignore[misc]
 
 
-def test_wrong_calls_are_answered_in_words() -> None:
-    with pytest.raises(InvalidParameterError, match=r"takes no nois\. Did you mean noise_multiplier"):
-        GaussianLoss(nois=1)
-    with pytest.raises(InvalidParameterError, match="PureLoss needs epsilon"):
-        PureLoss()
-    with pytest.raises(InvalidParameterError, match="losses must be a privacy loss or a list of them, got 3"):
-        compose(3)
-
-
 def test_an_answer_that_is_wider_than_was_asked_for_says_so() -> None:
     """A group of sampled Laplace noise is known from above and from below by two laws."""
     gap = LaplaceLoss(1).poisson_sampled(rate="0.1").group(2).epsilon("1e-6")

@@ -32,7 +32,7 @@ from deniable.privacy.pld.accountant import (
     unit_of_epsilon,
     within_reach,
 )
-from deniable.privacy.pld.composed_law import composed_law
+from deniable.privacy.pld.composed_law import written_pairs
 from deniable.privacy.pld.law import LossLaw, Pairs
 from deniable.privacy.pld.laws import NormalLaw
 from deniable.privacy.pld.rounded import rounded_delta, rounded_epsilon
@@ -368,16 +368,7 @@ def _checked_count(count: object) -> int:
 
 @lru_cache(maxsize=64)
 def _written_pairs(loss: Composed) -> Pairs:
-    """The pairs of laws of a composition whose parts all have laws."""
-    found = loss._directions()
-    if found is None:
-        raise UnprovedError(
-            f"sampling needs a pair of distributions that dominates the mechanism, and a part of {loss!r} is known by "
-            "a bound alone. Use the losses of the mechanisms themselves, such as GaussianLoss or LaplaceLoss."
-        )
-    above = [composed_law(parts, upper=True) for parts in found[0]]
-    below = [composed_law(parts, upper=False) for parts in found[1]]
-    return Pairs((above[0], above[-1]), (below[0], below[-1]))
+    return written_pairs(loss._directions(), repr(loss))
 
 
 @lru_cache(maxsize=8)

@@ -14,7 +14,7 @@ import numpy as np
 from deniable.errors import UnprovedError
 from deniable.numbers.arrays import Floats
 from deniable.privacy.pld.discretise import Grid, discretise
-from deniable.privacy.pld.law import UNIT, FiniteLaw, LossLaw, ReversedLaw
+from deniable.privacy.pld.law import UNIT, FiniteLaw, LossLaw, Pairs, ReversedLaw
 from deniable.privacy.pld.pilot import span
 from deniable.privacy.pld.search import Part
 
@@ -89,6 +89,23 @@ def _settled(losses: Floats, p: Floats, infinite: float) -> tuple[Floats, Floats
     joined = min(math.log(left / right), float(losses[first]))
     p, q = np.append(left, p[first:]), np.append(right, q[first:])
     return np.append(joined, losses[first:]), p, q
+
+
+def written_pairs(directions: tuple[list[list[Part]], list[list[Part]]] | None, shown: str) -> Pairs:
+    """The pairs of laws of a composition of these parts: those above, and those below.
+
+    Args:
+        directions: the laws that dominate, and those that are attained; None where some are not known.
+        shown: the composition, for the message.
+    """
+    if directions is None:
+        raise UnprovedError(
+            f"sampling needs a pair of distributions that dominates the mechanism, and a part of {shown} is known by "
+            "a bound alone. Use the losses of the mechanisms themselves, such as GaussianLoss or LaplaceLoss."
+        )
+    above = [composed_law(parts, upper=True) for parts in directions[0]]
+    below = [composed_law(parts, upper=False) for parts in directions[1]]
+    return Pairs((above[0], above[-1]), (below[0], below[-1]))
 
 
 def composed_law(parts: Sequence[Part], *, upper: bool) -> WrittenLaw:
