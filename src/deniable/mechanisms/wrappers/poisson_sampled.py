@@ -24,7 +24,7 @@ class PoissonSampled(SampledWrapper):
     The sample is secret, and so is its size: never divide by it, and never release it.
 
     Guarantee: ln(1 + rate (e^epsilon - 1)) for an epsilon-DP mechanism, under add/remove; the whole curve is in
-        `PoissonSampledLoss`.
+        `PoissonSampledStatement`.
     Source: Zhu, Dong, Wang (2022), arXiv:2106.08567; docs/theory/privacy/sampling.md.
     """
 
