@@ -129,7 +129,7 @@ def finite_loss(
     Raises: InvalidParameterError if a probability is an interval.
 
     >>> loss = finite_loss(lambda bit: {bit: "3/4", 1 - bit: "1/4"}, [(0, 1)])
-    >>> loss.exact_delta(2)
+    >>> loss.statement.exact_delta(2)
     Fraction(1, 4)
     """
     rows = []

@@ -18,7 +18,7 @@ from deniable.learning import (
 )
 from deniable.learning.estimators.search import _points, _rows_at
 from deniable.noise.bits import DeterministicBits
-from deniable.privacy import AddRemove, Budget, PrivacyUnit
+from deniable.privacy import AddRemove, Budget, PrivacyLoss, PrivacyUnit
 from deniable.privacy.composition.tuning import BestOfStatement
 
 PUBLIC: dict[str, Any] = {"bounds": [(0, 1)] * 3, "classes": [0, 1], "expected_rows": 1000}
@@ -61,13 +61,14 @@ def test_the_best_setting_wins_and_the_whole_search_is_stated(fitted: PrivateGri
 
 
 def test_the_loss_is_that_of_the_best_of_runs_that_fit_or_score(fitted: PrivateGridSearch) -> None:
-    loss = fitted.privacy_loss_.loss  # type: ignore[attr-defined]
-    assert isinstance(loss.statement, BestOfStatement)
-    base = loss.base.epsilon("1e-5").upper
+    best = fitted.privacy_loss_.statement.loss  # type: ignore[attr-defined]
+    assert isinstance(best, BestOfStatement)
+    one = PrivacyLoss(best.base)
+    base = one.epsilon("1e-5").upper
     assert 1 < base < 2.5
     assert fitted.best_estimator_.epsilon > base  # at its own, smaller delta
-    parts = loss.base.parts  # type: ignore[attr-defined]
-    assert loss.base.delta(1).upper == max(part.delta(1).upper for part in parts)
+    parts = best.base.parts  # type: ignore[attr-defined]
+    assert one.delta(1).upper == max(PrivacyLoss(part).delta(1).upper for part in parts)
     assert len(parts) == 2
 
 
@@ -103,7 +104,8 @@ def test_a_tree_without_a_delta_is_searched_too() -> None:
     )
     assert model.score(*survey()) > 0.8
     assert model.privacy_loss_.epsilon("1e-5").upper <= 3
-    assert model.best_estimator_.epsilon == model.privacy_loss_.loss.base.parts[0].pure_epsilon  # type: ignore[attr-defined]
+    best: Any = model.privacy_loss_.statement.loss
+    assert model.best_estimator_.epsilon == best.base.parts[0].pure_epsilon
 
 
 def test_points_of_a_row_lie_between_none_and_one() -> None:
