@@ -98,7 +98,7 @@ class Postgres(Engine):
         self._connection.execute(f"CREATE TABLE {base} ({columns})".encode())
         with self._connection.cursor().copy(f"COPY {base} FROM STDIN".encode()) as copy:
             for row in rows.to_pylist():
-                copy.write_row(row.values())
+                copy.write_row(tuple(row.values()))
         if world.view:
             self._connection.execute(
                 f"CREATE VIEW {schema}.{name} AS SELECT {', '.join(rows.column_names)} FROM {base}".encode()
