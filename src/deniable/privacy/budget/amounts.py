@@ -58,6 +58,10 @@ class Amounts:
         set_field(self, "failure", None if failure is None else probability("failure", failure))
         if self.failure is not None and not 0 < self.failure < (self.delta or 1):
             raise InvalidParameterError(f"failure must be above 0 and below delta={delta or 1}, got {failure}")
+        self._refuse_useless()
+
+    def _refuse_useless(self) -> None:
+        """Refuse limits that promise nothing, which the rules of a `Budget` know."""
 
     def __str__(self) -> str:
         amounts = ", ".join(f"{name}={decimal_text(value)}" for name, value in vars(self).items() if value)

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from deniable.arguments import InWords
 from deniable.errors import InvalidParameterError
-from deniable.numbers.rationals import Real
 from deniable.privacy.budget.amounts import Amounts
 from deniable.privacy.budget.rule import RULES, Rule
 from deniable.privacy.budget.rules import renyi_charge
@@ -31,20 +30,9 @@ class Budget(Amounts, metaclass=InWords):
         renyi), also when each question and its parameters were chosen after seeing all earlier answers.
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: Real | None = None,
-        delta: Real | None = None,
-        rho: Real | None = None,
-        mu: Real | None = None,
-        renyi: Real | None = None,
-        order: Real | None = None,
-        failure: Real | None = None,
-    ) -> None:
-        super().__init__(epsilon=epsilon, delta=delta, rho=rho, mu=mu, renyi=renyi, order=order, failure=failure)
+    def _refuse_useless(self) -> None:
         if self.pair is None:
-            self.rule()  # limits that promise nothing are refused
+            self.rule()
 
     def price(self, loss: PrivacyLoss) -> Charge:
         """What this budget is charged for a loss."""

@@ -46,12 +46,16 @@ class AdvancedRule(Rule):
     def under(cls, budget: Amounts) -> Self | None:
         if budget.epsilon is None or not budget.delta or budget.order is not None:
             return None
-        if budget.failure is None:  # half of delta is a little less than the rest beside the other half
-            failure = rest = budget.delta / 2
-        else:
-            failure = budget.failure
-            rest = Fraction(round_down((budget.delta - failure) / (1 - failure)))
-        return cls(cls._limits(budget.epsilon, rest), failure=failure)
+        if budget.failure is not None:
+            return cls._beside(budget.failure, budget.epsilon, budget.delta)
+        half = budget.delta / 2  # a little less than the rest beside the other half
+        return cls(cls._limits(budget.epsilon, half), failure=half)
+
+    @classmethod
+    def _beside(cls, failure: Fraction, epsilon: Fraction, delta: Fraction) -> Self:
+        """The rule that keeps (epsilon, delta) with `failure` set apart: 1 - delta = (1 - failure)(1 - rest)."""
+        rest = Fraction(round_down((delta - failure) / (1 - failure)))
+        return cls(cls._limits(epsilon, rest), failure=failure)
 
     @staticmethod
     def _limits(epsilon: Fraction, rest: Fraction) -> dict[str, Fraction]:
@@ -274,9 +278,7 @@ class ReservedRule(AdvancedRule):
         if budget.pair is None:
             return None
         epsilon, delta = budget.pair
-        failure = delta * RESERVE
-        rest = Fraction(round_down((delta - failure) / (1 - failure)))
-        return cls(cls._limits(epsilon, rest), failure=failure)
+        return cls._beside(delta * RESERVE, epsilon, delta)
 
 
 class ReservedGaussianRule(ReservedRule):
