@@ -1,6 +1,8 @@
 """Constructors take what statements take, and say it in the words of their own name."""
 
+import copy
 import inspect
+import pickle
 
 import pytest
 
@@ -28,6 +30,7 @@ def test_every_constructor_is_called_as_its_losses_print() -> None:
         assert (maker.__name__, repr(maker)) == (name, name)
         assert issubclass(maker.__wrapped__, Statement)
         assert inspect.signature(maker) == inspect.signature(maker.__wrapped__)
+        assert pickle.loads(pickle.dumps(maker)) is copy.deepcopy(maker) is maker
     assert GaussianLoss(noise_multiplier=2) == PrivacyLoss(GaussianStatement(2))
     assert repr(GaussianLoss(noise_multiplier=2)) == "GaussianLoss(noise_multiplier='2')"
 

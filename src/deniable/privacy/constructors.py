@@ -76,6 +76,10 @@ class LossConstructor(Generic[P]):
     def __repr__(self) -> str:
         return self.__name__
 
+    def __reduce__(self) -> str:
+        """Its name in this file: copies and pickles of a constructor are the constructor itself, as of a class."""
+        return self.__name__
+
 
 ApproximateLoss = LossConstructor(ApproximateStatement)
 BestOfLoss = LossConstructor(BestOfStatement)
