@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import LinearConstraint, milp
 
-from deniable.attacks import BlockTables, find_differences, solve_block, tabulate_block
+from deniable.attacks import find_differences, solve_block, tabulate_block
+from deniable.attacks.census import BlockTables
 from deniable.attacks.census.tables import GARFINKEL_GROUPS, MARRIED_AT_15
 
 ATTRIBUTES = {

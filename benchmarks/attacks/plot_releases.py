@@ -20,6 +20,7 @@ from matplotlib.colors import LinearSegmentedColormap
 
 import deniable as dn
 from deniable import attacks
+from deniable.attacks import reconstruction
 
 FOLDER = Path(__file__).parents[2] / "docs" / "assets"
 LEAST, EPSILON = 5, 0.1  # least count, base of rounding and k; epsilon of all that one attack asks of a release
@@ -33,7 +34,7 @@ SECRET = PEOPLE["affair"].to_numpy()
 QUASI = ["age", "yrs_married", "children", "religious", "educ", "occupation", "occupation_husb"]
 
 
-def private_counts(queries: int) -> attacks.Answerer:
+def private_counts(queries: int) -> reconstruction.Answerer:
     """Counts by Laplace noise that cost EPSILON together if a person is in all of them."""
     mechanism = dn.statistics.Count(epsilon=EPSILON / queries).mechanism
     return lambda groups: (
@@ -51,15 +52,15 @@ def private_table(rows: Any) -> Any:
     return db.sql(text, epsilon=EPSILON).to_arrow(intervals=False)
 
 
-def counted(attack: Callable[[attacks.Answerer], attacks.AttackResult], queries: int) -> list[Any]:
+def counted(attack: Callable[[reconstruction.Answerer], attacks.AttackResult], queries: int) -> list[Any]:
     """One attack that asks for counts; a table of classes answers none."""
-    answers = [attacks.answer_exactly(SECRET), attacks.answer_unless_small(SECRET, below=LEAST),
-               attacks.answer_rounded(SECRET, base=LEAST), None, private_counts(queries)]  # fmt: skip
+    answers = [reconstruction.answer_exactly(SECRET), reconstruction.answer_unless_small(SECRET, below=LEAST),
+               reconstruction.answer_rounded(SECRET, base=LEAST), None, private_counts(queries)]  # fmt: skip
     return [None if answer is None else attack(answer) for answer in answers]
 
 
 def rows_of_the_picture() -> dict[str, list[Any]]:
-    groups = attacks.choose_subsets(people=len(SECRET))
+    groups = reconstruction.choose_subsets(people=len(SECRET))
     noise = dn.statistics.Count(epsilon=EPSILON / groups.shape[0]).expected_error(len(SECRET))
     best = partial(attacks.estimate_by_least_squares, share=SECRET.mean(), noise=noise)  # who is told of the noise
     found = {

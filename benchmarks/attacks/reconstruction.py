@@ -21,13 +21,12 @@ import numpy as np
 from scipy.optimize import _linprog_highs, linprog
 from scipy.sparse import csr_array, eye_array, hstack
 
-from deniable.attacks import (
+from deniable.attacks import estimate_by_least_squares, estimate_by_linear_program
+from deniable.attacks.reconstruction import (
     Subsets,
     answer_exactly,
     answer_with_gaussian,
     answer_within,
-    estimate_by_least_squares,
-    estimate_by_linear_program,
     hadamard_subsets,
     linear_program,
     random_subsets,

@@ -60,6 +60,9 @@ def heading(module: ModuleType, group: str) -> str:
 def entry(module: ModuleType, public: str) -> str:
     """A directive of mkdocstrings, or a link where the thing has an entry elsewhere or under another name."""
     value = getattr(module, public)
+    room = module.__name__.rpartition(".")[0]
+    if room not in ("", "deniable") and getattr(importlib.import_module(room), public, None) is value:
+        return f"### `{public}`\n\nSee [`{room}.{public}`][{value.__module__}.{public}].\n\n"
     first, home = getattr(value, "__name__", public), getattr(value, "__module__", None)
     path = f"{module.__name__}.{public}" if home is None or first != public else f"{home}.{public}"
     if first != public and getattr(module, first, None) is value:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from deniable.attacks import AttackResult, Bound, Comparison, Curve, Share
+from deniable.attacks import AttackResult, Comparison
+from deniable.attacks.result import Bound, Curve, Share
 from deniable.errors import InvalidParameterError
 
 

@@ -1,45 +1,112 @@
 """Attacks: what a release gives away about the people in it.
 
 Each takes what is public, or a callable that answers, and returns an `AttackResult`: how often it was right, beside
-what a guesser gets who saw nothing.
+what a guesser gets who saw nothing. Simulated answers, made-up data, theorems and classes of results stand in the
+packages of their subjects, such as `attacks.reconstruction`.
 """
 
-from deniable.attacks import implementation
-from deniable.attacks.anonymity import *  # noqa: F403
-from deniable.attacks.anonymity import __all__ as _anonymity
+from deniable.attacks import (
+    anonymity,
+    census,
+    differencing,
+    implementation,
+    linkage,
+    membership,
+    reconstruction,
+    synthetic,
+    tracing,
+)
+from deniable.attacks.anonymity import (
+    attack_by_intersection,
+    attack_homogeneity,
+    attack_with_background,
+    compare_anonymity,
+    delta_disclosure,
+    generalise,
+    k_anonymity,
+    l_diversity,
+    measure_anonymity,
+    recursive_diversity,
+    suppress,
+    t_closeness,
+    tabulate,
+)
 from deniable.attacks.boosting import boost_leaderboard
-from deniable.attacks.census import *  # noqa: F403
-from deniable.attacks.census import __all__ as _census
-from deniable.attacks.differencing import *  # noqa: F403
-from deniable.attacks.differencing import __all__ as _differencing
-from deniable.attacks.linkage import *  # noqa: F403
-from deniable.attacks.linkage import __all__ as _linkage
-from deniable.attacks.membership import *  # noqa: F403
-from deniable.attacks.membership import __all__ as _membership
-from deniable.attacks.reconstruction import *  # noqa: F403
-from deniable.attacks.reconstruction import __all__ as _reconstruction
-from deniable.attacks.result import AttackResult, Bound, Comparison, Curve, Share
-from deniable.attacks.synthetic import *  # noqa: F403
-from deniable.attacks.synthetic import __all__ as _synthetic
-from deniable.attacks.tracing import *  # noqa: F403
-from deniable.attacks.tracing import __all__ as _tracing
+from deniable.attacks.census import read_block, reconstruct_block, solve_block, tabulate_block
+from deniable.attacks.differencing import find_determined_people, find_differences, isolate_people, subtract_counts
+from deniable.attacks.linkage import (
+    learn_from_later_data,
+    link_queries,
+    link_ratings,
+    link_tables,
+    measure_uniqueness,
+)
+from deniable.attacks.membership import infer_attribute, score_lira, score_rmia, tell_members
+from deniable.attacks.reconstruction import (
+    attack_by_reconstruction,
+    estimate_by_least_squares,
+    estimate_by_linear_program,
+    estimate_exhaustively,
+    sweep_noise,
+)
+from deniable.attacks.result import AttackResult, Comparison
+from deniable.attacks.synthetic import infer_from_synthetic, link_halves, measure_synthetic_risk, single_out
+from deniable.attacks.tracing import trace, trace_colluders
 
-__all__ = [  # noqa: PLE0604 - strings, all of them
+__all__ = [
     "AttackResult",
-    "Bound",
     "Comparison",
-    "Curve",
-    "Share",
+    "anonymity",
+    "attack_by_intersection",
+    "attack_by_reconstruction",
+    "attack_homogeneity",
+    "attack_with_background",
     "boost_leaderboard",
+    "census",
+    "compare_anonymity",
+    "delta_disclosure",
+    "differencing",
+    "estimate_by_least_squares",
+    "estimate_by_linear_program",
+    "estimate_exhaustively",
+    "find_determined_people",
+    "find_differences",
+    "generalise",
     "implementation",
-    *_anonymity,
-    *_census,
-    *_differencing,
-    *_linkage,
-    *_membership,
-    *_reconstruction,
-    *_tracing,
-    *_synthetic,
+    "infer_attribute",
+    "infer_from_synthetic",
+    "isolate_people",
+    "k_anonymity",
+    "l_diversity",
+    "learn_from_later_data",
+    "link_halves",
+    "link_queries",
+    "link_ratings",
+    "link_tables",
+    "linkage",
+    "measure_anonymity",
+    "measure_synthetic_risk",
+    "measure_uniqueness",
+    "membership",
+    "read_block",
+    "reconstruct_block",
+    "reconstruction",
+    "recursive_diversity",
+    "score_lira",
+    "score_rmia",
+    "single_out",
+    "solve_block",
+    "subtract_counts",
+    "suppress",
+    "sweep_noise",
+    "synthetic",
+    "t_closeness",
+    "tabulate",
+    "tabulate_block",
+    "tell_members",
+    "trace",
+    "trace_colluders",
+    "tracing",
 ]
 
 

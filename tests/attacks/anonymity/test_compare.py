@@ -36,12 +36,12 @@ def private(epsilon: float) -> Callable[[pa.Table], pa.Table]:
 
 
 @pytest.fixture(scope="module")
-def found() -> attacks.AnonymityComparison:
+def found() -> attacks.anonymity.AnonymityComparison:
     return attacks.compare_anonymity(dn.datasets.survey(), **GIVEN, private=private(0.1))
 
 
 def test_every_attack_gets_more_than_a_guess_out_of_all_but_the_private_release(
-    found: attacks.AnonymityComparison,
+    found: attacks.anonymity.AnonymityComparison,
 ) -> None:
     """The private noise is new in each run: its share is 0.224 with deviation 0.007, so 0.27 is 6 of them away."""
     assert list(found.attacks) == ["homogeneity", "background knowledge", "intersection"]
@@ -55,7 +55,7 @@ def test_every_attack_gets_more_than_a_guess_out_of_all_but_the_private_release(
     assert found.from_others < found.attacks["homogeneity"]["exact"].baseline
 
 
-def test_each_attack_is_the_one_that_stands_alone(found: attacks.AnonymityComparison) -> None:
+def test_each_attack_is_the_one_that_stands_alone(found: attacks.anonymity.AnonymityComparison) -> None:
     survey = dn.datasets.survey()
     exact = attacks.attack_homogeneity(survey, **GIVEN)
     assert found.attacks["homogeneity"]["exact"].to_data() == exact.to_data()
@@ -66,13 +66,13 @@ def test_each_attack_is_the_one_that_stands_alone(found: attacks.AnonymityCompar
     assert found.measures["suppressed"].rows < 4000
 
 
-def test_every_form_says_the_same(found: attacks.AnonymityComparison) -> None:
+def test_every_form_says_the_same(found: attacks.anonymity.AnonymityComparison) -> None:
     assert found.sentence in str(found)
     assert "private" in found._repr_html_()
     assert json.loads(found.to_json())["attacks"]["intersection"]["private"]["attempts"] > 1000
 
 
-def test_the_plot_has_a_bar_for_each_attack_and_release(found: attacks.AnonymityComparison) -> None:
+def test_the_plot_has_a_bar_for_each_attack_and_release(found: attacks.anonymity.AnonymityComparison) -> None:
     pytest.importorskip("matplotlib")
     drawn = found.plot()
     assert len(drawn.patches) == 15

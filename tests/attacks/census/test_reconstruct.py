@@ -10,7 +10,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import LinearConstraint, milp
 
-from deniable.attacks import Group, read_block, reconstruct_block, solve_block, tabulate_block
+from deniable.attacks import read_block, reconstruct_block, solve_block, tabulate_block
+from deniable.attacks.census import Group
 from deniable.attacks.census.tables import BlockTables
 from deniable.errors import InvalidParameterError
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from deniable.attacks import BlockTables, Group, Statistic, read_block, tabulate_block
+from deniable.attacks import read_block, tabulate_block
+from deniable.attacks.census import BlockTables, Group, Statistic
 from deniable.errors import InvalidParameterError
 
 BLOCK = Path(__file__).parents[4] / "shared" / "data" / "block.json"

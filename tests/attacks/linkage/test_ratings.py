@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from deniable.attacks import Ratings, link_ratings, make_ratings, observe_ratings
+from deniable.attacks import link_ratings
+from deniable.attacks.linkage import Ratings, make_ratings, observe_ratings
 from deniable.attacks.linkage.ratings import NETFLIX_DENSITY
 from deniable.errors import InvalidParameterError
 

@@ -10,7 +10,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from deniable.attacks import expected_unique_share, measure_uniqueness
+from deniable.attacks import measure_uniqueness
+from deniable.attacks.linkage import expected_unique_share
 from deniable.errors import InvalidParameterError
 
 DICE = np.random.default_rng(0)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import beta, norm
 
-from deniable.attacks import tell_members, threshold_at, trace_roc
+from deniable.attacks import tell_members
+from deniable.attacks.membership import threshold_at, trace_roc
 from deniable.errors import InvalidParameterError
 
 DICE = np.random.default_rng(20_261)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from deniable.attacks import scale_losses, score_lira, score_rmia, tell_members, trace_roc
-from deniable.attacks.membership import signals
+from deniable.attacks import score_lira, score_rmia, tell_members
+from deniable.attacks.membership import scale_losses, signals, trace_roc
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import Laplace
 from deniable.noise.bits import DeterministicBits

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from deniable.attacks import (
+from deniable.attacks.reconstruction import (
     answer_adversarially,
     answer_exactly,
     answer_rounded,

@@ -6,17 +6,15 @@ Least squares, against dense linear algebra and Bayes' rule.
 import numpy as np
 import pytest
 
-from deniable.attacks import (
+from deniable.attacks import attack_by_reconstruction, estimate_by_least_squares, estimate_by_linear_program
+from deniable.attacks.reconstruction import (
     Subsets,
     answer_exactly,
     answer_rounded,
     answer_unless_small,
     answer_with_gaussian,
     answer_with_laplace,
-    attack_by_reconstruction,
     choose_subsets,
-    estimate_by_least_squares,
-    estimate_by_linear_program,
     hadamard_subsets,
     random_subsets,
     sparse_subsets,

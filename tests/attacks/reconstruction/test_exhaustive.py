@@ -4,17 +4,16 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from deniable.attacks import (
+from deniable.attacks import attack_by_reconstruction, estimate_exhaustively
+from deniable.attacks.reconstruction import (
     AllSubsets,
     Answerer,
     answer_adversarially,
     answer_rounded,
     answer_unless_small,
     answer_within,
-    attack_by_reconstruction,
     bound_all_queries,
     bound_random_queries,
-    estimate_exhaustively,
     random_subsets,
 )
 from deniable.errors import InvalidParameterError

@@ -6,12 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from deniable.attacks import (
-    answer_within,
-    estimate_by_linear_program,
-    linear_program,
-    random_subsets,
-)
+from deniable.attacks import estimate_by_linear_program
+from deniable.attacks.reconstruction import answer_within, linear_program, random_subsets
 from deniable.attacks.reconstruction.programs import Norm
 from deniable.errors import InvalidParameterError
 

@@ -3,14 +3,8 @@
 import numpy as np
 import pytest
 
-from deniable.attacks import (
-    answer_exactly,
-    estimate_by_linear_program,
-    estimate_exhaustively,
-    hadamard_subsets,
-    random_subsets,
-    sparse_subsets,
-)
+from deniable.attacks import estimate_by_linear_program, estimate_exhaustively
+from deniable.attacks.reconstruction import answer_exactly, hadamard_subsets, random_subsets, sparse_subsets
 from deniable.attacks.reconstruction.queries import as_rows
 from deniable.errors import InvalidParameterError
 

@@ -7,7 +7,12 @@ from itertools import product
 import pytest
 from scipy import stats
 
-from deniable.attacks import anti_concentration, bound_all_queries, bound_random_queries, worst_anti_concentration
+from deniable.attacks.reconstruction import (
+    anti_concentration,
+    bound_all_queries,
+    bound_random_queries,
+    worst_anti_concentration,
+)
 from deniable.attacks.reconstruction.theorems import _tail
 from deniable.errors import InvalidParameterError
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import binomtest
 
-from deniable.attacks import Rate, residual_risk, wilson_rate
+from deniable.attacks.synthetic import Rate, residual_risk, wilson_rate
 from deniable.attacks.synthetic.risk import judge
 from deniable.errors import InvalidParameterError
 

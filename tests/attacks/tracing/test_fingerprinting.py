@@ -9,14 +9,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.optimize import linprog
 
-from deniable.attacks import (
-    FingerprintingCode,
-    code_length,
-    collude,
-    draw_code,
-    least_correlation,
-    trace_colluders,
-)
+from deniable.attacks import trace_colluders
+from deniable.attacks.tracing import FingerprintingCode, code_length, collude, draw_code, least_correlation
 from deniable.attacks.tracing.fingerprinting import Strategy, collective_score
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import Laplace

@@ -7,8 +7,9 @@ import pytest
 from numpy.typing import ArrayLike
 from scipy.stats import norm
 
-from deniable.attacks import attributes_to_trace, draw_pool, score_targets, trace, tracing_power
+from deniable.attacks import trace
 from deniable.attacks.numbers import Floats
+from deniable.attacks.tracing import attributes_to_trace, draw_pool, score_targets, tracing_power
 from deniable.attacks.tracing.genomes import Pool, Statistic
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import Laplace

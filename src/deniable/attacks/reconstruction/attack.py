@@ -32,7 +32,7 @@ def estimate_by_least_squares(
 
     Source: Dwork and Yekhanin (2008); LSMR by Fong and Saunders (2011).
 
-    >>> from deniable.attacks import answer_exactly, random_subsets
+    >>> from deniable.attacks.reconstruction import answer_exactly, random_subsets
     >>> groups = random_subsets(people=5, queries=20)
     >>> estimate_by_least_squares(groups, answer_exactly([1, 0, 0, 1, 1])(groups)).round().tolist()
     [1.0, 0.0, 0.0, 1.0, 1.0]
@@ -81,7 +81,7 @@ def attack_by_reconstruction(
         estimate: from groups and answers to one number a person, which is rounded at 1/2.
         bound: the theorem that holds for these answers, if one does.
 
-    >>> from deniable.attacks import answer_exactly
+    >>> from deniable.attacks.reconstruction import answer_exactly
     >>> truth = [1, 0, 0, 1, 0, 1, 1, 0, 0, 0, 0, 0]
     >>> print(attack_by_reconstruction(answer_exactly(truth), truth).success.value)
     1.0

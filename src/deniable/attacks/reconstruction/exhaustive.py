@@ -62,7 +62,7 @@ def estimate_exhaustively(subsets: Subsets, answers: ArrayLike) -> Floats:
 
     Source: Dinur and Nissim (2003), "Revealing information while preserving privacy".
 
-    >>> from deniable.attacks import answer_adversarially
+    >>> from deniable.attacks.reconstruction import answer_adversarially
     >>> groups, truth = AllSubsets(10), [1, 1, 0, 0, 1, 0, 1, 0, 0, 1]
     >>> found = estimate_exhaustively(groups, answer_adversarially(truth, error=0.4)(groups))
     >>> found.astype(int).tolist() == truth

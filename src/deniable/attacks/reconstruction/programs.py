@@ -75,7 +75,7 @@ def estimate_by_linear_program(subsets: Subsets, answers: ArrayLike, *, norm: No
         "The price of privacy and the limits of LP decoding".
     Proof: docs/theory/attacks/reconstruction.md.
 
-    >>> from deniable.attacks import answer_within, random_subsets
+    >>> from deniable.attacks.reconstruction import answer_within, random_subsets
     >>> groups = random_subsets(people=8, queries=80)
     >>> estimate_by_linear_program(groups, answer_within([1, 0, 0, 1, 1, 0, 1, 0], error=0.4)(groups)).round().tolist()
     [1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0]

@@ -9,7 +9,8 @@ import pytest
 
 from deniable import AddRemove, Budget, Database, Keys, connect, statistics
 from deniable.app.commands.attack.reconstruction import Method, attack_private
-from deniable.attacks import Subsets, attack_by_reconstruction, random_subsets
+from deniable.attacks import attack_by_reconstruction
+from deniable.attacks.reconstruction import Subsets, random_subsets
 from deniable.errors import BudgetExceededError
 from tests.app.conftest import Call
 

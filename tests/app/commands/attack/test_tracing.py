@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable.attacks import draw_pool
+from deniable.attacks.tracing import draw_pool
 from tests.app.conftest import Call
 
 

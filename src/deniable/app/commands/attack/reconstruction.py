@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from deniable.attacks import AttackResult, Subsets
+    from deniable.attacks import AttackResult
+    from deniable.attacks.reconstruction import Answerer, Subsets
     from deniable.attacks.reconstruction.attack import Estimator
 
 
@@ -88,21 +89,27 @@ def attack_counts(
     bits: "NDArray[np.bool_]", method: Method, seed: int, *, base: int | None = None, below: int | None = None
 ) -> "AttackResult":
     """The attack on exact counts, or on rounded or suppressed ones."""
-    from deniable import attacks
+    from deniable.attacks import attack_by_reconstruction
+    from deniable.attacks.reconstruction import answer_exactly, answer_rounded, answer_unless_small, bound_all_queries
 
+    answerer: Answerer
+    error: float | None
     if base is not None:
-        answerer, error = attacks.answer_rounded(bits, base=base), base / 2
+        answerer = answer_rounded(bits, base=base)
+        error = base / 2
     elif below is not None:
-        answerer, error = attacks.answer_unless_small(bits, below=below), None
+        answerer = answer_unless_small(bits, below=below)
+        error = None
     else:
-        answerer, error = attacks.answer_exactly(bits), 0.0
-    proved = method is Method.EXHAUSTIVE and error is not None
-    return attacks.attack_by_reconstruction(
+        answerer = answer_exactly(bits)
+        error = 0.0
+    proved = method is Method.EXHAUSTIVE
+    return attack_by_reconstruction(
         answerer,
         bits,
         subsets=_subsets(len(bits), method, seed),
         estimate=_estimator(method),
-        bound=attacks.bound_all_queries(people=len(bits), error=error) if proved and error is not None else None,
+        bound=bound_all_queries(people=len(bits), error=error) if proved and error is not None else None,
     )
 
 
@@ -131,7 +138,7 @@ def attack_private(bits: "NDArray[np.bool_]", method: Method, seed: int, *, epsi
 
 
 def _subsets(people: int, method: Method, seed: int) -> "Subsets":
-    from deniable.attacks import AllSubsets, choose_subsets, sparse_subsets
+    from deniable.attacks.reconstruction import AllSubsets, choose_subsets, sparse_subsets
 
     if method is Method.EXHAUSTIVE:
         return AllSubsets(people)

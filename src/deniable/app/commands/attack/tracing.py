@@ -83,7 +83,8 @@ def given(file: Path, frequencies: Path, *, rate: float, seed: int) -> "Comparis
 
 def simulated(*, people: int, snps: int, strangers: int, epsilon: str, rate: float, seed: int) -> "Comparison":
     """The likelihood ratio against exact, rounded and private frequencies, and Homer against exact ones."""
-    from deniable.attacks import Comparison, draw_pool, trace
+    from deniable.attacks import Comparison, trace
+    from deniable.attacks.tracing import draw_pool
     from deniable.numbers.rationals import positive_rational
     from deniable.statistics import Count
 
