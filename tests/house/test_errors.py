@@ -26,8 +26,10 @@ from deniable.learning import federated as fl
 from deniable.learning.descent.projected import Descent
 from deniable.learning.estimators.estimator import Estimator
 from deniable.ledger import Ledger
-from deniable.mechanisms import BestOf, Laplace, Mechanism, SampleAndAggregate
+from deniable.mechanisms import Laplace, Mechanism
 from deniable.mechanisms.base import Released
+from deniable.mechanisms.tested import SampleAndAggregate
+from deniable.mechanisms.wrappers import BestOf
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import Budget, PureLoss, Replace
 from deniable.release import Release
@@ -427,16 +429,18 @@ OPEN = {  # public names that take rows or functions and may raise, each with th
     "LocalDescent": "runs inside a Participant",
     "Answers": "holds released labels",
     "Federated": "takes work on made-up rows",
-    **dict.fromkeys(("Released", "define", "bootstrap"), "takes functions of what was released"),
+    **dict.fromkeys(("define", "bootstrap"), "takes functions of what was released"),
     "variance_of_shares": "takes reports, which are public",
 }
 
 
 def takers(room: str) -> Iterator[str]:
-    """Public names that take rows, which are not a number of them, or a function of rows."""
+    """Public names that take rows, which are not a number of them, or a function of rows; of public modules too."""
     module = import_module(f"deniable.{room}")
     for name in module.__all__:
         found = getattr(module, name)
+        if inspect.ismodule(found) and hasattr(found, "__all__"):
+            yield from takers(f"{room}.{name}")
         methods = [found] if inspect.isfunction(found) else []
         if inspect.isclass(found):
             if issubclass(found, Mechanism | Statistic):

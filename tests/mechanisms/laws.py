@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from deniable.mechanisms import Mechanism
 from deniable.mechanisms.base import NO_ANSWER
-from deniable.mechanisms.teaching.base import numbered
 
 # Of a mechanism on an input: the outcomes in increasing order, and their probabilities.
 Law: TypeAlias = Callable[[Any, tuple[int, ...]], tuple[NDArray[Any], NDArray[np.float64]]]
@@ -32,13 +31,7 @@ def _digits(mechanism: Any, exact: Any, chosen: Any) -> int:
     return int("".join(map(str, chosen)), len(exact))
 
 
-def _records(mechanism: Any, exact: Any, shown: Any) -> int:
-    return int(numbered(shown).sum())
-
-
 CODES: dict[str, Callable[[Any, Any, Any], int]] = {
-    "all_or_nothing": lambda mechanism, exact, shown: _records(mechanism, exact, shown) + bool(shown),
-    **dict.fromkeys(("name_and_shame", "random_record"), _records),
     **dict.fromkeys(("top_k", "joint_top_k"), _digits),
     "stable_selection": lambda mechanism, exact, chosen: NO_ANSWER if chosen is None else chosen,
     "randomized_response": lambda mechanism, exact, told: sum(

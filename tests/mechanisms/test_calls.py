@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.mechanisms import MECHANISMS, ExponentialMechanism, Laplace, Mechanism, PeelingTopK, SampleAndAggregate
+from deniable.mechanisms import MECHANISMS, ExponentialMechanism, Laplace, Mechanism, PeelingTopK
+from deniable.mechanisms.tested import SampleAndAggregate
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, of_count
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from deniable.mechanisms import Gaussian, Laplace, PoissonSampled
+from deniable.mechanisms import Gaussian, Laplace
+from deniable.mechanisms.wrappers import PoissonSampled
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, ConcentratedLoss, FiniteLoss, of_count
 from deniable.privacy.notions.conversion import concentrated_epsilon_classic

@@ -2,8 +2,10 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.mechanisms import Mechanism, ProposeTestRelease, SmoothLaplace, SmoothQuantile, SmoothTrimmedMean
+from deniable.mechanisms import Mechanism
 from deniable.mechanisms.records import clamped_records, loss_of_rows
+from deniable.mechanisms.smooth import SmoothLaplace, SmoothQuantile, SmoothTrimmedMean
+from deniable.mechanisms.tested import ProposeTestRelease
 from deniable.privacy import AddRemove, PureLoss, Replace, of_clipped_sum, of_count
 
 

@@ -18,7 +18,6 @@ BY_DESIGN = {
     "permute_and_flip_quantile": _RANKS,
     "quartiles": _RANKS,
     "recursive_quantiles": _RANKS,
-    "name_and_shame": "for teaching: a coin for each record",
     "propose_test_release": "answers None where the noisy test fails; its delta pays for it",
     "stable_selection": "answers None where the noisy test fails; its delta pays for it",
 }

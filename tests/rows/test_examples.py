@@ -17,7 +17,8 @@ import pytest
 import deniable as dn
 from deniable import statistics as st
 from deniable.errors import DeniableError
-from deniable.mechanisms import Laplace, SampleAndAggregate
+from deniable.mechanisms import Laplace
+from deniable.mechanisms.tested import SampleAndAggregate
 from deniable.noise.bits import DeterministicBits
 
 BITS = DeterministicBits(1)

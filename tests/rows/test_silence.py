@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from deniable import statistics as st
-from deniable.mechanisms import Laplace, SampleAndAggregate
+from deniable.mechanisms import Laplace
+from deniable.mechanisms.tested import SampleAndAggregate
 from deniable.rows import silence
 
 

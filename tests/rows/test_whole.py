@@ -16,31 +16,20 @@ import pyarrow as pa
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import (
-    MECHANISMS,
-    RANKS,
-    AllOrNothing,
-    ClippedProducts,
-    ClippedSum,
-    InverseMedian,
-    InverseQuantile,
-    Laplace,
-    NameAndShame,
-    PoissonSampled,
-    RandomizedResponse,
-    RandomRecord,
-    SampleAndAggregate,
+from deniable.mechanisms import MECHANISMS, RANKS, ClippedProducts, ClippedSum, Laplace, RandomizedResponse
+from deniable.mechanisms.inverse import InverseMedian, InverseQuantile
+from deniable.mechanisms.selection.revenues import revenues
+from deniable.mechanisms.selection.voting import approvals, pluralities
+from deniable.mechanisms.smooth import (
     SmoothCentralMean,
     SmoothMedian,
     SmoothQuantile,
     SmoothStudentT,
     SmoothTriangles,
     SmoothTrimmedMean,
-    SubsetSampled,
 )
-from deniable.mechanisms.selection.revenues import revenues
-from deniable.mechanisms.selection.voting import approvals, pluralities
-from deniable.mechanisms.tested import stability
+from deniable.mechanisms.tested import SampleAndAggregate, stability
+from deniable.mechanisms.wrappers import PoissonSampled, SubsetSampled
 from deniable.noise.bits import DeterministicBits
 from deniable.rows import left_out, read, replaced
 
@@ -256,14 +245,6 @@ SWEEP: dict[str, tuple[Callable[[list[Any]], Any], list[Any], Any, tuple[Any, An
         0,
         (2**70, 0),
     ),
-    "name_and_shame": (released(NameAndShame(delta="1/2")), RECORDS, 0, (math.inf, 0)),
-    "all_or_nothing": (
-        released(AllOrNothing(delta=1 - Fraction(1, 2**30))),
-        RECORDS,
-        0,
-        (math.inf, 0),
-    ),
-    "random_record": (released(RandomRecord(population=6)), RECORDS, 0, (math.inf, 0)),
     "of_quantile": (
         lambda rows: stability.of_quantile(rows, quantile="1/2", bound=2, lower=0, upper=9),
         RECORDS,

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.audit.running import refuse_coroutine
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import NoiseLaw
+from deniable.mechanisms.additive import NoiseLaw
 from deniable.numbers.interval import Interval, round_down, round_up
 from deniable.numbers.rationals import checked_bounds, exact_rational, shown, whole_number
 

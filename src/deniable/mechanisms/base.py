@@ -43,7 +43,7 @@ class Released(Generic[Value_co]):
 
     Args:
         value: an int, a tuple of ints or an array; None where the mechanism gives no answer, which is public too.
-        safe: whether it may be published: not if the noise came from test bits, nor from a mechanism for teaching.
+        safe: whether it may be published: false where the noise came from test bits.
     """
 
     value: Value_co

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from deniable.mechanisms import InverseMedian, InverseQuantile
-from deniable.mechanisms.inverse import gaps
+from deniable.mechanisms.inverse import InverseMedian, InverseQuantile, gaps
 from deniable.mechanisms.inverse.gaps import InverseByGaps
 from deniable.noise import bernoulli
 from deniable.noise.bits import DeterministicBits

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import UnprovedError
-from deniable.mechanisms import InverseMedian
+from deniable.mechanisms.inverse import InverseMedian
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Replace, of_count
 from tests.mechanisms.inverse.laws import of_inverse_median

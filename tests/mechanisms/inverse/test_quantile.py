@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.mechanisms import InverseQuantile
+from deniable.mechanisms.inverse import InverseQuantile
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Replace, of_count
 from tests.mechanisms.inverse.laws import of_inverse_quantile

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import InverseSensitivity
+from deniable.mechanisms.inverse import InverseSensitivity
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, Replace, of_count
 from tests.mechanisms.inverse.laws import of_lengths

@@ -12,8 +12,8 @@ from deniable.mechanisms import (
     NoisyMax,
     PeelingTopK,
     PermuteAndFlip,
-    Released,
 )
+from deniable.mechanisms.base import Released
 from deniable.mechanisms.selection import base
 from deniable.mechanisms.selection.base import Selection
 from deniable.noise.bits import DeterministicBits

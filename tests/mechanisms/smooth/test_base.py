@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import SmoothLaplace, SmoothQuantile, SmoothStudentT, smooth_bound
+from deniable.mechanisms.smooth import SmoothLaplace, SmoothQuantile, SmoothStudentT, smooth_bound
 from deniable.mechanisms.smooth.base import LEAST_BOUND
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, of_count

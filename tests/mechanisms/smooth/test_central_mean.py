@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.mechanisms import SmoothCentralMean, SmoothStudentT, SmoothTrimmedMean
+from deniable.mechanisms.smooth import SmoothCentralMean, SmoothStudentT, SmoothTrimmedMean
 from deniable.privacy import AddRemove, Replace, of_count
 from tests.mechanisms.smooth.laws import rounded
 from tests.mechanisms.tables import multisets

@@ -6,7 +6,7 @@ import pytest
 from scipy import integrate
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import SmoothLaplace
+from deniable.mechanisms.smooth import SmoothLaplace
 from deniable.privacy import ApproximateLoss, Replace, of_count
 
 

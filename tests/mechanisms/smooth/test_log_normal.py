@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import integrate, special
 
-from deniable.mechanisms import SmoothLogNormal
+from deniable.mechanisms.smooth import SmoothLogNormal
 from deniable.mechanisms.smooth.log_normal import spreads
 from deniable.privacy import ConcentratedLoss, Replace, of_count
 

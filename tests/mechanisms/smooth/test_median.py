@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import UnprovedError
-from deniable.mechanisms import SmoothMedian, SmoothQuantile, SmoothStudentT
+from deniable.mechanisms.smooth import SmoothMedian, SmoothQuantile, SmoothStudentT
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Replace, of_count
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import SmoothPareto
+from deniable.mechanisms.smooth import SmoothPareto
 from deniable.privacy import PureLoss, Replace, of_count
 
 Z = np.concatenate([-np.geomspace(1e9, 1e-6, 4000), np.geomspace(1e-6, 1e9, 4000), [0.0]])

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.mechanisms import SmoothLaplace, SmoothLogNormal, SmoothQuantile, SmoothStudentT
+from deniable.mechanisms.smooth import SmoothLaplace, SmoothLogNormal, SmoothQuantile, SmoothStudentT
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Replace, of_count
 from tests.mechanisms.smooth.laws import rounded

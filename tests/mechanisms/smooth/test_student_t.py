@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import SmoothStudentT
+from deniable.mechanisms.smooth import SmoothStudentT
 from deniable.privacy import PureLoss, Replace, of_count
 
 Z = np.concatenate([-np.geomspace(1e6, 1e-3, 3000), np.geomspace(1e-3, 1e6, 3000)])

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.mechanisms import SmoothStudentT, SmoothTriangles
+from deniable.mechanisms.smooth import SmoothStudentT, SmoothTriangles
 from deniable.privacy import Replace, of_count
 from tests.mechanisms.smooth.laws import rounded
 from tests.mechanisms.tables import smooth_sensitivity

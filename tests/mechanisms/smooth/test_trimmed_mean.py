@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import SmoothQuantile, SmoothStudentT, SmoothTrimmedMean
+from deniable.mechanisms.smooth import SmoothQuantile, SmoothStudentT, SmoothTrimmedMean
 from tests.mechanisms.smooth.laws import rounded
 from tests.mechanisms.tables import multisets, replaced, smooth_sensitivity
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import Gaussian, Laplace, StableSelection
+from deniable.mechanisms import Gaussian, Laplace
 from deniable.mechanisms.base import NO_ANSWER
+from deniable.mechanisms.tested import StableSelection
 from deniable.mechanisms.tested.distance import least_margin, of_steps, tail
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import Replace

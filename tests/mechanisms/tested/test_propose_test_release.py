@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import Laplace, ProposeTestRelease
+from deniable.mechanisms import Laplace
+from deniable.mechanisms.tested import ProposeTestRelease
 from deniable.mechanisms.tested.stability import of_quantile
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Replace, of_count

@@ -8,14 +8,10 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.mechanisms import (
-    InverseQuantile,
-    Laplace,
-    SampleAndAggregate,
-    SmoothQuantile,
-    SmoothStudentT,
-    SmoothTriangles,
-)
+from deniable.mechanisms import Laplace
+from deniable.mechanisms.inverse import InverseQuantile
+from deniable.mechanisms.smooth import SmoothQuantile, SmoothStudentT, SmoothTriangles
+from deniable.mechanisms.tested import SampleAndAggregate
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Replace, of_count
 from tests.mechanisms.tested.laws import of_blocks

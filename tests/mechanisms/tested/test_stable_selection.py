@@ -4,7 +4,8 @@ from itertools import permutations, product
 import pytest
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.mechanisms import Laplace, StableSelection
+from deniable.mechanisms import Laplace
+from deniable.mechanisms.tested import StableSelection
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, PureLoss, Relation, Replace, Sensitivity, of_count
 from tests.mechanisms.tested.laws import of_lead

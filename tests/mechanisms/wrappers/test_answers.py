@@ -6,17 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable.mechanisms import (
-    BestOf,
-    BestOfPoisson,
-    Laplace,
-    Mechanism,
-    PostProcessed,
-    ProposeTestRelease,
-    Released,
-    StableSelection,
-)
-from deniable.mechanisms.base import NO_ANSWER
+from deniable.mechanisms import Laplace, Mechanism
+from deniable.mechanisms.base import NO_ANSWER, Released
+from deniable.mechanisms.tested import ProposeTestRelease, StableSelection
+from deniable.mechanisms.wrappers import BestOf, BestOfPoisson, PostProcessed
 from deniable.noise.bits import DeterministicBits
 
 SELECTION = StableSelection(test=Laplace(scale=Fraction(2)), threshold=3)

@@ -12,28 +12,30 @@ from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms import (
     FAMILIES,
     AboveThreshold,
-    BestOf,
-    BestOfPoisson,
     BoundedLaplace,
     ContinuousExponential,
     ExponentialMechanism,
     Gaussian,
-    Grouped,
-    InverseMedian,
     Laplace,
     Mechanism,
+    RandomizedResponse,
+)
+from deniable.mechanisms.base import Released
+from deniable.mechanisms.inverse import InverseMedian
+from deniable.mechanisms.tested import SampleAndAggregate
+from deniable.mechanisms.wrappers import (
+    BestOf,
+    BestOfPoisson,
+    Grouped,
     Mixed,
-    NameAndShame,
     PoissonSampled,
     PostProcessed,
-    RandomizedResponse,
-    Released,
-    SampleAndAggregate,
     SubsetSampled,
 )
 from deniable.mechanisms.wrappers.base import column_sums
 from deniable.noise.bits import DeterministicBits
-from deniable.privacy import AddRemove, Replace, of_count
+from deniable.privacy import AddRemove, ApproximateLoss, PrivacyLoss, Replace, Sensitivity, of_count
+from deniable.privacy.constructors import TeachingLoss
 
 QUIET = Laplace(scale=Fraction(1, 1000))  # adds nothing, for all practical purposes
 ALL: list[Mechanism] = [
@@ -80,7 +82,6 @@ SAMPLED = [mechanism for mechanism in ALL if isinstance(mechanism, PoissonSample
         PostProcessed(base=SubsetSampled(base=QUIET, size=1, population=2), function="sign"),
         Mixed(parts=(("1/2", QUIET), ("1/2", Grouped(base=QUIET, size=2)))),  # type: ignore[arg-type]
         RandomizedResponse(epsilon=1),  # type: ignore[arg-type]
-        NameAndShame(delta=Fraction(1, 100)),
     ],
     ids=lambda base: base.kind,
 )
@@ -109,9 +110,13 @@ def test_why_records_are_not_summed() -> None:
 
 
 @pytest.mark.parametrize("mechanism", [m for m in ALL if m not in SAMPLED], ids=lambda mechanism: mechanism.kind)
-def test_what_wraps_a_mechanism_for_teaching_cannot_be_charged(mechanism: Mechanism) -> None:
-    shame = NameAndShame(delta=Fraction(1, 100))
-    wrapped = replace(mechanism, **{"parts": ((1, shame),)} if isinstance(mechanism, Mixed) else {"base": shame})
+def test_what_wraps_a_mechanism_without_a_charge_cannot_be_charged(mechanism: Mechanism) -> None:
+    class Unchargeable(Laplace):
+        def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
+            return TeachingLoss(ApproximateLoss(0, "0.01").under(sensitivity.relation))
+
+    base = Unchargeable(scale=Fraction(1))
+    wrapped = replace(mechanism, **{"parts": ((1, base),)} if isinstance(mechanism, Mixed) else {"base": base})
     for relation in (AddRemove, Replace):
         with pytest.raises(UnprovedError):
             wrapped.privacy_loss(of_count(rows=1, groups=1, relation=relation)).charge()

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import BestOf, Laplace
+from deniable.mechanisms import Laplace
+from deniable.mechanisms.wrappers import BestOf
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, BestOfLoss, of_count
 from tests.mechanisms.wrappers.laws import negative_binomial

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import BestOfPoisson, Laplace
+from deniable.mechanisms import Laplace
+from deniable.mechanisms.wrappers import BestOfPoisson
 from deniable.noise.bits import DeterministicBits
 from tests.mechanisms.wrappers.laws import poisson
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import Gaussian, Grouped, Laplace
+from deniable.mechanisms import Gaussian, Laplace
+from deniable.mechanisms.wrappers import Grouped
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, ApproximateLoss, of_count
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.mechanisms import Gaussian, Laplace, Mixed
+from deniable.mechanisms import Gaussian, Laplace
+from deniable.mechanisms.wrappers import Mixed
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, of_count
 from tests.mechanisms.wrappers.laws import noisy

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.mechanisms import Laplace, PoissonSampled
+from deniable.mechanisms import Laplace
+from deniable.mechanisms.wrappers import PoissonSampled
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Replace, of_count
 

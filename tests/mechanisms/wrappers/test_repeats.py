@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import BestOf, BestOfPoisson, Laplace, Mixed, PostProcessed
+from deniable.mechanisms import Laplace
 from deniable.mechanisms.base import NO_ANSWER, Released
+from deniable.mechanisms.wrappers import BestOf, BestOfPoisson, Mixed, PostProcessed
 from deniable.mechanisms.wrappers.post_processed import Function, define
 from deniable.mechanisms.wrappers.repeats import chain
 from deniable.noise.bits import DeterministicBits

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.mechanisms import Laplace, SubsetSampled
+from deniable.mechanisms import Laplace
+from deniable.mechanisms.wrappers import SubsetSampled
 from deniable.noise.bits import Bits, DeterministicBits
 from deniable.privacy import AddRemove, Replace, of_count
 

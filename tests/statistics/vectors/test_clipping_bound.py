@@ -4,7 +4,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable.mechanisms import Laplace, NoiseLaw
+from deniable.mechanisms import Laplace
+from deniable.mechanisms.additive import NoiseLaw
 from deniable.release import Noisy
 from deniable.statistics.vectors.clipping_bound import ClippingBound, part_taken, taken
 

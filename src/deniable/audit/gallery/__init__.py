@@ -18,6 +18,7 @@ from deniable.audit.gallery import (  # noqa: F401  (all hang their specimens)
     selection,
     sparse_vector,
     tables,
+    teaching,
     thresholds,
 )
 from deniable.audit.gallery.specimen import GALLERY, Specimen

@@ -41,6 +41,3 @@ hang("total variation", "Nothing, though the loss is above 0 with probability 1.
      epsilon=0, delta="0.1")
 hang("randomised response", "Nothing: the truth with probability 0.8.", "Warner (1965)", four_gamma, 1, 0,
      epsilon=math.log(4) * (1 + 1e-12), truth=math.log(4))
-hang("all or nothing", "Nothing, by the definition: everything is shown with probability delta.",
-     "Vadhan (2017), section 1.6", lambda record: {"nothing": Fraction(99, 100), record: Fraction(1, 100)}, 0, 1,
-     epsilon=0, delta="0.01", truth=0.0)

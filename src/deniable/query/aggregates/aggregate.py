@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.mechanisms import NoiseLaw
+from deniable.mechanisms.additive import NoiseLaw
 from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.noise.bits import Bits
 from deniable.noise.lattice import Lattice
