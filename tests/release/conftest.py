@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from deniable.privacy import PureLoss
-from deniable.privacy.budget import Remaining
+from deniable.privacy.budget.rule import Remaining
 from deniable.release import Key, Measure, Noisy, Release
 
 

@@ -18,7 +18,8 @@ from deniable.ledger.history import History
 from deniable.ledger.postgres import PostgresStorage, is_url
 from deniable.ledger.source import Source, difference, is_other_table, is_same
 from deniable.ledger.storage import Connection, FileStorage, MemoryStorage, Storage
-from deniable.privacy.budget import Budget, Filter, Remaining
+from deniable.privacy.budget import Budget, Filter
+from deniable.privacy.budget.rule import Remaining
 from deniable.privacy.charge import Charge
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.relation import PrivacyUnit, Relation

@@ -10,7 +10,7 @@ from deniable.ledger.entry import Entry, Json
 from deniable.ledger.ledger import Ledger
 from deniable.numbers.rationals import shown
 from deniable.privacy import Filter, PrivacyLoss, PrivacyUnit, Replace
-from deniable.privacy.budget import Remaining
+from deniable.privacy.budget.rule import Remaining
 
 
 class Payer(Protocol):

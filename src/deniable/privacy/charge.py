@@ -1,4 +1,4 @@
-"""What one mechanism costs, in every currency in which something is proved."""
+"""Charges: the cost of one mechanism, in every currency with a proof."""
 
 import json
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import nonnegative_rational, read_json
-from deniable.privacy.caution import caution
+from deniable.privacy.warning import warning_about
 
 _FIELDS = ("epsilon", "delta", "rho", "mu_squared")
 _LATER = {
@@ -21,20 +21,25 @@ _LATER = {
 
 @dataclass(frozen=True, kw_only=True)
 class Charge:
-    """What one mechanism costs in each currency: upper bounds, exact, None where nothing is proved.
+    """Cost of one mechanism in each currency: exact upper bounds, None where unproved.
+
+    Charges add: each field by basic composition of its own currency.
 
     Args:
         epsilon: with `delta`, a pair for which (epsilon, delta)-DP holds; None when the loss is unbounded and no pair
             was stated.
         delta: see epsilon.
         rho: rho-zCDP holds.
-        mu_squared: mu-GDP holds.
-        failing_epsilon, failing_rho, failing_mu_squared: epsilon-DP, rho-zCDP and mu-GDP hold up to `failure`, the
-            probability of one part of a mixture; without a failure they are the pure epsilon, `rho` and `mu_squared`.
-        failure: see failing_rho.
-        renyi: a bound on the Rényi divergence at the order of the budget that pays.
+        mu_squared: mu-GDP holds, given as mu^2.
+        failing_epsilon: epsilon-DP holds up to `failure`; without a failure the pure epsilon.
+        failing_rho: rho-zCDP holds up to `failure`; without a failure `rho`.
+        failing_mu_squared: mu-GDP holds up to `failure`; without a failure `mu_squared`.
+        failure: the probability of one part of a mixture, in [0, 1].
+        renyi: a bound on the Rényi divergence at the order of the budget that is charged.
 
-    Charges add: each field by basic composition of its own currency.
+    >>> from deniable.privacy import LaplaceLoss
+    >>> print((LaplaceLoss(4).charge() * 3).epsilon)
+    3/4
     """
 
     epsilon: Fraction | None
@@ -61,7 +66,7 @@ class Charge:
 
     @classmethod
     def nothing(cls) -> "Charge":
-        """The charge of an empty ledger."""
+        """Return the charge of an empty ledger."""
         return cls(epsilon=Fraction(0), delta=Fraction(0), rho=Fraction(0), mu_squared=Fraction(0))
 
     def __add__(self, other: object) -> "Charge":
@@ -75,7 +80,10 @@ class Charge:
         return Charge(**times)  # type: ignore[arg-type]
 
     def to_data(self) -> dict[str, object]:
-        """Plain data for JSON, rationals as text; the later fields only where they say something new."""
+        """Return plain data for JSON; later fields only where they say something new.
+
+        Rationals are text.
+        """
         data = {name: getattr(self, name) for name in _FIELDS}
         plain = not self.failure and (self.failing_epsilon, self.failing_rho) == (self.pure_epsilon, self.rho)
         if not plain:
@@ -88,28 +96,30 @@ class Charge:
 
     @classmethod
     def from_data(cls, data: object) -> "Charge":
-        """The inverse of `to_data`."""
+        """Return the charge that `to_data` wrote."""
         if not isinstance(data, Mapping) or set(data) - _LATER != set(_FIELDS):
             raise InvalidParameterError(f"a charge needs the fields {sorted(_FIELDS)}, got {data!r}")
         return cls(**data)
 
     @property
-    def caution(self) -> str:
+    def warning(self) -> str:
         """Warning about unusual amounts, in a sentence; empty for ordinary ones."""
-        return caution(rho=self.rho) if self.epsilon is None else caution(epsilon=self.epsilon, delta=self.delta)
+        if self.epsilon is None:
+            return warning_about(rho=self.rho)
+        return warning_about(epsilon=self.epsilon, delta=self.delta)
 
     @property
     def pure_epsilon(self) -> Fraction | None:
-        """The epsilon where there is no delta beside it."""
+        """Epsilon where there is no delta beside it; None otherwise."""
         return None if self.delta else self.epsilon
 
     def to_json(self) -> str:
-        """Canonical JSON text."""
+        """Return canonical JSON text."""
         return json.dumps(self.to_data(), sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> "Charge":
-        """The inverse of `to_json`."""
+        """Return the charge that `to_json` wrote."""
         return cls.from_data(read_json(text, "a charge"))
 
 

@@ -1,4 +1,4 @@
-"""A deadline for long computations: the caller sets it, and every step whose number can grow looks at it."""
+"""Deadlines for long computations: set by the caller, checked at each step."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -12,7 +12,10 @@ _check: ContextVar[Callable[[], None] | None] = ContextVar("check", default=None
 
 @contextmanager
 def watched(check: Callable[[], None]) -> Iterator[None]:
-    """Let every `checkpoint` in here call `check`, which raises when the computation is to end."""
+    """Let every `checkpoint` inside the block call `check`.
+
+    `check` raises when the computation is to end.
+    """
     token = _check.set(check)
     try:
         yield

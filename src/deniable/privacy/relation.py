@@ -1,4 +1,4 @@
-"""Who is protected, and what "neighbouring" means."""
+"""Neighbouring relations and privacy units: who is protected."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -9,7 +9,11 @@ from deniable.numbers.rationals import positive_integer, shown
 
 
 class Relation(Enum):
-    """How two neighbouring tables differ.
+    """Neighbouring relation: how two neighbouring tables differ.
+
+    ADD_REMOVE: one has all the rows of one unit, the other has none of them (also called unbounded).
+
+    REPLACE: the rows of one unit are exchanged for any others; the number of units is public (bounded).
 
     ADD_REMOVE: one has all the rows of one unit, the other has none of them (also called unbounded).
     REPLACE: the rows of one unit are exchanged for any others; the number of units is public (bounded).
@@ -26,7 +30,7 @@ class Relation(Enum):
 
     @classmethod
     def checked(cls, value: object) -> "Relation":
-        """`value`, or an error that says what a relation is."""
+        """Return `value`, or raise an error that says what a relation is."""
         if not isinstance(value, cls):
             raise InvalidParameterError(f"relation must be AddRemove or Replace, got {value!r}")
         return value
@@ -46,13 +50,16 @@ Replace = Relation.REPLACE
 
 @dataclass(frozen=True, kw_only=True)
 class PrivacyUnit(metaclass=InWords):
-    """Whose rows are hidden together.
+    """Privacy unit: the rows that are protected together.
 
     Args:
         column: the column that names the unit; None when every row is a unit of its own.
-        noun: what a person calls one unit, for messages.
+        noun: a word for one unit, for messages.
         ids: how many values of `column` one unit may own (a household of up to 4 people: 4); multiplies sensitivities.
-        period: a column of dates. What is hidden together is then one unit's rows of one day, and no more.
+        period: a column of dates; the unit is then one unit's rows of one day, and no more.
+
+    >>> print(PrivacyUnit(column="household", noun="household", ids=4))
+    one household of up to 4 values of household
     """
 
     column: str | None = None

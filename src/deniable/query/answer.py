@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import UnsupportedQueryError
 from deniable.privacy import compose
-from deniable.privacy.budget import Remaining
+from deniable.privacy.budget.rule import Remaining
 from deniable.query.aggregates.aggregate import integers
 from deniable.query.aggregates.mode import Mode
 from deniable.query.declarations import LARGEST_KEYS

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from deniable.privacy.budget import Remaining
+from deniable.privacy.budget.rule import Remaining
 from deniable.query.expression import columns_of, text_cut
 from deniable.query.plan import PricedPlan
 from deniable.release.display import price, printable

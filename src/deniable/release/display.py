@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from deniable.numbers.rationals import decimal_text
-from deniable.privacy.caution import with_caution
 from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.warning import with_warning
 from deniable.release.columns import Bounds, Key
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def printable(text: object) -> str:
 def price(loss: PrivacyLoss, *, every: bool = False) -> str:
     """What a loss costs, in the first currency that knows it or in every one, and what is odd about it."""
     costs = list(_costs(loss))
-    return with_caution(", ".join(costs) if every else costs[0], loss.charge().caution)
+    return with_warning(", ".join(costs) if every else costs[0], loss.charge().warning)
 
 
 def _costs(loss: PrivacyLoss) -> Iterator[str]:

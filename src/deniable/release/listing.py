@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar, overload
 
 from deniable.privacy import Budget
-from deniable.privacy.budget import Remaining
+from deniable.privacy.budget.rule import Remaining
 from deniable.privacy.charge import Charge
 from deniable.release.display import aligned, as_markup, printable
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError, MissingExtraError, UnsafeReleaseError
-from deniable.privacy.budget import Remaining
+from deniable.privacy.budget.rule import Remaining
 from deniable.privacy.loss import PrivacyLoss
 from deniable.release.columns import Bounds, Estimate, Key, Measure, Noisy, Numbers, free, select
 from deniable.release.intervals import check_level, of_measure

@@ -128,7 +128,7 @@ class Separate(Products):
 
     @cached_property
     def sensitivity(self) -> Sensitivity:
-        return of_values_and_products(columns=self.columns, reach=UNIT, rows=self.rows, relation=self.relation)
+        return of_values_and_products(columns=self.columns, radius=UNIT, rows=self.rows, relation=self.relation)
 
     @cached_property
     def maps(self) -> Maps:

@@ -17,7 +17,7 @@ from deniable.privacy import (
     PureLoss,
     of_count,
 )
-from deniable.privacy.budget import Remaining
+from deniable.privacy.budget.rule import Remaining
 from deniable.privacy.calibration.calibrate import gaussian_sigma_squared
 from deniable.privacy.charge import Charge
 from deniable.privacy.notions.concentrated import largest_rho

@@ -25,14 +25,14 @@ def test_no_row_moves_values_and_products_further(columns: int) -> None:
     reach = 8
     grid = np.array(list(product([-8, -7, -3, 0, 1, 5, 8], repeat=columns)))
     added = rounded(grid, reach, counted=True)
-    bound = of_values_and_products(columns=columns, reach=reach, rows=1, relation=AddRemove)
+    bound = of_values_and_products(columns=columns, radius=reach, rows=1, relation=AddRemove)
     assert np.abs(added).sum(axis=1).max() == bound.l1
     assert (added**2).sum(axis=1).max() == bound.l2_squared
     assert np.abs(added).max() == bound.linf
     assert bound.coordinates == added.shape[1]
     exchanged = rounded(grid, reach, counted=False)
     changes = (exchanged[:, np.newaxis] - exchanged[np.newaxis]).reshape(-1, exchanged.shape[1])
-    bound = of_values_and_products(columns=columns, reach=reach, rows=1, relation=Replace)
+    bound = of_values_and_products(columns=columns, radius=reach, rows=1, relation=Replace)
     assert 0.6 * bound.l1 <= np.abs(changes).sum(axis=1).max() <= bound.l1
     assert 0.5 * bound.l2_squared <= (changes**2).sum(axis=1).max() <= bound.l2_squared
     assert np.abs(changes).max() == bound.linf
@@ -40,14 +40,14 @@ def test_no_row_moves_values_and_products_further(columns: int) -> None:
 
 
 def test_units_with_several_rows_move_that_many_times_as_much() -> None:
-    one, two = (of_values_and_products(columns=2, reach=8, rows=rows, relation=AddRemove) for rows in (1, 2))
+    one, two = (of_values_and_products(columns=2, radius=8, rows=rows, relation=AddRemove) for rows in (1, 2))
     assert (two.l1, two.l2_squared, two.linf) == (2 * one.l1, 4 * one.l2_squared, 2 * one.linf)
-    private = of_values_and_products(columns=2, reach=8, rows=2, relation=Replace)
+    private = of_values_and_products(columns=2, radius=8, rows=2, relation=Replace)
     assert private.l1 == 2 * two.l1
     assert private.coordinates == one.coordinates
 
 
 def test_arguments_are_checked() -> None:
-    for wrong in ({"columns": 0}, {"reach": 0}, {"rows": 0}):
+    for wrong in ({"columns": 0}, {"radius": 0}, {"rows": 0}):
         with pytest.raises(InvalidParameterError):
-            of_values_and_products(**{"columns": 1, "reach": 8, "rows": 1, "relation": Replace, **wrong})
+            of_values_and_products(**{"columns": 1, "radius": 8, "rows": 1, "relation": Replace, **wrong})

@@ -35,7 +35,7 @@ def test_the_norm_is_that_of_the_worst_set_of_steps() -> None:
     assert {one: squared_tree_sensitivity(*one) for one in SMALL} == EXACT
 
 
-@pytest.mark.parametrize("limit", ["_MOST_USES", "_MOST_PAIRS"])
+@pytest.mark.parametrize("limit", ["_MAX_USES", "_MAX_PAIRS"])
 def test_where_the_search_is_cut_short_the_bound_is_above(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree, limit, 1)
     squared_tree_sensitivity.cache_clear()

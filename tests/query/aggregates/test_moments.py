@@ -10,7 +10,7 @@ import pytest
 
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import Replace
-from deniable.privacy.budget import Remaining
+from deniable.privacy.budget.rule import Remaining
 from deniable.query.answer import build_release
 from deniable.query.declarations import Declaration, Keys, Number
 from deniable.query.engines.duckdb.engine import DuckDBEngine

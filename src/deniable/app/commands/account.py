@@ -241,17 +241,17 @@ class Counted:
             rows.append(("epsilon", _said(self.epsilon, f"delta = {self.at_delta}")))
         if self.delta is not None:
             rows.append(("delta", _said(self.delta, f"epsilon = {self.at_epsilon}")))
-        return [*rows, ("caution", self.caution)] if self.caution else rows
+        return [*rows, ("caution", self.warning)] if self.warning else rows
 
     @property
-    def caution(self) -> str:
+    def warning(self) -> str:
         """Warning about a delta that is not small against 1/examples; empty for others."""
         from deniable.numbers.rationals import probability
-        from deniable.privacy.caution import caution
+        from deniable.privacy.warning import warning_about
 
         if self.at_delta is None or self.examples is None:
             return ""
-        return caution(delta=probability("delta", self.at_delta), population=self.examples)
+        return warning_about(delta=probability("delta", self.at_delta), population=self.examples)
 
     def data(self) -> dict[str, object]:
         """The same for JSON."""

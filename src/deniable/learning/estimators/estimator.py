@@ -21,7 +21,7 @@ from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, probability
 from deniable.privacy import AddRemove, PrivacyLoss, Relation
-from deniable.privacy.caution import caution
+from deniable.privacy.warning import warning_about
 from deniable.rows import Container, numbers, places_of, silence
 
 
@@ -94,7 +94,7 @@ class Estimator(ABC):
         work, names = self._planned(X, y), column_names(X)
         for words in unpaid_steps(sys._getframe(1)):
             warnings.warn(words, UserWarning, stacklevel=2)
-        doubt = caution(delta=probability("delta", work.delta), population=getattr(self, "expected_rows", None))
+        doubt = warning_about(delta=probability("delta", work.delta), population=getattr(self, "expected_rows", None))
         if doubt:
             warnings.warn(doubt, UserWarning, stacklevel=2)
         self.budget_left_ = payment.charge(work.loss, *work.others)

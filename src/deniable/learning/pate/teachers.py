@@ -19,7 +19,7 @@ from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import shown, whole_number
 from deniable.privacy import AddRemove, PrivacyLoss, Relation
-from deniable.privacy.budget import Remaining
+from deniable.privacy.budget.rule import Remaining
 from deniable.rows import Container, attempted, places_of, silence, table, without_rows
 from deniable.rows.attempts import Log
 

@@ -1,4 +1,4 @@
-"""How much may be spent, and in which currency: the numbers of a budget, checked."""
+"""Amounts of a budget, in one currency: the numbers, checked."""
 
 import json
 from collections.abc import Mapping
@@ -8,13 +8,13 @@ from typing import Self
 
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import Real, decimal_text, positive_rational, probability, read_json
-from deniable.privacy.caution import caution, with_caution
 from deniable.privacy.notions.conversion import checked_order
+from deniable.privacy.warning import warning_about, with_warning
 
 
 @dataclass(frozen=True, init=False)
 class Amounts:
-    """The numbers of a budget, in exactly one currency: see `Budget`."""
+    """Numbers of a budget, in exactly one currency: see `Budget`."""
 
     epsilon: Fraction | None
     delta: Fraction | None
@@ -65,40 +65,40 @@ class Amounts:
 
     def __str__(self) -> str:
         amounts = ", ".join(f"{name}={decimal_text(value)}" for name, value in vars(self).items() if value)
-        return with_caution(amounts, self.caution)
+        return with_warning(amounts, self.warning)
 
     @property
-    def caution(self) -> str:
+    def warning(self) -> str:
         """Warning about unusual amounts, in a sentence; empty for ordinary ones."""
-        return caution(**vars(self))
+        return warning_about(**vars(self))
 
     def __repr__(self) -> str:
         return f"Budget({', '.join(f'{name}={str(value)!r}' for name, value in vars(self).items() if value)})"
 
     @property
     def pair(self) -> tuple[Fraction, Fraction] | None:
-        """epsilon and delta, where the first charge chooses how to add up; None where one rule is given."""
+        """Pair (epsilon, delta) where the first charge chooses the rule; None otherwise."""
         if self.epsilon is None or not self.delta or self.order is not None or self.failure is not None:
             return None
         return self.epsilon, self.delta
 
     def to_data(self) -> dict[str, object]:
-        """Plain data for JSON, rationals as text; only the currency that is used."""
+        """Return plain data for JSON, rationals as text; only the currency that is used."""
         return {name: str(value) for name, value in vars(self).items() if value is not None}
 
     @classmethod
     def from_data(cls, data: object) -> Self:
-        """The inverse of `to_data`."""
+        """Return the amounts that `to_data` wrote."""
         names = {field.name for field in fields(cls)}
         if not isinstance(data, Mapping) or not set(data) <= names:
             raise InvalidParameterError(f"a budget has some of the fields {sorted(names)}, got {data!r}")
         return cls(**data)
 
     def to_json(self) -> str:
-        """Canonical JSON text."""
+        """Return canonical JSON text."""
         return json.dumps(self.to_data(), sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """The inverse of `to_json`."""
+        """Return the amounts that `to_json` wrote."""
         return cls.from_data(read_json(text, "a budget"))

@@ -1,4 +1,4 @@
-"""A budget: what may be spent in all, in one currency. It chooses the rule that keeps it."""
+"""Budgets: the total that may be spent in one currency, and its rule."""
 
 from dataclasses import dataclass
 
@@ -13,40 +13,58 @@ from deniable.privacy.loss import PrivacyLoss
 
 @dataclass(frozen=True, init=False, repr=False)
 class Budget(Amounts, metaclass=InWords):
-    """What a ledger or a filter may spend in all, in exactly one currency.
+    """Total that a ledger or a filter may spend, in exactly one currency.
 
-    `Budget(epsilon=1)`, `Budget(epsilon=1, delta=1e-6)`, `Budget(rho=0.5)`, `Budget(mu=1)` or
-    `Budget(renyi=0.5, order=8)`.
+    `Budget(epsilon=1)`, `Budget(epsilon=1, delta=1e-6)`, `Budget(rho=0.5)`, `Budget(mu=1)` or `Budget(renyi=0.5,
+    order=8)`.
 
     Args:
-        epsilon, delta: a promise of (epsilon, delta)-DP; delta is 0 unless given.
-        rho, mu, renyi: a promise of rho-zCDP, mu-GDP, or a Rényi divergence of at most `renyi` at `order`.
-        order: above 1; with epsilon and delta: the pair is kept by adding divergences at this order, which sampled
-            mechanisms have.
-        failure: what the failures of mechanisms may sum to, for mechanisms that keep their bound up to a failure; with
-            epsilon and delta a part of delta, which is half of it at most times unless it is given.
+        epsilon: the epsilon of a guarantee of (epsilon, delta)-DP.
+        delta: a probability below 1; 0 unless given.
+        rho: the rho of a guarantee of rho-zCDP.
+        mu: the mu of a guarantee of mu-GDP.
+        renyi: the largest Rényi divergence at `order`.
+        order: a Rényi order above 1; beside epsilon and delta: the pair is kept by adding divergences at this order,
+            which sampled mechanisms have.
+        failure: the largest sum of failure probabilities, for mechanisms that keep their bound only up to a failure;
+            beside epsilon and delta a part of delta, which is mostly half of it unless given.
 
-    Guarantee: if every charge was admitted, everything released together keeps the promise (up to `failure` for rho and
-        renyi), also when each question and its parameters were chosen after seeing all earlier answers.
+    Guarantee: if every charge was admitted, everything released together has the guarantee (up to `failure` for rho and
+        renyi), even when each question and its parameters were chosen after seeing all earlier answers.
+
+    >>> budget = Budget(epsilon=1, delta="1e-6")
+    >>> print(budget)
+    epsilon=1, delta=1e-06
+    >>> from deniable.privacy import LaplaceLoss
+    >>> budget.pays_for(LaplaceLoss(10))
+    True
     """
 
     def _refuse_useless(self) -> None:
+        """Refuse limits that no rule can keep, by making the rule once."""
         if self.pair is None:
             self.rule()
 
     def price(self, loss: PrivacyLoss) -> Charge:
-        """What this budget is charged for a loss."""
+        """Return the charge of a loss, in the currency of this budget."""
         if self.order is None:
             return loss.charge()
         return renyi_charge(loss, self.order, failing=self.failure is not None)
 
     def pays_for(self, loss: PrivacyLoss) -> bool:
-        """Whether the currency knows a price for a loss, if it comes first; however much is left."""
+        """Return whether this currency can price a loss that comes first.
+
+        How much is left does not matter.
+        """
         charge = self.price(loss)
         return self.rule(charge).proves(charge)
 
     def rule(self, first: Charge | None = None, *, name: str | None = None, reserve: bool = True) -> Rule:
-        """The rule by which a ledger with this budget adds up.
+        """Return the rule by which a ledger with this budget adds up charges.
+
+        Only an (epsilon, delta) budget has a choice: of the rules that suit its first charge it takes the one whose
+        limits this uses least, and sums of pairs where there is none. The first charge was made before any answer was
+        seen, so the choice depends on nothing private.
 
         Only an (epsilon, delta) budget has a choice: of the rules that suit its first charge it takes the one whose
         limits this uses least, and sums of pairs where there is none. The first charge was made before any answer was

@@ -1,4 +1,4 @@
-"""A filter: what a conversation has cost so far, and whether one more mechanism fits into its budget."""
+"""Privacy filters: the cost so far, and whether one more mechanism fits."""
 
 import json
 from collections.abc import Mapping
@@ -15,12 +15,25 @@ from deniable.privacy.relation import Relation
 
 
 class Filter:
-    """What may still be asked when each mechanism *and its parameters* are chosen after seeing earlier answers.
+    """Account in memory that admits mechanisms until its budget is spent.
 
-    `charge(loss)` before the mechanism runs; it pays or raises and then nothing has changed. `delta` and `epsilon` are
-    the guarantee of the whole conversation, however it goes. A ledger is this filter with its sums in a file.
+    Each mechanism *and its parameters* may be chosen after seeing earlier answers. Call `charge(loss)` before the
+    mechanism runs: it charges, or raises and changes nothing. `delta` and `epsilon` give the guarantee of the whole
+    interaction, whatever was asked. A ledger is a filter whose sums are kept in a file.
+
+    Args:
+        budget: the total that may be spent.
+        relation: the neighbouring relation that is protected; losses must be proved for it.
 
     Guarantee: that of the budget, by the rule that the budget chooses at the first charge. Sums are exact.
+
+    >>> from deniable.privacy import AddRemove, LaplaceLoss
+    >>> spending = Filter(Budget(epsilon=1), relation=AddRemove)
+    >>> spending.charge(LaplaceLoss(4))  # scale 4 times the sensitivity
+    >>> print(spending.left)
+    epsilon=0.75
+    >>> spending.admits(LaplaceLoss(1))
+    False
     """
 
     def __init__(self, budget: Budget, *, relation: Relation) -> None:
@@ -28,49 +41,54 @@ class Filter:
             raise InvalidParameterError(
                 f"budget must be a Budget, got {type(budget).__name__}. Write Budget(epsilon=1)."
             )
-        self.budget, self.relation = budget, Relation.checked(relation)
+        self.budget = budget
+        self.relation = Relation.checked(relation)
         self._rule: Rule | None = None
         self._total = Charge.nothing()
         self._lock = Lock()
 
     @classmethod
     def resumed(cls, budget: Budget, *, relation: Relation, rule: Rule | None, total: Charge) -> "Filter":
-        """The filter of a conversation that was written down: the rule of its first charge, and the sum of all."""
+        """Return the filter of an interaction that was saved: its rule and total charge."""
         made = cls(budget, relation=relation)
         made._rule, made._total = rule, total
         return made
 
     @property
     def rule(self) -> Rule:
-        """How charges add up; before the first charge of a budget that has a choice: the pair that it promises."""
+        """Rule by which charges add up; before the first, that of the promised pair."""
         return self._rule or self.budget.rule()
 
     @property
     def spent(self) -> Charge:
-        """The sum of all charges, in every currency, exact."""
+        """Sum of all charges, in every currency, exact."""
         return self._total
 
     @property
     def left(self) -> Remaining:
-        """What the next mechanisms may cost."""
+        """Amounts that the next mechanisms may still cost."""
         return self.rule.left(self._total)
 
     def admits(self, loss: PrivacyLoss) -> bool:
-        """Whether `loss` fits into what is left.
+        """Return whether `loss` fits into what is left.
 
         Raises: UnprovedError if the loss has no proved cost in this currency, or is proved for another relation.
         """
         return self._after(self._priced(loss))[2]
 
     def charge(self, loss: PrivacyLoss) -> None:
-        """Pay for `loss`; call it before the mechanism runs.
+        """Charge for `loss`; call it before the mechanism runs.
 
         Raises: BudgetExceededError if it does not fit; UnprovedError as `admits`. Both change nothing.
         """
         self.pay(self._priced(loss))
 
     def pay(self, charge: Charge, *, cure: str = "or end the conversation") -> None:
-        """Pay a charge that the budget has priced: what `charge` does for a loss.
+        """Charge an amount that the budget has priced, as `charge` does for a loss.
+
+        Args:
+            charge: the price, from `budget.price(loss)`.
+            cure: the remedy that the error names, besides asking for less.
 
         Args:
             cure: what one can do, other than ask for less, when it does not fit.
@@ -85,19 +103,23 @@ class Filter:
             self._rule, self._total = rule, total
 
     def delta(self, epsilon: Real) -> Interval:
-        """The delta for which the whole conversation is (epsilon, delta)-DP, however it goes."""
+        """Return the delta for which the whole interaction is (epsilon, delta)-DP."""
         return self.rule.delta(epsilon)
 
     def epsilon(self, delta: Real) -> Interval:
-        """The epsilon for which the whole conversation is (epsilon, delta)-DP; infinite where none is proved."""
+        """Return the epsilon for which the whole interaction is (epsilon, delta)-DP.
+
+        It is infinite where none is proved.
+        """
         return self.rule.epsilon(delta)
 
     def _priced(self, loss: PrivacyLoss) -> Charge:
         return self.budget.price(proved_for(self.relation, loss))
 
     def _after(self, charge: Charge) -> tuple[Rule, Charge, bool]:
-        """The rule and the total with one more charge, and whether they go together."""
-        rule, total = self._rule or self.budget.rule(charge), self._total + charge
+        """Return rule and total after one more charge, and whether the total is admitted."""
+        rule = self._rule or self.budget.rule(charge)
+        total = self._total + charge
         if not rule.proves(total):
             raise UnprovedError(
                 f"{rule.remedy} A composed privacy-loss distribution cannot stand in: it is no filter when parameters "
@@ -106,7 +128,7 @@ class Filter:
         return rule, total, rule.admits(total)
 
     def to_data(self) -> dict[str, object]:
-        """Plain data for JSON: budget, rule and sums, rationals as text."""
+        """Return plain data for JSON: budget, rule and sums, rationals as text."""
         return {
             "budget": self.budget.to_data(),
             "relation": self.relation.name,
@@ -116,11 +138,12 @@ class Filter:
 
     @classmethod
     def from_data(cls, data: object) -> "Filter":
-        """The inverse of `to_data`; every check runs again."""
+        """Return the filter that `to_data` wrote; every check runs again."""
         names = {"budget", "relation", "rule", "spent"}
         if not isinstance(data, Mapping) or set(data) != names or data["relation"] not in Relation.__members__:
             raise InvalidParameterError(f"a filter has the fields {sorted(names)}, got {data!r}")
-        budget, total = Budget.from_data(data["budget"]), Charge.from_data(data["spent"])
+        budget = Budget.from_data(data["budget"])
+        total = Charge.from_data(data["spent"])
         rule = None if data["rule"] is None else budget.rule(name=str(data["rule"]))
         made = cls.resumed(budget, relation=Relation[str(data["relation"])], rule=rule, total=total)
         if rule is None and total != Charge.nothing():
@@ -130,12 +153,12 @@ class Filter:
         return made
 
     def to_json(self) -> str:
-        """Canonical JSON text."""
+        """Return canonical JSON text."""
         return json.dumps(self.to_data(), sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> "Filter":
-        """The inverse of `to_json`."""
+        """Return the filter that `to_json` wrote."""
         return cls.from_data(read_json(text, "a filter"))
 
     def __repr__(self) -> str:
@@ -143,7 +166,7 @@ class Filter:
 
 
 def proved_for(relation: Relation, loss: PrivacyLoss) -> PrivacyLoss:
-    """The loss.
+    """Return the loss, after checking that it is proved for the relation.
 
     Raises: UnprovedError if it is not proved for the relation.
     """

@@ -1,4 +1,4 @@
-"""Odometers: a bound on the privacy loss so far that holds at every moment at once, whatever is asked and when."""
+"""Privacy odometers: bounds on the loss so far that hold at every moment at once."""
 
 import math
 from abc import ABC, abstractmethod
@@ -18,11 +18,14 @@ from deniable.privacy.notions.conversion import checked_order
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE
 from deniable.privacy.relation import Relation
 
-_REAL = Interval(-1e300, 1e300)
+_REAL_LINE = Interval(-1e300, 1e300)  # no restriction on certified numbers
 
 
 class Odometer(ABC):
-    """How much was revealed so far; it never stops anybody, so nothing has to be decided in advance.
+    """Running bound on the privacy loss; it never refuses, so no budget is needed.
+
+    Base class of `ConcentratedOdometer` and `RenyiOdometer`. Call `add(loss)` before each mechanism; `epsilon(delta)`
+    at any moment, for a delta that was fixed before the first answer (for several deltas at once, add them).
 
     `add(loss)` before each mechanism; `epsilon(delta)` at any moment, for a delta that was fixed before the first
     answer (for several deltas at once, add them).
@@ -50,7 +53,9 @@ class Odometer(ABC):
         self._counted[loss] += 1
 
     def epsilon(self, delta: Real) -> Interval:
-        """An upper bound on epsilon that holds at every moment at once; for a lower end see `fixed_in_advance`.
+        """Return an upper bound on epsilon that holds at every moment at once.
+
+        The lower end is 0; for a better one see `fixed_in_advance`.
 
         Args:
             delta: in [0, 1), the same at every call.
@@ -60,7 +65,11 @@ class Odometer(ABC):
         return Interval(0.0, min(bound, self._bound(target)))
 
     def fixed_in_advance(self, delta: Real, *, tolerance: float = DEFAULT_TOLERANCE) -> Interval:
-        """Epsilon at `delta` of the losses counted so far, had they been fixed before the first answer.
+        """Return epsilon at `delta` of the losses so far, had they been fixed in advance.
+
+        Args:
+            delta: in [0, 1).
+            tolerance: width of the answer, as in `PrivacyLoss.epsilon`.
 
         Guarantee: no odometer can read less than the lower end. The reading E_n depends on the losses alone, and one
             analyst asks for these n whatever the answers are; stopped there, the integral of (P - exp(E_n) Q)_+ must be
@@ -71,27 +80,40 @@ class Odometer(ABC):
 
     @abstractmethod
     def _count(self, loss: PrivacyLoss) -> Fraction | None:
-        """Add the loss to the sums; returns its epsilon up to a failure that is counted, None when it has none."""
+        """Add the loss to the sums; return its epsilon, up to a failure that is counted.
+
+        None when it has no epsilon.
+        """
 
     @abstractmethod
     def _bound(self, delta: Fraction) -> float:
-        """What the sums give."""
+        """Return the bound on epsilon that the sums give at `delta`."""
 
 
 class ConcentratedOdometer(Odometer):
-    """For sums of rho, by a mixture of exponential martingales over all orders.
+    """Odometer for sums of rho, by a mixture of martingales over all orders.
 
     Args:
         sharpest_at: the sum of rho near which the bound is to be sharpest; a guess, which enters no guarantee.
-        failure: the most that failures may sum to, a part of delta. More than that is refused.
+        failure: the largest sum of failure probabilities, a part of delta; losses beyond it are refused.
+        relation: the neighbouring relation that is protected.
+
+    >>> from deniable.privacy import AddRemove, GaussianLoss
+    >>> odometer = ConcentratedOdometer(sharpest_at="0.1", relation=AddRemove)
+    >>> for _ in range(10):
+    ...     odometer.add(GaussianLoss(10))
+    >>> print(odometer.epsilon("1e-6"))
+    [0, 1.80849]
     """
 
     def __init__(self, *, sharpest_at: Real, failure: Real = 0, relation: Relation) -> None:
         super().__init__(relation)
-        self._peak, self._failure = positive_rational("sharpest_at", sharpest_at), probability("failure", failure)
+        self._peak = positive_rational("sharpest_at", sharpest_at)
+        self._failure = probability("failure", failure)
         self._rho, self._failed = Fraction(0), Fraction(0)
 
     def _count(self, loss: PrivacyLoss) -> Fraction | None:
+        """Add rho and failure to the sums; return the epsilon up to the failure."""
         charge = loss.charge()
         rho, failed = charge.failing_rho, charge.failure
         if rho is None:
@@ -103,15 +125,20 @@ class ConcentratedOdometer(Odometer):
                 f"{loss!r} fails with probability {float(failed):.3g}, and failures may sum to {self._failure} in this "
                 "odometer. Nothing was counted. Open it with a larger failure=."
             )
-        self._rho, self._failed = self._rho + rho, self._failed + failed
+        self._rho = self._rho + rho
+        self._failed = self._failed + failed
         return charge.failing_epsilon
 
     def epsilon(self, delta: Real) -> Interval:
+        """Return an upper bound on epsilon at every moment; infinite below the failure."""
         target = probability("delta", delta)
         return super().epsilon(delta) if target >= self._failure else NONNEGATIVE
 
     def _bound(self, delta: Fraction) -> float:
-        """rho + u sqrt(2 rho + g) where exp(u^2/2) 2 Phi(u) = sqrt((2 rho + g)/g) / rest."""
+        """Return rho + u sqrt(2 rho + g), where u solves the equation of the mixture.
+
+        The equation: exp(u^2/2) 2 Phi(u) = sqrt((2 rho + g)/g) / rest.
+        """
         rest = (delta - self._failure) / (1 - self._failure)
         if rest <= 0:
             return math.inf
@@ -125,12 +152,24 @@ class ConcentratedOdometer(Odometer):
             return x**2 / 2 + doubled.log() - (ball(spread / precision).log() / 2 - ball(rest).log())
 
         u = _least_positive(excess)
-        total = certified(lambda: ball(self._rho) + ball(Fraction(u)) * ball(spread).sqrt(), within=_REAL)
+        total = certified(lambda: ball(self._rho) + ball(Fraction(u)) * ball(spread).sqrt(), within=_REAL_LINE)
         return total.upper
 
 
 class RenyiOdometer(Odometer):
-    """For sums of Rényi divergences at several orders, by the mean of their exponential martingales."""
+    """Odometer for sums of Rényi divergences, by the mean of exponential martingales.
+
+    Args:
+        orders: Rényi orders above 1, at each of which divergences are added.
+        relation: the neighbouring relation that is protected.
+
+    >>> from deniable.privacy import AddRemove, GaussianLoss
+    >>> odometer = RenyiOdometer(orders=[8, 16, 32], relation=AddRemove)
+    >>> for _ in range(100):
+    ...     odometer.add(GaussianLoss(1).poisson_sampled(rate="0.001"))
+    >>> print(odometer.epsilon("1e-6"))
+    [0, 2.13129]
+    """
 
     def __init__(self, *, orders: Sequence[Real], relation: Relation) -> None:
         super().__init__(relation)
@@ -139,6 +178,7 @@ class RenyiOdometer(Odometer):
             raise InvalidParameterError("orders must name at least one order above 1, got none")
 
     def _count(self, loss: PrivacyLoss) -> Fraction | None:
+        """Add the divergences at all orders to the sums; return the pure epsilon."""
         known = {order: value for order in self._sums if (value := divergence(loss, order)) is not None}
         if len(known) < len(self._sums):
             raise UnprovedError(
@@ -149,7 +189,7 @@ class RenyiOdometer(Odometer):
         return loss.pure_epsilon
 
     def _bound(self, delta: Fraction) -> float:
-        """The x at which the mean of exp((order - 1)(x - sum)) is 1 / delta."""
+        """Return the x at which the mean of exp((order - 1)(x - sum)) is 1 / delta."""
         if delta == 0:
             return math.inf
 
@@ -161,10 +201,11 @@ class RenyiOdometer(Odometer):
 
 
 def _least_positive(excess: Callable[[float], Arb]) -> float:
-    """A number x >= 0, close to the least, at which an increasing function is certainly positive."""
+    """Return a number >= 0, near the least, where an increasing function is positive."""
     below, above = 0.0, 1.0
     while not _is_positive(excess, above):
-        below, above = above, 2 * above
+        below = above
+        above = 2 * above
         if above > 1e300:
             return math.inf
     while above - below > 1e-13 * above:
@@ -177,4 +218,4 @@ def _least_positive(excess: Callable[[float], Arb]) -> float:
 
 
 def _is_positive(excess: Callable[[float], Arb], x: float) -> bool:
-    return certified(lambda: excess(x), within=_REAL).lower > 0
+    return certified(lambda: excess(x), within=_REAL_LINE).lower > 0

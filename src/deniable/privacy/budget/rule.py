@@ -1,4 +1,4 @@
-"""A rule of a budget: which sums of charges it watches, how far they may go, and what that guarantees."""
+"""Rules of budgets: limits on sums of charges, and the guarantee that follows."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -25,7 +25,9 @@ _SHOWN_AS = {
 
 
 class Rule(ABC):
-    """Limits for sums of charges: at least one of `sums` stays within its own, and the failures within theirs.
+    """Limits on sums of charges and failures; one of `sums` must be within its own.
+
+    Base class; a subclass states its limits under a budget and the guarantee of each sum.
 
     A subclass says which limits it sets under a budget, and what one sum guarantees.
 
@@ -53,41 +55,47 @@ class Rule(ABC):
     @classmethod
     @abstractmethod
     def under(cls, budget: Amounts) -> Self | None:
-        """The rule with the limits that keep a budget; None where it is not a rule of that budget."""
+        """Return the rule with the limits that keep a budget; None if it does not apply."""
 
     def _curve(self, name: str, epsilon: Fraction) -> Interval:
-        """delta at `epsilon` of everything whose sum of that name, without failures, is within its limit."""
+        """Return delta at `epsilon` if the sum of this name is within its limit.
+
+        Failures are left aside.
+        """
         return pure_delta(self.sums[name], epsilon)
 
     def suits(self, first: Charge) -> bool:
-        """Whether a budget that has a choice may take this rule for a ledger that begins with a charge."""
+        """Return whether a budget may choose this rule after the first charge of a ledger."""
         return self.failing == bool(first.failure) and self.admits(first)
 
     def share(self, total: Charge) -> Fraction:
-        """The part of the limits that a total uses, by the sum that leaves the most; the pure way counts last."""
+        """Return the share of the limits that a total uses, by the sum least used.
+
+        The pure sum counts last.
+        """
         spent = {name: getattr(total, name) for name in self.sums if name != "pure_epsilon"}
         summed = [spent[name] / self.sums[name] for name in spent if spent[name] is not None]
         failed = getattr(total, self.failures) / self.failure if self.failure else Fraction(0)
         return max(min(summed, default=Fraction(1)), failed)
 
     def proves(self, total: Charge) -> bool:
-        """Whether a total is known in a currency that the rule adds up."""
+        """Return whether a total is known in a currency that the rule adds up."""
         return any(getattr(total, name) is not None for name in self.sums)
 
     def admits(self, total: Charge) -> bool:
-        """Whether a conversation may come to a total, the newcomer included."""
+        """Return whether a total, the newest charge included, is within the limits."""
         if self.failure is not None and getattr(total, self.failures) > self.failure:
             return False
         return any(_at_most(getattr(total, name), limit) for name, limit in self.sums.items())
 
     def left(self, total: Charge) -> "Remaining":
-        """What is left after a total, by the sums that are still within their limits."""
+        """Return the amounts left after a total, by the sums still within their limits."""
         spent = {name: getattr(total, name) for name in self.sums}
         within = {name: limit - spent[name] for name, limit in self.sums.items() if _at_most(spent[name], limit)}
         return self._shown(within or dict.fromkeys(self.sums, Fraction(0)), total, limit=self.failure)
 
     def cost(self, charge: Charge) -> "Remaining":
-        """A charge in the words of `left`."""
+        """Return a charge in the same terms as `left`."""
         return self._shown({name: getattr(charge, name) for name in self.sums}, charge, limit=None)
 
     def _shown(self, amounts: Mapping[str, Fraction | None], charge: Charge, *, limit: Fraction | None) -> "Remaining":
@@ -98,12 +106,16 @@ class Rule(ABC):
         return Remaining(**shown)
 
     def delta(self, epsilon: Real) -> Interval:
-        """The delta for which the whole conversation is (epsilon, delta)-DP, however it goes."""
+        """Return the delta for which the whole interaction is (epsilon, delta)-DP."""
         return self._delta(nonnegative_rational("epsilon", epsilon))
 
     def epsilon(self, delta: Real) -> Interval:
-        """The epsilon for which the whole conversation is (epsilon, delta)-DP; infinite where none is proved."""
-        target, limit = probability("delta", delta), None
+        """Return the epsilon for which the whole interaction is (epsilon, delta)-DP.
+
+        It is infinite where none is proved.
+        """
+        target = probability("delta", delta)
+        limit = None
         if self.failure is not None and target < self.failure:
             return NONNEGATIVE
         if len(self.sums) == 1:
@@ -111,7 +123,10 @@ class Rule(ABC):
         return inverse(self._delta, target, limit=limit)
 
     def _delta(self, epsilon: Fraction) -> Interval:
-        """What each of the sums may let out, together, since which one holds may depend on the answers."""
+        """Return the sum of the deltas of all sums, failures included.
+
+        Which of the sums stays within its limit may depend on the answers, so all of them count.
+        """
         curves = [
             Rule._curve(self, name, epsilon) if name.endswith("epsilon") else self._curve(name, epsilon)
             for name in self.sums
@@ -128,11 +143,19 @@ class Rule(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class Remaining:
-    """What is left of a budget, exact; None where the currency does not apply (any more).
+    """Amounts of a budget that are left, exact; None where a currency does not apply.
 
     In an (epsilon, delta) budget that is spent by rho or mu^2, `epsilon` is what pure mechanisms may still spend while
-    nothing but pure ones was used, and the other what all mechanisms may still spend: either one suffices. Where
+    only pure ones have been used, and the other amount what all mechanisms may still spend: either one suffices. Where
     `failure` is given, it must suffice too.
+
+    Args:
+        epsilon: what is left of epsilon.
+        delta: what is left of delta.
+        rho: what is left of rho (zCDP).
+        mu_squared: what is left of mu^2 (GDP).
+        renyi: what is left of the Rényi divergence.
+        failure: what is left of the failure probability.
     """
 
     epsilon: Fraction | None = None

@@ -1,4 +1,7 @@
-"""The rules of budgets: sums of epsilons, pairs, rhos, squared mus, Rényi divergences, some with room for failures."""
+"""The rules of budgets: sums of epsilon, pairs, rho, mu^2 or Rényi divergences.
+
+Some leave room for failures.
+"""
 
 import math
 from dataclasses import replace
@@ -19,12 +22,17 @@ from deniable.privacy.notions.concentrated import concentrated_delta, largest_rh
 from deniable.privacy.notions.conversion import renyi_delta
 from deniable.privacy.notions.gaussian_dp import DIGITS, gaussian_delta, largest_mu_squared
 
-RESERVE = Fraction(1, 4)  # of delta
-_REAL = Interval(-1e300, 1e300)
+RESERVE = Fraction(1, 4)  # share of delta that reserved rules set apart for failures
+_REAL_LINE = Interval(-1e300, 1e300)  # no restriction on certified numbers
 
 
 class AdvancedRule(Rule):
-    """For many small losses of any kind that may fail: pairs, rho, epsilons, and mixtures of these.
+    """Rule for many small losses of any kind that may fail.
+
+    They may have pairs, rho, epsilons, or mixtures of these. Failures add up to at most a part of delta, half of it
+    unless the budget says how much; and the epsilons to at most epsilon, or the rhos, which are at most epsilon_i^2 /
+    2, to at most the largest rho for which rho-zCDP implies (epsilon, rest)-DP, where 1 - delta = (1 - failure)(1 -
+    rest).
 
     Failures add up to at most a part of delta, half of it unless the budget says how much; and the epsilons to at most
     epsilon, or the rhos, which are at most epsilon_i^2 / 2, to at most the largest rho for which rho-zCDP implies
@@ -44,6 +52,7 @@ class AdvancedRule(Rule):
 
     @classmethod
     def under(cls, budget: Amounts) -> Self | None:
+        """Return the rule for an (epsilon, delta) budget without an order; None otherwise."""
         if budget.epsilon is None or not budget.delta or budget.order is not None:
             return None
         if budget.failure is not None:
@@ -53,20 +62,25 @@ class AdvancedRule(Rule):
 
     @classmethod
     def _beside(cls, failure: Fraction, epsilon: Fraction, delta: Fraction) -> Self:
-        """The rule that keeps (epsilon, delta) with `failure` set apart: 1 - delta = (1 - failure)(1 - rest)."""
+        """Return the rule that keeps (epsilon, delta) with `failure` set apart.
+
+        The rest of delta satisfies 1 - delta = (1 - failure)(1 - rest).
+        """
         rest = Fraction(round_down((delta - failure) / (1 - failure)))
         return cls(cls._limits(epsilon, rest), failure=failure)
 
     @staticmethod
     def _limits(epsilon: Fraction, rest: Fraction) -> dict[str, Fraction]:
+        """Return the limits of the sums for (epsilon, rest)-DP without failures."""
         return {"failing_epsilon": epsilon, "failing_rho": largest_rho(epsilon, rest)}
 
     def _curve(self, name: str, epsilon: Fraction) -> Interval:
+        """Return a bound on delta at `epsilon` by zCDP."""
         return Interval(0.0, concentrated_delta(self.sums[name], epsilon))
 
 
 class ConcentratedRule(Rule):
-    """The sum of rho stays at most rho; in a budget of rho that allows failures, these stay below theirs.
+    """Rule that keeps the sum of rho within rho, and failures within theirs.
 
     Under an (epsilon, delta) budget the limit is the largest rho for which rho-zCDP implies the pair; or, while
     everything is pure, the sum of epsilons stays at most epsilon.
@@ -85,6 +99,7 @@ class ConcentratedRule(Rule):
 
     @classmethod
     def under(cls, budget: Amounts) -> Self | None:
+        """Return the rule for a budget of rho or of a pair; None otherwise."""
         if budget.rho is not None:
             return cls({"failing_rho" if budget.failure else "rho": budget.rho}, failure=budget.failure)
         if budget.pair is None:
@@ -92,12 +107,13 @@ class ConcentratedRule(Rule):
         return cls({"pure_epsilon": budget.pair[0], "rho": largest_rho(*budget.pair)})
 
     def _curve(self, name: str, epsilon: Fraction) -> Interval:
+        """Return bounds on delta at `epsilon`: zCDP above, Gaussian noise below."""
         rho = self.sums[name]
         return Interval(gaussian_delta(2 * rho, epsilon).lower, concentrated_delta(rho, epsilon))
 
 
 class GaussianRule(Rule):
-    """The sum of squared mu stays at most mu^2.
+    """Rule that keeps the sum of squared mu within mu^2.
 
     Under an (epsilon, delta) budget the limit is the largest mu^2 for which mu-GDP implies the pair; or, while
     everything is pure, the sum of epsilons stays at most epsilon.
@@ -117,6 +133,7 @@ class GaussianRule(Rule):
 
     @classmethod
     def under(cls, budget: Amounts) -> Self | None:
+        """Return the rule for a budget of mu or of a pair; None otherwise."""
         if budget.mu is not None:
             return cls({"mu_squared": budget.mu**2})
         if budget.pair is None:
@@ -124,11 +141,12 @@ class GaussianRule(Rule):
         return cls({"pure_epsilon": budget.pair[0], "mu_squared": largest_mu_squared(*budget.pair)})
 
     def _curve(self, name: str, epsilon: Fraction) -> Interval:
+        """Return delta at `epsilon` by GDP."""
         return gaussian_delta(self.sums[name], epsilon)
 
 
 class PairsRule(Rule):
-    """The sum of epsilons stays at most epsilon, and that of deltas at most delta.
+    """Rule that keeps the sums of epsilon and of delta within the pair.
 
     A loss without a finite epsilon of its own is charged at the pair that was stated for it: `loss.stated(epsilon=...,
     delta=...)`. A composition of fixed losses may be stated as one.
@@ -148,6 +166,7 @@ class PairsRule(Rule):
 
     @classmethod
     def under(cls, budget: Amounts) -> Self | None:
+        """Return the rule for a budget of a pair; None otherwise."""
         if budget.pair is None:
             return None
         epsilon, delta = budget.pair
@@ -155,7 +174,7 @@ class PairsRule(Rule):
 
 
 class PureRule(Rule):
-    """The sum of epsilons stays at most epsilon, and nothing has a delta.
+    """Rule that keeps the sum of epsilons within epsilon; nothing has a delta.
 
     Guarantee: epsilon-DP, exactly: one mechanism may use all of it.
     Source: Rogers, Roth, Ullman, Vadhan (2016), arXiv:1605.08294; proof in docs/theory/privacy/budget.md, theorem 1.
@@ -170,11 +189,14 @@ class PureRule(Rule):
 
     @classmethod
     def under(cls, budget: Amounts) -> Self | None:
+        """Return the rule for a budget of epsilon without delta; None otherwise."""
         return None if budget.epsilon is None or budget.delta else cls({"pure_epsilon": budget.epsilon})
 
 
 class RenyiRule(Rule):
-    """The sum of Rényi divergences at one order, fixed before the first answer, stays within its limit.
+    """Rule that keeps the sum of Rényi divergences at one order within its limit.
+
+    The order is fixed before the first answer.
 
     Under an (epsilon, delta) budget with an order the limit is the largest divergence that implies (epsilon,
     rest)-DP, where 1 - delta = (1 - failure)(1 - rest).
@@ -197,6 +219,7 @@ class RenyiRule(Rule):
 
     @classmethod
     def under(cls, budget: Amounts) -> Self | None:
+        """Return the rule for a budget with an order; None otherwise."""
         if budget.order is None:
             return None
         if budget.renyi is not None:
@@ -210,28 +233,36 @@ class RenyiRule(Rule):
         return cls(limit, budget.order, budget.failure)
 
     def _curve(self, name: str, epsilon: Fraction) -> Interval:
+        """Return a bound on delta at `epsilon` by the Rényi divergence at the order."""
         return Interval(0.0, renyi_delta(self.order, self.sums[name], epsilon))
 
 
 def renyi_charge(loss: PrivacyLoss, order: Fraction, *, failing: bool) -> Charge:
-    """The charge of a loss with its divergence at an order; where budgets allow failures, also one up to a failure."""
-    charge, found = loss.charge(), divergence(loss, order)
-    if failing and found is not None:  # it holds surely
+    """Return the charge of a loss with its divergence at an order.
+
+    Where budgets allow failures, a divergence up to a failure counts too.
+    """
+    charge = loss.charge()
+    renyi = divergence(loss, order)
+    if failing and renyi is not None:  # it holds surely
         charge = replace(charge, failing_epsilon=None, failing_rho=None, failing_mu_squared=None, failure=Fraction(0))
     elif failing and charge.failing_rho is not None:
-        found = order * charge.failing_rho
+        renyi = order * charge.failing_rho
         if charge.failing_epsilon is not None:
-            found = divergence(PureLoss(charge.failing_epsilon), order)
-    return replace(charge, renyi=decimal_above(found, DIGITS) if found else found)
+            renyi = divergence(PureLoss(charge.failing_epsilon), order)
+    return replace(charge, renyi=decimal_above(renyi, DIGITS) if renyi else renyi)
 
 
 @lru_cache(maxsize=4096)
 def divergence(loss: PrivacyLoss, order: Fraction) -> Fraction | None:
-    """An upper bound on the Rényi divergence of a loss, in both directions; None where nothing is proved."""
+    """Return an upper bound on the Rényi divergence of a loss, in both directions.
+
+    None where nothing is proved.
+    """
     if loss.composition != ((loss, 1),):  # part by part, so that one charge of many is many charges
         known = [(divergence(part, order), count) for part, count in loss.composition]
-        found = [value * count for value, count in known if value is not None]
-        return sum(found, Fraction(0)) if len(found) == len(known) else None
+        totals = [value * count for value, count in known if value is not None]
+        return sum(totals, Fraction(0)) if len(totals) == len(known) else None
     bounds = [] if loss.rho is None else [order * loss.rho]
     computed = loss.renyi(order).upper
     if math.isfinite(computed):
@@ -240,7 +271,9 @@ def divergence(loss: PrivacyLoss, order: Fraction) -> Fraction | None:
 
 
 def largest_divergence(epsilon: Fraction, delta: Fraction, order: Fraction) -> Fraction:
-    """The largest divergence at `order` (to 12 digits, rounded down) that implies (epsilon, delta)-DP; may be <= 0.
+    """Return the largest divergence at `order` that implies (epsilon, delta)-DP.
+
+    Rounded down to 12 digits; it may be <= 0.
 
     Guarantee: renyi_delta(order, value, epsilon) <= delta.
     """
@@ -250,17 +283,22 @@ def largest_divergence(epsilon: Fraction, delta: Fraction, order: Fraction) -> F
     def formula() -> Arb:
         return ball(epsilon) + (ball(delta).log() - _log_factor(order)) / ball(order - 1)
 
-    found = certified(formula, within=_REAL).lower
-    return decimal_below(Fraction(found), 12)
+    largest = certified(formula, within=_REAL_LINE).lower
+    return decimal_below(Fraction(largest), 12)
 
 
 def _log_factor(order: Fraction) -> Arb:
+    """Return ln((1 - 1/order)^order / (order - 1))."""
     a = ball(order)
     return a * (1 - 1 / a).log() - (a - 1).log()
 
 
 class ReservedRule(AdvancedRule):
-    """For ledgers that begin with mechanisms that cannot fail, and may ask later for some that can.
+    """Rule that reserves a part of delta for mechanisms that may fail, added later.
+
+    For ledgers that begin with mechanisms that cannot fail. It is the advanced rule with a quarter of delta for
+    failures: what is left of delta costs about 3% of the rho that all of it would allow, and mechanisms that may fail,
+    such as a search for groups, can be charged at any time.
 
     As the advanced rule with a quarter of delta for failures: what is left of delta costs about 3% of the rho that all
     of it would allow, and a search for groups, say, can be paid for at any time.
@@ -275,6 +313,7 @@ class ReservedRule(AdvancedRule):
 
     @classmethod
     def under(cls, budget: Amounts) -> Self | None:
+        """Return the rule with a quarter of delta set apart; None without a pair."""
         if budget.pair is None:
             return None
         epsilon, delta = budget.pair
@@ -282,7 +321,7 @@ class ReservedRule(AdvancedRule):
 
 
 class ReservedGaussianRule(ReservedRule):
-    """The same with sums of squared mu, which lose nothing for Gaussian noise.
+    """Reserved rule with sums of squared mu, which lose nothing for Gaussian noise.
 
     Guarantee: (epsilon, delta)-DP.
     Source: Smith, Thakurta (2022), arXiv:2210.17520; proof in docs/theory/privacy/budget.md, theorems 2 and 3.
@@ -296,7 +335,9 @@ class ReservedGaussianRule(ReservedRule):
 
     @staticmethod
     def _limits(epsilon: Fraction, rest: Fraction) -> dict[str, Fraction]:
+        """Return the limits of epsilon and mu^2 for (epsilon, rest)-DP without failures."""
         return {"failing_epsilon": epsilon, "failing_mu_squared": largest_mu_squared(epsilon, rest)}
 
     def _curve(self, name: str, epsilon: Fraction) -> Interval:
+        """Return a bound on delta at `epsilon` by GDP."""
         return Interval(0.0, gaussian_delta(self.sums[name], epsilon).upper)

@@ -1,4 +1,4 @@
-"""The setting of a mechanism that keeps a promise."""
+"""Calibration: the noise, number of steps or rate that meets a privacy target."""
 
 from deniable.privacy.calibration.calibrate import calibrate, gaussian_sigma_squared, laplace_scale, split
 from deniable.privacy.notions.classical import (

@@ -1,4 +1,4 @@
-"""What a calibrated loss must prove, as a number that may not be exceeded."""
+"""Privacy targets of calibration, each as a number that may not be exceeded."""
 
 import math
 from collections.abc import Callable
@@ -13,11 +13,14 @@ from deniable.numbers.rationals import Real, decimal_text, nonnegative_rational,
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.accountant import SMALL_EPSILON
 
-_SHARP = 0.01  # tolerance of the search for the best epsilon
+_SHARPER_TOLERANCE = 0.01  # relative, of the search for the best epsilon
 
 
 class Target(TypedDict, total=False):
-    """What a calibrated loss must prove, in one of three ways; numbers as `exact_rational` reads them.
+    """Privacy target of a calibrated loss, in one of three forms.
+
+    Numbers are read as by `exact_rational`: epsilon, alone or with delta; advantage: the total variation between
+    neighbours; or true_positive_rate at false_positive_rate: the power of the best attack.
 
     epsilon, alone or with delta; advantage: the total variation between neighbours; or true_positive_rate at
     false_positive_rate: the power of the best attack.
@@ -32,15 +35,16 @@ class Target(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Goal:
-    """A limit, and the cost that may not exceed it.
+    """Limit, and the cost that may not exceed it.
 
     Args:
-        cost: of a loss, to a tolerance.
+        limit: the largest cost allowed.
+        cost: function of a loss and a tolerance.
         proved: a second way to prove that a loss keeps the limit.
-        size: what an absolute width is multiplied with near the limit.
-        sharper: the same goal with a cost that is least for a loss near this one.
-        infinite: what to do if every loss that was tried has an infinite cost.
-        quick: another goal, which takes less work and is met by about the same losses.
+        size: factor of an absolute width near the limit.
+        sharper: function that returns the goal whose cost is least for losses near the given one.
+        infinite: the remedy if every loss that was tried has an infinite cost.
+        quick: a goal that takes less work and is met by about the same losses.
     """
 
     limit: Fraction
@@ -52,19 +56,24 @@ class Goal:
     quick: "Goal | None" = None
 
     def excess(self, loss: PrivacyLoss, tolerance: float) -> float:
-        """ln(cost / limit); <= 0 only if the limit is kept. NaN if the cost is out of the reach of the engine."""
+        """Return ln(cost / limit); <= 0 only if the limit is kept.
+
+        NaN if the engine cannot compute the cost.
+        """
         upper = self._upper(loss, tolerance)
         if not 0 < upper < math.inf:
             return -math.inf if upper == 0 else upper
-        found = math.log(Fraction(upper) / self.limit) if upper < 1e300 else math.inf
+        logarithm = math.log(Fraction(upper) / self.limit) if upper < 1e300 else math.inf
         if Fraction(upper) <= self.limit:
-            return min(found, 0.0)
-        if found < 1e-12 and self.proved(loss):  # 0.1 is not a float: the last digit is decided exactly
+            return min(logarithm, 0.0)
+        if logarithm < 1e-12 and self.proved(loss):  # 0.1 is not a float: the last digit is decided exactly
             return 0.0
-        return max(found, math.ulp(0.0))
+        return max(logarithm, math.ulp(0.0))
 
     def _upper(self, loss: PrivacyLoss, tolerance: float) -> float:
-        """The upper end of the cost, in the width that its size needs.
+        """Return the upper end of the cost, to the width that its size needs.
+
+        Where a width cannot be reached a coarser one is tried, which shows at least whether the limit is kept by far.
 
         What cannot be reached is asked for more coarsely, which shows at least whether the limit is kept by far.
         """
@@ -74,17 +83,18 @@ class Goal:
             if width >= reached:
                 continue
             try:
-                found = self.cost(loss, min(max(width, 1e-12), 1.0))
+                interval = self.cost(loss, min(max(width, 1e-12), 1.0))
             except InvalidParameterError:
                 continue
-            upper, reached = found.upper if math.isnan(upper) else min(found.upper, upper), width
-            if found.upper - found.lower <= 2 * tolerance * found.upper or 4 * upper <= self.limit:
+            upper = interval.upper if math.isnan(upper) else min(interval.upper, upper)
+            reached = width
+            if interval.upper - interval.lower <= 2 * tolerance * interval.upper or 4 * upper <= self.limit:
                 break
         return upper
 
 
 def goal_of(target: Target) -> Goal:
-    """The bound that a target sets.
+    """Return the limit and the cost that a target means.
 
     Raises: InvalidParameterError if the target is incomplete, says two things, or can never or always be met.
     """
@@ -126,7 +136,11 @@ def _advantage(limit: Fraction) -> Goal:
 
 
 def _power(power: Fraction, size: Fraction) -> Goal:
-    """At most `power` hits with `size` false alarms, from one value of delta.
+    """Return the goal that tests with false positive rate `size` have at most `power`.
+
+    It follows from one value of delta, at any epsilon: the first is best for Gaussian noise, the sharper one for the
+    loss that it is searched with. That is one near the setting at which the advantage is that of Gaussian noise with
+    this power.
 
     Any epsilon will do: the first is best for Gaussian noise, the sharper one for the loss that it is searched with.
     That is one near the setting at which the advantage is that of Gaussian noise with this power.
@@ -138,9 +152,9 @@ def _power(power: Fraction, size: Fraction) -> Goal:
     guess = mu * threshold - mu**2 / 2
 
     def at(epsilon: float) -> Goal | None:
-        place = Fraction(f"{epsilon:.6g}")
-        most = largest_delta(power, size, place)
-        return Goal(most, lambda loss, width: loss.delta(abs(place), tolerance=width)) if most > 0 else None
+        rounded = Fraction(f"{epsilon:.6g}")
+        limit = largest_delta(power, size, rounded)
+        return Goal(limit, lambda loss, width: loss.delta(abs(rounded), tolerance=width)) if limit > 0 else None
 
     first = at(guess)
     assert first is not None  # Gaussian noise with this mu has such a delta
@@ -148,18 +162,20 @@ def _power(power: Fraction, size: Fraction) -> Goal:
     def sharper(loss: PrivacyLoss) -> Goal:
         def excess(epsilon: float) -> float:
             goal = at(epsilon)
-            found = math.inf if goal is None else goal.excess(loss, _SHARP)
-            return found if math.isfinite(found) else 1e3
+            value = math.inf if goal is None else goal.excess(loss, _SHARPER_TOLERANCE)
+            return value if math.isfinite(value) else 1e3
 
-        places = {"bounds": (guess - 2 * mu, guess + 2 * mu), "method": "bounded", "options": {"xatol": 0.02 * mu}}
-        best = min(guess, float(optimize.minimize_scalar(excess, **places).x), key=excess)
+        options = {"bounds": (guess - 2 * mu, guess + 2 * mu), "method": "bounded", "options": {"xatol": 0.02 * mu}}
+        best = min(guess, float(optimize.minimize_scalar(excess, **options).x), key=excess)
         return at(best) or first
 
     return replace(first, sharper=sharper, quick=_advantage(Fraction(2 * float(special.ndtr(mu / 2)) - 1)))
 
 
 def largest_delta(power: Fraction, size: Fraction, epsilon: Fraction) -> Fraction:
-    """A delta that proves hits of at most `power` for every test with `size` false alarms; <= 0 if none does.
+    """Return a delta that proves a true positive rate <= `power` for every test.
+
+    The test has a false positive rate of `size`; <= 0 if no delta proves it.
 
     Guarantee: a loss with delta(abs(epsilon)) <= this delta has P(S) <= power where Q(S) <= size. From P(S) <= delta +
         e^epsilon Q(S); and for epsilon < 0, from Q(not S) <= delta + e^-epsilon P(not S).

@@ -1,1 +1,1 @@
-"""A loss for people and for other programs: words, comparisons, pictures, imports."""
+"""Reports, pictures and comparisons of losses, and imports from other programs."""

@@ -1,4 +1,4 @@
-"""What the accountants of the last twenty years prove about one and the same loss, side by side."""
+"""Epsilon of one loss by the accountants of the last twenty years, side by side."""
 
 import math
 from collections.abc import Callable
@@ -21,15 +21,18 @@ from deniable.privacy.statement import Statement
 
 Parts = list[tuple[Statement, int]]
 
-_FIBONACCI = (55, 89)  # their sum exceeds the number of orders
+_FIBONACCI = (55, 89)  # of the search for the best order: their sum exceeds the number of orders
 
 
 @dataclass(frozen=True)
 class Account:
-    """One accountant's answer: an epsilon, or None where it says nothing about this loss.
+    """Epsilon that one accountant states for a loss; None if it has no answer.
 
     Args:
-        bound: whether the epsilon is proved; else it may lie on either side of the truth.
+        name: the accountant, in words.
+        epsilon: rounded up where it is a bound; None where the accountant says nothing about this loss.
+        source: the paper.
+        bound: whether the epsilon is proved; otherwise it may lie on either side of the truth.
     """
 
     name: str
@@ -39,13 +42,17 @@ class Account:
 
 
 def accounts(loss: Statement, delta: Fraction) -> tuple[Account, ...]:
-    """The epsilon at `delta` > 0 by each accountant, rounded up where it is a bound; the certified one is not here.
+    """Return the epsilon at `delta` > 0 by each accountant but the certified one.
+
+    Bounds are rounded up. Basic and advanced composition take each part at its own best epsilon for a share of delta:
+    all of it, divided by the number of parts, for basic composition; half of it for advanced composition, whose slack
+    is the other half.
 
     Basic and advanced composition are given each part at its own best epsilon for a share of delta: all of it, divided
     by the number of parts, for basic, half of it for advanced composition, whose slack is the other half.
     """
     parts = list(loss.composition)
-    found = [
+    bounds = [
         ("basic composition", _basic(parts, delta), "Dwork, McSherry, Nissim, Smith (2006)"),
         ("advanced composition", _advanced(parts, delta, classic_drift), "Dwork, Rothblum, Vadhan (2010)"),
         ("advanced, tanh form", _advanced(parts, delta, tanh_drift), "Kairouz, Oh, Viswanath (2015), Theorem 3.5"),
@@ -53,12 +60,13 @@ def accounts(loss: Statement, delta: Fraction) -> tuple[Account, ...]:
         ("Rényi (RDP)", _renyi(loss, parts, delta), "Mironov (2017); Canonne, Kamath, Steinke (2020)"),
         ("Gaussian (GDP)", _gaussian(loss, delta), "Dong, Roth, Su (2019)"),
     ]
-    proved = [Account(name, _finite(value), source) for name, value, source in found]
+    proved = [Account(name, _finite(value), source) for name, value, source in bounds]
     limit = Account("central limit of GDP", _central_limit(parts, delta), "Bu, Dong, Long, Su (2020)", bound=False)
     return (*proved, limit)
 
 
 def _basic(parts: Parts, delta: Fraction) -> float:
+    """Return the sum of the parts' epsilons, at delta = 0 or at equal shares of delta."""
     runs = sum(count for _, count in parts)
     pure = sum(_epsilon(loss, Fraction(0)) * count for loss, count in parts)
     if runs == 0:
@@ -68,7 +76,7 @@ def _basic(parts: Parts, delta: Fraction) -> float:
 
 
 def _advanced(parts: Parts, delta: Fraction, drift: Callable[[Arb], Arb]) -> float:
-    """The sum of drifts plus sqrt(2 ln(1/slack) times the sum of squares)."""
+    """Return the sum of drifts plus sqrt(2 ln(1/slack) times the sum of squares)."""
     runs = sum(count for _, count in parts)
     if runs == 0:
         return 0.0
@@ -96,7 +104,13 @@ def _gaussian(loss: Statement, delta: Fraction) -> float | None:
 
 
 def _renyi(loss: Statement, parts: Parts, delta: Fraction) -> float | None:
-    """Epsilon by the best of the usual orders, some ten of which are tried: epsilons fall, then rise with the order.
+    """Return the epsilon at the best of the usual Rényi orders, trying some ten.
+
+    Epsilons first fall, then rise with the order. None where a part is dominated by laws with an infinite loss: its
+    divergences, if they are finite at all, are then known only as sums of the other notions.
+
+    With D(a) convex in a when multiplied by a - 1, so is epsilon(a) = D(a) + ln(1 - 1/a) - ln(a delta)/(a - 1). Any
+    order gives a bound.
 
     Nothing where a part is dominated by laws with an infinite loss: what is then known of its divergences, if they are
     finite at all, are its sums of the other currencies.
@@ -106,25 +120,25 @@ def _renyi(loss: Statement, parts: Parts, delta: Fraction) -> float | None:
     """
 
     @cache
-    def found(place: int) -> float:
+    def epsilon_at(index: int) -> float:
         try:
-            return epsilon_by_renyi(loss, delta, orders=ORDERS[place : place + 1])
+            return epsilon_by_renyi(loss, delta, orders=ORDERS[index : index + 1])
         except (InvalidParameterError, UnprovedError):
             return math.inf
 
     pairs = [part.laws() for part, _ in parts]
-    if any(law.infinite for both in pairs if both for law in both.upper) or math.isinf(found(0)):
+    if any(law.infinite for both in pairs if both for law in both.upper) or math.isinf(epsilon_at(0)):
         return None
     before, short, long = -1, *_FIBONACCI  # the best is before + 1 to before + short + long - 1
     while short < long:
-        if found(before + short) > found(before + long):
+        if epsilon_at(before + short) > epsilon_at(before + long):
             before += short
         short, long = long - short, short
-    return found(before + 1)
+    return epsilon_at(before + 1)
 
 
 def _central_limit(parts: Parts, delta: Fraction) -> float | None:
-    """An approximation that is known for many equal steps of sampled Gaussian noise."""
+    """Return the central-limit approximation of many steps of sampled Gaussian noise."""
     loss, count = parts[0] if len(parts) == 1 else (composed([]), 0)
     base, rate = loss.as_sample
     root = exact_root(base.normal_mu_squared or Fraction(0))

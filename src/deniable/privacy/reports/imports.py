@@ -1,4 +1,7 @@
-"""Losses from the descriptions of other programs: Google's DpEvent trees and the histories of Opacus.
+"""Losses from other programs: Google's DpEvent trees and histories of Opacus.
+
+Neither package is needed: objects are recognised by the names of their classes and fields. Anything not on the list is
+refused by name; nothing is replaced by an approximation.
 
 Neither package is needed: objects are recognised by the names of their classes and fields. What is not on the list is
 refused by name; nothing is approximated by something else.
@@ -39,12 +42,16 @@ Reader = Callable[[object, Relation], PrivacyLoss]
 
 
 def of_dp_event(event: object, *, relation: Relation = AddRemove) -> PrivacyLoss:
-    """The loss of a `dp_accounting.DpEvent`, or of the named tuple that `to_named_tuple` makes of one.
+    """Return the loss of a `dp_accounting.DpEvent`, or of its `to_named_tuple()`.
 
-    Guarantee: an event gives the norm bound of one record, so the same noise is half as much under replace, where one
-        record moves a sum by up to twice its norm. The result is for `relation` alone, also where its parts would hold
-        for others (`loss.under(relation)`). Numbers are read by their shortest decimal text, as everywhere.
+    Args:
+        event: a DpEvent, alone or nested, or the named tuple that `to_named_tuple` makes of one.
+        relation: the neighbouring relation that the result is to hold for.
 
+    Guarantee: an event gives the norm bound of one record, so the same noise is half as large, relative to the
+        sensitivity, under replace, where one record moves a sum by up to twice its norm. The result holds for
+        `relation` alone, even where its parts would hold for others (`loss.under(relation)`). Numbers are read by their
+        shortest decimal text, as everywhere.
     Raises: UnprovedError for an event, or a relation, that has no loss here.
 
     >>> from collections import namedtuple
@@ -67,12 +74,14 @@ def _read(event: object, relation: Relation) -> PrivacyLoss:
 
 
 def of_opacus(history: object) -> PrivacyLoss:
-    """The loss, under add/remove, of a training with Opacus: an accountant, its `state_dict()`, or its history.
+    """Return the loss, under add/remove, of a training run with Opacus.
 
-    A history is a list of (noise multiplier, sample rate, steps). It holds for training with Poisson sampling, which
-    Opacus does unless `poisson_sampling=False` was given.
+    Args:
+        history: an accountant of Opacus, its `state_dict()`, or its history: a list of (noise multiplier, sample rate,
+            steps). It holds for training with Poisson sampling, which Opacus uses unless `poisson_sampling=False` was
+            given.
 
-    Raises: InvalidParameterError if this is no history.
+    Raises: InvalidParameterError if `history` is none of these.
 
     >>> of_opacus([(1.1, 0.004, 5000)]).epsilon("1e-5").upper < 1.6
     True
@@ -84,7 +93,7 @@ def of_opacus(history: object) -> PrivacyLoss:
 
 
 def _for_one(loss: PrivacyLoss, relation: Relation) -> PrivacyLoss:
-    """The loss for `relation` alone; as parts, so that it composes as well as they do."""
+    """Return the loss under `relation` alone, as parts, which compose equally well."""
     if len(loss.relations) == 1:
         return loss
     return compose([compose(part.under(relation), count) for part, count in loss.composition])
@@ -98,13 +107,13 @@ def _opacus_row(row: object) -> PrivacyLoss:
 
 
 def _name(event: object) -> str:
-    """The name of the event's class; a named tuple carries it in a field."""
+    """Return the name of the event's class; a named tuple carries it in a field."""
     name = getattr(event, "class_name", type(event).__name__)
     return name.decode() if isinstance(name, bytes) else str(name)
 
 
 def _field(event: object, name: str) -> Any:
-    """A field of a foreign object: every reader checks what it takes."""
+    """Return a field of a foreign object; every reader checks the value it takes."""
     missing = object()
     value = getattr(event, name, missing)
     if value is missing:
@@ -119,18 +128,18 @@ def _whole(event: object, name: str) -> int:
     return int(value)
 
 
-def _reach(relation: Relation) -> int:
-    """How many times its norm one record can move a sum."""
+def _norms_moved(relation: Relation) -> int:
+    """Return the factor of its norm by which one record can move a sum."""
     return 1 if relation is AddRemove else 2
 
 
 def _noise(event: object, relation: Relation) -> Fraction:
-    """Standard deviation, or scale, over what one record can move a sum."""
-    return positive_rational("noise_multiplier", _field(event, "noise_multiplier")) / _reach(relation)
+    """Return the noise scale over the most that one record can move a sum."""
+    return positive_rational("noise_multiplier", _field(event, "noise_multiplier")) / _norms_moved(relation)
 
 
 def _discrete_laplace(event: object, relation: Relation) -> PrivacyLoss:
-    moved = _whole(event, "sensitivity") * _reach(relation)
+    moved = _whole(event, "sensitivity") * _norms_moved(relation)
     norms = Sensitivity(l1=moved, l2_squared=moved**2, linf=moved, relation=relation)  # type: ignore[arg-type]
     return DiscreteLaplaceLoss(1 / positive_rational("noise_parameter", _field(event, "noise_parameter")), norms)
 
@@ -142,7 +151,8 @@ def _randomized_response(event: object, relation: Relation) -> PrivacyLoss:
 
 
 def _pair(event: object, relation: Relation) -> PrivacyLoss:
-    epsilon, delta = _field(event, "epsilon"), nonnegative_rational("delta", _field(event, "delta"))
+    epsilon = _field(event, "epsilon")
+    delta = nonnegative_rational("delta", _field(event, "delta"))
     return ApproximateLoss(epsilon, delta) if delta else PureLoss(epsilon)
 
 
@@ -151,7 +161,10 @@ def _concentrated(event: object, relation: Relation) -> PrivacyLoss:
 
 
 def _tree(event: object, relation: Relation) -> PrivacyLoss:
-    """A record is in one node of each level of one tree: as many as the number of steps has binary digits."""
+    """Return the loss of tree aggregation: a record is in one node of each level.
+
+    There are as many levels as the number of steps has binary digits.
+    """
     _only(Replace, event, relation, "exchanges what one step sees")
     counts = _field(event, "step_counts")
     steps = [
@@ -163,8 +176,12 @@ def _tree(event: object, relation: Relation) -> PrivacyLoss:
 
 
 def _best(event: object, relation: Relation) -> PrivacyLoss:
-    """The best of a random number of runs with this mean, or a little more where the stop has to be rounded."""
-    base, shape = _read(_field(event, "event"), relation), _field(event, "shape")
+    """Return the loss of the best of a random number of runs with this mean.
+
+    The mean may be a little larger where the stopping probability has to be rounded.
+    """
+    base = _read(_field(event, "event"), relation)
+    shape = _field(event, "shape")
     mean = exact_rational("mean", _field(event, "mean"))
     if mean < 1:
         raise InvalidParameterError(f"mean of RepeatAndSelectDpEvent must be >= 1, got {decimal_text(mean)}")
@@ -174,7 +191,10 @@ def _best(event: object, relation: Relation) -> PrivacyLoss:
 
 
 def _stop(mean: Fraction, shape: Fraction) -> Fraction:
-    """The greatest probability of 12 digits at which runs stop after `mean` of them or later, on average."""
+    """Return the largest 12-digit stopping probability with this mean number of runs.
+
+    The mean is `mean` or more.
+    """
     if shape == 1:
         return 1 / mean
 
@@ -185,20 +205,23 @@ def _stop(mean: Fraction, shape: Fraction) -> Fraction:
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if late(Fraction(math.exp(middle))) else (low, middle)
-    found = decimal_below(Fraction(math.exp(low)), 12)
-    if not late(found):
+    stopping = decimal_below(Fraction(math.exp(low)), 12)
+    if not late(stopping):
         raise InvalidParameterError(f"mean of RepeatAndSelectDpEvent is out of reach, got {decimal_text(mean)}")
-    return found
+    return stopping
 
 
 def _poisson(event: object, relation: Relation) -> PrivacyLoss:
-    """The mechanism on the sample is described for one record more or less, whatever the result is to hold for."""
+    """Return the loss on a Poisson sample, its mechanism being stated for add/remove.
+
+    That holds for whichever relation the result is asked for.
+    """
     inner = _read(_field(event, "event"), AddRemove)
     return inner.poisson_sampled(rate=_field(event, "sampling_probability"), relation=relation)
 
 
 def _fixed_size(event: object, relation: Relation) -> tuple[PrivacyLoss, int, int]:
-    """The loss on a sample, how many records it has, and out of how many."""
+    """Return the loss on a sample, the sample size, and the size of the data."""
     _only(Replace, event, relation, "draws a sample of a fixed size")
     inner = _read(_field(event, "event"), relation)
     return inner, _whole(event, "sample_size"), _whole(event, "source_dataset_size")
@@ -217,13 +240,15 @@ def _with_replacement(event: object, relation: Relation) -> PrivacyLoss:
 def _capped(event: object, relation: Relation) -> PrivacyLoss:
     _only(AddRemove, event, relation, "cuts a Poisson sample")
     noise = GaussianLoss(_field(event, "noise_multiplier"))
-    cap, population = _whole(event, "truncated_batch_size"), _whole(event, "dataset_size")
+    cap = _whole(event, "truncated_batch_size")
+    population = _whole(event, "dataset_size")
     return noise.capped_poisson_sampled(rate=_field(event, "sampling_probability"), cap=cap, population=population)
 
 
 def _mixture(event: object, relation: Relation) -> PrivacyLoss:
     _only(AddRemove, event, relation, "has one unit in one of several places")
-    weights, shifts = _field(event, "sampling_probs"), _field(event, "sensitivities")
+    weights = _field(event, "sampling_probs")
+    shifts = _field(event, "sensitivities")
     if not isinstance(weights, Iterable) or not isinstance(shifts, Iterable):
         raise InvalidParameterError("sampling_probs and sensitivities of MixtureOfGaussiansDpEvent must be lists")
     pairs = [
@@ -234,16 +259,20 @@ def _mixture(event: object, relation: Relation) -> PrivacyLoss:
 
 
 def _normalised(pairs: list[tuple[Fraction, Fraction]]) -> list[tuple[Fraction, Fraction]]:
-    """Weights with sum 1 where floats left it at nearly 1: a little more weight at large shifts, so no less is lost."""
+    """Return weights with sum 1 where floats left the sum at nearly 1.
+
+    Weight is moved towards large shifts, so that the loss does not become smaller.
+    """
     missing = 1 - sum((weight for weight, _ in pairs), Fraction(0))
     if not pairs or abs(missing) > _ROUNDED:
         return pairs
     ordered = sorted(pairs, key=lambda pair: pair[1])
     if missing > 0:
         ordered[-1] = (ordered[-1][0] + missing, ordered[-1][1])
-    for place, (weight, shift) in enumerate(ordered):
+    for index, (weight, shift) in enumerate(ordered):
         taken = min(weight, max(-missing, Fraction(0)))
-        ordered[place], missing = (weight - taken, shift), missing + taken
+        ordered[index] = (weight - taken, shift)
+        missing = missing + taken
     return [pair for pair in ordered if pair[0]]
 
 

@@ -1,4 +1,7 @@
-"""A loss as a picture: its profile and its trade-off curve, each with both bounds; needs matplotlib."""
+"""Plots of a loss: privacy profile and trade-off curve, each with both bounds.
+
+They need matplotlib, the extra `plot`.
+"""
 
 import math
 from fractions import Fraction
@@ -18,18 +21,20 @@ if TYPE_CHECKING:
     from deniable.privacy.notions.tradeoff import TradeOff
 
 _LINE, _BAND = "#225588", "#88aacc"
-_FLOORS = tuple(Fraction(1, 10**digits) for digits in (10, 5, 2, 1))  # smallest delta shown: the first within reach
+_LAST_DELTAS = tuple(Fraction(1, 10**digits) for digits in (10, 5, 2, 1))  # the plot ends at the first with an epsilon
 
 
 def draw_profile(loss: "PrivacyLoss", *, tolerance: float, points: int, ax: "Axes | None") -> "Axes":
-    """delta against epsilon, from epsilon = 0 to where delta is 1e-10 or as small as it becomes.
+    """Draw delta against epsilon, up to where delta is 1e-10 or falls no more.
 
     Guarantee: every pair on and above the line is proved: between the points delta is convex in exp(epsilon), and the
         line follows its chords. The marks below are proved lower bounds.
 
     Args:
+        loss: the loss.
         tolerance: relative distance of line and marks, where it is computed.
-        points: how many values of epsilon.
+        points: number of values of epsilon, evenly spaced from 0.
+        ax: the axes to draw on; None for a new figure.
 
     Raises: MissingExtraError if matplotlib is not installed.
     """
@@ -47,28 +52,31 @@ def draw_profile(loss: "PrivacyLoss", *, tolerance: float, points: int, ax: "Axe
 
 
 def profile(loss: "PrivacyLoss", *, tolerance: float, points: int) -> dict[str, NDArray[np.float64]]:
-    """Columns epsilon, delta_lower, delta_upper."""
-    epsilons = np.linspace(0.0, _farthest(loss, tolerance), positive_integer("points", points))
-    found = loss.delta([Fraction(float(epsilon)) for epsilon in epsilons], tolerance=tolerance)
-    return {"epsilon": epsilons, "delta_lower": found.lower, "delta_upper": found.upper}
+    """Return the columns epsilon, delta_lower and delta_upper; shape (points,) each."""
+    epsilons = np.linspace(0.0, _last_epsilon(loss, tolerance), positive_integer("points", points))
+    deltas = loss.delta([Fraction(float(epsilon)) for epsilon in epsilons], tolerance=tolerance)
+    return {"epsilon": epsilons, "delta_lower": deltas.lower, "delta_upper": deltas.upper}
 
 
 def draw_renyi(loss: "PrivacyLoss", *, orders: Reals | None, ax: "Axes | None") -> "Axes":
-    """Divergences against orders, on logarithmic axes; by default orders from 1/8 to 64."""
+    """Draw Rényi divergences against their orders, on logarithmic axes.
+
+    By default orders run from 1/8 to 64.
+    """
     axes = axes_for(ax)
-    places: Reals = [Fraction(2) ** (step - 3) for step in range(10)] if orders is None else orders
-    found = loss.renyi(places)
-    at = [float(exact_rational("order", order)) for order in places]
-    axes.fill_between(at, found.lower, found.upper, color=_BAND, label="between the bounds")
-    axes.plot(at, found.upper, color=_LINE, marker=".", label="proved upper bounds")
+    chosen: Reals = [Fraction(2) ** (step - 3) for step in range(10)] if orders is None else orders
+    divergences = loss.renyi(chosen)
+    order_values = [float(exact_rational("order", order)) for order in chosen]
+    axes.fill_between(order_values, divergences.lower, divergences.upper, color=_BAND, label="between the bounds")
+    axes.plot(order_values, divergences.upper, color=_LINE, marker=".", label="proved upper bounds")
     axes.set_xscale("log")
-    if np.all(found.lower > 0):
+    if np.all(divergences.lower > 0):
         axes.set_yscale("log")
     return _labelled(axes, "order", "Rényi divergence", "Rényi divergence, in the worse direction")
 
 
 def draw_variable(variable: "LossVariable", *, points: int, ax: "Axes | None") -> "Axes":
-    """P(L > l) and, for l >= 0, delta(l), up to where both are small."""
+    """Draw P(L > l) and, for l >= 0, delta(l), up to where both are small."""
     axes = axes_for(ax)
     low, high = (float(end) for end in variable.quantiles([1e-4, 1 - 1e-4]))
     high = min(high, 50.0)
@@ -86,19 +94,19 @@ def draw_variable(variable: "LossVariable", *, points: int, ax: "Axes | None") -
 
 
 def draw_tradeoff(tradeoff: "TradeOff", *, points: int, ax: "Axes | None") -> "Axes":
-    """Share of misses against share of false alarms of the best attack, between both bounds."""
+    """Draw false negatives against false positives of the best attack, both bounds."""
     axes = axes_for(ax)
     alarms = np.linspace(0.0, 1.0, points + 2)[1:-1]
-    found = tradeoff.false_negative_rates(alarms)
-    axes.fill_between(alarms, found.lower, found.upper, color=_BAND, label="between the bounds")
-    axes.plot(alarms, found.lower, color=_LINE, label="no attack is below")
+    misses = tradeoff.false_negative_rates(alarms)
+    axes.fill_between(alarms, misses.lower, misses.upper, color=_BAND, label="between the bounds")
+    axes.plot(alarms, misses.lower, color=_LINE, label="no attack is below")
     axes.plot([0, 1], [1, 0], color="#999999", linestyle=":", label="guessing")
     return _labelled(axes, "false alarms", "misses", "Error rates of the best attack")
 
 
-def _farthest(loss: "PrivacyLoss", tolerance: float) -> float:
-    """An epsilon at which delta is small."""
-    for delta in _FLOORS:
+def _last_epsilon(loss: "PrivacyLoss", tolerance: float) -> float:
+    """Return an epsilon at which delta is small."""
+    for delta in _LAST_DELTAS:
         try:
             epsilon = loss.epsilon(delta, tolerance=tolerance).upper
         except InvalidParameterError:
@@ -117,7 +125,10 @@ def _labelled(axes: "Axes", x: str, y: str, title: str) -> "Axes":
 
 
 def axes_for(ax: "Axes | None") -> "Axes":
-    """These axes, or new ones. Raises: MissingExtraError if matplotlib is not installed."""
+    """Return these axes, or new ones.
+
+    Raises: MissingExtraError if matplotlib is not installed.
+    """
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""A loss in plain words: what is guaranteed, what it was proved for, and what an attacker can still learn."""
+"""Report on a loss in plain words: guarantee, assumptions, power of attackers."""
 
 import html
 import json
@@ -11,47 +11,49 @@ from typing import TYPE_CHECKING
 
 from deniable.numbers.interval import Interval, round_down, round_up
 from deniable.numbers.rationals import Real, decimal_text, positive_integer, probability
-from deniable.privacy.caution import caution
 from deniable.privacy.notions.tradeoff import TradeOff
 from deniable.privacy.relation import Relation
 from deniable.privacy.reports.comparison import Account, accounts
 from deniable.privacy.statement import Statement
+from deniable.privacy.warning import warning_about
 
 if TYPE_CHECKING:
     from deniable.privacy.loss import PrivacyLoss
 
-ALARMS = (0.001, 0.01, 0.1)  # false positive rates of the report
-PRIORS = (Fraction(1, 100), Fraction(1, 2))
+ALARMS = (0.001, 0.01, 0.1)  # false positive rates in a report
+PRIORS = (Fraction(1, 100), Fraction(1, 2))  # prior beliefs in a report
 
 _MEANING = {
     Relation.ADD_REMOVE: "data sets with all rows of one unit and without them (add/remove)",
     Relation.REPLACE: "data sets in which the rows of one unit are exchanged for any others (replace)",
 }
-_COIN = (
+_OF_POISSON_SAMPLES = (
     "each unit joins each sample by a coin of its own (Poisson sampling), and nobody sees who did. Shuffled batches of "
     "a fixed size are another mechanism, which can cost far more."
 )
-_REAL = "the noise is a real number. What floating point adds, in a program that draws it, is not counted."
-_PLAN = "the number of runs and all settings were chosen before the first answer was seen."
-_ASSUMED = {  # kind of a loss: what its guarantee rests on
-    "poisson_sampled": _COIN,
-    "poisson_replaced": _COIN,
-    "capped_poisson": _COIN,
+_OF_REAL_NOISE = "the noise is a real number. What floating point adds, in a program that draws it, is not counted."
+_OF_COMPOSITION = "the number of runs and all settings were chosen before the first answer was seen."
+_ASSUMPTIONS = {  # by kind of statement
+    "poisson_sampled": _OF_POISSON_SAMPLES,
+    "poisson_replaced": _OF_POISSON_SAMPLES,
+    "capped_poisson": _OF_POISSON_SAMPLES,
     "subset_sampled": "each sample is a set of a fixed, public size, drawn evenly and anew; nobody sees who is in it.",
     "randomly_allocated": "each unit is put into evenly drawn runs, and nobody sees into which.",
     "last_iterate": "the loss functions are as smooth and convex as stated, and only the last iterate is seen.",
     "parallel": "all data of a unit lie in one part.",
     "shuffled": "reports are shuffled by a party that is trusted, and arrive without names or times.",
-    "gaussian": _REAL,
-    "laplace": _REAL,
-    "gaussian_mixture": _REAL,
-    "truncated_laplace": _REAL,
+    "gaussian": _OF_REAL_NOISE,
+    "laplace": _OF_REAL_NOISE,
+    "gaussian_mixture": _OF_REAL_NOISE,
+    "truncated_laplace": _OF_REAL_NOISE,
 }
 
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """What `loss.report(delta=...)` says; print it, show it in a notebook, or take `to_data()`.
+    """Report on a loss at one delta: print it, or take `to_data()`.
+
+    It is returned by `loss.report(delta=...)` and shows as HTML in notebooks.
 
     Args:
         epsilon: at `delta`.
@@ -93,7 +95,7 @@ class Report:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """The same for notebooks; every text is escaped and nothing is loaded."""
+        """Return the report as HTML for notebooks; text is escaped, nothing is loaded."""
         safe = html.escape
 
         def listed(texts: tuple[str, ...]) -> str:
@@ -108,14 +110,14 @@ class Report:
         )
 
     def to_data(self) -> dict[str, object]:
-        """Plain data for JSON; rationals as text, an infinite end as null."""
+        """Return plain data for JSON; rationals as text, an infinite end as null."""
         return {
             "loss": self.loss.to_data(),
             "delta": str(self.delta),
             "epsilon": as_data(self.epsilon),
             "advantage": as_data(self.advantage),
-            "true_positive_rates": [{"false_positive_rate": rate, **as_data(found)} for rate, found in self.hits],
-            "beliefs": [{"before": str(prior), **as_data(found)} for prior, found in self.beliefs],
+            "true_positive_rates": [{"false_positive_rate": rate, **as_data(bound)} for rate, bound in self.hits],
+            "beliefs": [{"before": str(prior), **as_data(bound)} for prior, bound in self.beliefs],
             "assumptions": list(self.assumptions),
             "accountants": [
                 {"name": account.name, "epsilon": account.epsilon, "bound": account.bound, "source": account.source}
@@ -124,7 +126,7 @@ class Report:
         }
 
     def to_json(self) -> str:
-        """JSON text of `to_data`."""
+        """Return the JSON text of `to_data`."""
         return json.dumps(self.to_data(), indent=2)
 
     @property
@@ -138,21 +140,21 @@ class Report:
     def _guarantee(self) -> str:
         if math.isinf(self.epsilon.upper):
             return f"No epsilon is proved at delta = {self._at}: take a larger delta."
-        doubt = caution(epsilon=Fraction(self.epsilon.upper), delta=self.delta, population=self.population)
+        warning = warning_about(epsilon=Fraction(self.epsilon.upper), delta=self.delta, population=self.population)
         return (
             f"({certified(self.epsilon.upper)}, {self._at})-differentially private; "
-            f"the smallest true epsilon lies in {self.epsilon}.{f' Caution: {doubt}.' if doubt else ''}"
+            f"the smallest true epsilon lies in {self.epsilon}.{f' Caution: {warning}.' if warning else ''}"
         )
 
     def _meanings(self) -> Iterator[str]:
         except_for = f", except with probability {self._at}" if self.delta else ""
-        for prior, found in self.beliefs:
+        for prior, bound in self.beliefs:
             yield (
                 f"someone who was {percent(prior)} sure that a unit is in the data is at most "
-                f"{percent_above(found.upper)} sure afterwards{except_for}"
+                f"{percent_above(bound.upper)} sure afterwards{except_for}"
             )
-        for rate, found in self.hits:
-            yield f"a test with {percent(rate)} false alarms finds at most {percent_above(found.upper)} of the members"
+        for rate, bound in self.hits:
+            yield f"a test with {percent(rate)} false alarms finds at most {percent_above(bound.upper)} of the members"
         yield (
             f"a guess whether a unit is in the data, after a toss of a coin, is right with at most "
             f"{percent_above((1 + self.advantage.upper) / 2 + 1e-15)} instead of 50%"
@@ -164,7 +166,7 @@ class Report:
 
 
 def report(loss: "PrivacyLoss", delta: Real, *, population: int | None, tolerance: float) -> Report:
-    """What `loss` guarantees at `delta`, and what that means.
+    """Return the report on `loss` at `delta`: the guarantee and its meaning.
 
     Args:
         population: number of units in the data, where it is public.
@@ -175,7 +177,7 @@ def report(loss: "PrivacyLoss", delta: Real, *, population: int | None, toleranc
     share = probability("delta", delta)
     epsilon = loss.epsilon(share, tolerance=tolerance)  # before the curve is refined: the number that others get
     curve = TradeOff(loss)
-    found = curve.true_positive_rates(ALARMS)
+    power = curve.true_positive_rates(ALARMS)
     return Report(
         loss=loss,
         delta=share,
@@ -183,7 +185,7 @@ def report(loss: "PrivacyLoss", delta: Real, *, population: int | None, toleranc
         advantage=curve.advantage(),
         hits=tuple(
             (rate, Interval(float(lower), float(upper)))
-            for rate, lower, upper in zip(ALARMS, found.lower, found.upper, strict=True)
+            for rate, lower, upper in zip(ALARMS, power.lower, power.upper, strict=True)
         ),
         beliefs=_beliefs(curve, share),
         assumptions=tuple(assumptions(loss)),
@@ -194,14 +196,17 @@ def report(loss: "PrivacyLoss", delta: Real, *, population: int | None, toleranc
 
 
 def _beliefs(curve: TradeOff, failure: Fraction) -> tuple[tuple[Fraction, Interval], ...]:
-    """Beliefs after, for each belief before: the first is computed, and odds grow as its odds do."""
+    """Return the belief after the release, with bounds, for each belief before it.
+
+    The first is computed; the odds of the others grow by the same factor.
+    """
     known = curve.posterior(PRIORS[0], failure=failure)
     least, most = (Fraction(end) / (1 - Fraction(end)) if end < 1 else None for end in (known.lower, known.upper))
 
-    def after(prior: Fraction, odds: Fraction | None) -> Fraction:
-        if odds is None:
+    def after(prior: Fraction, known_odds: Fraction | None) -> Fraction:
+        if known_odds is None:
             return Fraction(1)
-        grown = odds * (1 - PRIORS[0]) / PRIORS[0] * prior / (1 - prior)
+        grown = known_odds * (1 - PRIORS[0]) / PRIORS[0] * prior / (1 - prior)
         return grown / (1 + grown)
 
     rest = [(prior, Interval(round_down(after(prior, least)), round_up(after(prior, most)))) for prior in PRIORS[1:]]
@@ -209,18 +214,18 @@ def _beliefs(curve: TradeOff, failure: Fraction) -> tuple[tuple[Fraction, Interv
 
 
 def assumptions(loss: "PrivacyLoss") -> Iterator[str]:
-    """What the guarantee of `loss` rests on, in sentences."""
+    """Yield the assumptions of the guarantee of `loss`, as sentences."""
     for relation in Relation:
         if relation in loss.relations:
             yield f"pairs of {_MEANING[relation]}"
     kinds = {node.kind for node in _nodes(loss.statement)}
-    yield from dict.fromkeys(text for kind, text in _ASSUMED.items() if kind in kinds)
+    yield from dict.fromkeys(text for kind, text in _ASSUMPTIONS.items() if kind in kinds)
     if sum(count for _, count in loss.composition) > 1:
-        yield _PLAN
+        yield _OF_COMPOSITION
 
 
 def _nodes(thing: object) -> Iterator[Statement]:
-    """Every statement in a value and in its fields."""
+    """Yield every statement in a value and in its fields."""
     if isinstance(thing, Statement):
         yield thing
         for value in vars(thing).values():
@@ -230,19 +235,19 @@ def _nodes(thing: object) -> Iterator[Statement]:
             yield from _nodes(value)
 
 
-def as_data(found: Interval) -> dict[str, float | None]:
-    """Both ends, for JSON; an infinite one is null."""
-    ends = {"lower": found.lower, "upper": found.upper}
+def as_data(interval: Interval) -> dict[str, float | None]:
+    """Return both ends for JSON; an infinite one is null."""
+    ends = {"lower": interval.lower, "upper": interval.upper}
     return {name: end if math.isfinite(end) else None for name, end in ends.items()}
 
 
 def above(value: float) -> str:
-    """Four significant digits, rounded up."""
+    """Return four significant digits, rounded up."""
     return _digits_above(Decimal(value), 4)
 
 
 def certified(value: float) -> str:
-    """An upper end with the six digits of an interval, rounded up."""
+    """Return an upper end with the six digits of an interval, rounded up."""
     return "-" if math.isinf(value) else _digits_above(Decimal(value), 6)
 
 
@@ -253,7 +258,10 @@ def _shown(account: Account) -> str:
 
 
 def percent_above(value: float) -> str:
-    """A probability as a percentage, rounded up to three significant digits, or to two of what is missing from 100."""
+    """Return a probability as a percentage, rounded up to three significant digits.
+
+    Above 99%, two significant digits of what is missing from 100% are kept.
+    """
     if value > 0.99:
         missing = Context(prec=2, rounding=ROUND_FLOOR).create_decimal(100 - 100 * Decimal(value))
         return f"{100 - max(missing, Decimal(0)):f}%"
@@ -261,7 +269,7 @@ def percent_above(value: float) -> str:
 
 
 def percent(value: Fraction | float) -> str:
-    """A round share as a percentage."""
+    """Return a round share as a percentage."""
     return f"{float(value) * 100:g}%"
 
 

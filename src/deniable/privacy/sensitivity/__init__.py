@@ -1,4 +1,4 @@
-"""How far one unit moves an aggregate: one formula each, in exact rationals."""
+"""Sensitivities: how far one unit moves an aggregate, in exact rationals."""
 
 from deniable.privacy.sensitivity.aggregates import (
     Sensitivity,

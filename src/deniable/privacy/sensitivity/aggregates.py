@@ -1,4 +1,7 @@
-"""How far one unit moves an aggregate: every formula of that kind, in exact rationals.
+"""Sensitivities of SQL aggregates, in exact rationals.
+
+All formulas assume: after bounding, one unit has rows in at most `groups` cells of a grouped query and at most `rows`
+rows in each; a query without GROUP BY has the single cell `cells=1`. Proofs: docs/theory/privacy/sensitivity.md.
 
 The setting of all of them: after bounding, one unit has rows in at most `groups` cells of a grouped query and at most
 `rows` rows in each; a query without GROUP BY has the single cell `cells=1`. Proofs: docs/theory/privacy/sensitivity.md.
@@ -32,6 +35,10 @@ class Sensitivity(metaclass=InWords):
         linf: the largest change of one coordinate.
         relation: the neighbouring relation for which the bounds are proved.
         coordinates: how many coordinates one unit can change; None when there is no bound.
+
+    >>> from deniable.privacy import AddRemove
+    >>> Sensitivity(l1=3, l2_squared=3, linf=1, relation=AddRemove).l2 ** 2 >= 3
+    True
     """
 
     l1: Fraction
@@ -67,14 +74,14 @@ class Sensitivity(metaclass=InWords):
         return nearest
 
     def __mul__(self, factor: object) -> "Sensitivity":
-        """The sensitivity of the aggregate times a public rational factor."""
+        """Return the sensitivity of the aggregate times a public rational factor."""
         size = abs(exact_rational("factor", factor))
         return replace(self, l1=self.l1 * size, l2_squared=self.l2_squared * size**2, linf=self.linf * size)
 
     __rmul__ = __mul__
 
     def integral(self) -> "Sensitivity":
-        """The same bound for an aggregate of integers: norms of an integer vector, rounded down.
+        """Return the bound for an aggregate of integers, with norms rounded down.
 
         Valid because l1, linf and the square of l2 of an integer vector are integers.
         """
@@ -82,7 +89,10 @@ class Sensitivity(metaclass=InWords):
         return replace(self, l1=l1, l2_squared=min(math.floor(self.l2_squared), l1**2), linf=math.floor(self.linf))  # type: ignore[arg-type]
 
     def of_group(self, size: int) -> "Sensitivity":
-        """The sensitivity of an aggregate of integers to `size` units: every norm, and the number of coordinates.
+        """Return the sensitivity of an aggregate of integers to `size` units together.
+
+        Every norm, and the number of coordinates, is multiplied. The norms are rounded down to those of integer vectors
+        first: two units with l1 = 1.9 each move by 2, not 3.
 
         The norms are rounded down to those of integer vectors first: two units with l1 = 1.9 each move by 2, not 3.
         """
@@ -90,13 +100,13 @@ class Sensitivity(metaclass=InWords):
         return replace(self.integral() * size, coordinates=coordinates)
 
     def to_data(self) -> dict[str, object]:
-        """Plain data for JSON, with rationals as text."""
+        """Return plain data for JSON, with rationals as text."""
         norms = {name: str(getattr(self, name)) for name in ("l1", "l2_squared", "linf")}
         return {**norms, "relation": str(self.relation), "coordinates": self.coordinates}
 
     @classmethod
     def from_data(cls, data: object) -> "Sensitivity":
-        """The inverse of `to_data`."""
+        """Return the sensitivity that `to_data` wrote."""
         fields = {"l1", "l2_squared", "linf", "relation", "coordinates"}
         if not isinstance(data, Mapping) or set(data) != fields:
             raise InvalidParameterError(f"a sensitivity needs the fields {sorted(fields)}, got {data!r}")
@@ -109,18 +119,18 @@ class Sensitivity(metaclass=InWords):
         return cls(**{**data, "relation": relation})
 
     def to_json(self) -> str:
-        """Canonical JSON text."""
+        """Return canonical JSON text."""
         return json.dumps(self.to_data(), sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> "Sensitivity":
-        """The inverse of `to_json`."""
+        """Return the sensitivity that `to_json` wrote."""
         return cls.from_data(read_json(text, "a sensitivity"))
 
 
 @in_words
 def of_count(*, rows: int, groups: int, relation: Relation, cells: int | None = None, ids: int = 1) -> Sensitivity:
-    """COUNT(*) or COUNT(column) per cell.
+    """Return the sensitivity of COUNT(*) or COUNT(column) per cell.
 
     Args:
         rows: at most this many rows of one unit in one cell.
@@ -141,7 +151,20 @@ def of_count(*, rows: int, groups: int, relation: Relation, cells: int | None = 
 
 @in_words
 def of_distinct_units(*, groups: int, relation: Relation, cells: int | None = None, ids: int = 1) -> Sensitivity:
-    """COUNT(DISTINCT unit) per cell: a unit counts once in a cell, however many rows it has there."""
+    """Return the sensitivity of COUNT(DISTINCT unit) per cell.
+
+    A unit counts once in a cell, however many rows it has there.
+
+    Args:
+        groups: at most this many cells hold rows of one unit.
+        relation: the neighbouring relation.
+        cells: the number of cells of the answer; None for "many".
+        ids: how many values of the unit column one unit owns.
+
+    >>> from deniable.privacy import Replace
+    >>> print(of_distinct_units(groups=3, relation=Replace).l1)
+    6
+    """
     return of_count(rows=1, groups=groups, relation=relation, cells=cells, ids=ids)
 
 
@@ -156,39 +179,53 @@ def of_clipped_sum(
     cells: int | None = None,
     ids: int = 1,
 ) -> Sensitivity:
-    """SUM per cell of values clipped to [lower, upper]; arguments as in `of_count`.
+    """Return the sensitivity of SUM per cell of values clipped to [lower, upper].
 
     Args:
         lower: the smallest value of one row, in the unit of the aggregate (lattice steps).
         upper: the largest value of one row.
+        rows: at most this many rows of one unit in one cell.
+        groups: at most this many cells hold rows of one unit.
+        relation: the neighbouring relation.
+        cells: the number of cells of the answer; 1 for a query without GROUP BY, None for "many".
+        ids: how many values of the unit column one unit owns, each bounded by `rows` and `groups`.
 
-    Guarantee: with reach = rows * max(|lower|, |upper|) and span = rows * max(|lower|, |upper|, upper - lower), one
-        cell changes by at most reach when one side has no rows there and by at most span when both have. Add/remove
-        changes min(groups, cells) cells by reach. Replace changes s shared cells by span and e exclusive ones by
-        reach, over all s + e <= cells, 2 s + e <= 2 groups; each norm is its maximum over these.
+    Guarantee: with magnitude = rows * max(|lower|, |upper|) and span = rows * max(|lower|, |upper|, upper - lower), one
+        cell changes by at most magnitude when one side has no rows there and by at most span when both have. Add/remove
+        changes min(groups, cells) cells by magnitude. Replace changes s shared cells by span and e exclusive ones by
+        magnitude, over all s + e <= cells, 2 s + e <= 2 groups; each norm is its maximum over these.
 
     >>> from deniable.privacy import AddRemove
     >>> print(of_clipped_sum(lower=0, upper=500, rows=2, groups=1, relation=AddRemove).l1)
     1000
     """
-    lower, upper = exact_rational("lower", lower), exact_rational("upper", upper)
+    lower = exact_rational("lower", lower)
+    upper = exact_rational("upper", upper)
     if lower > upper:
         raise InvalidParameterError(f"lower must be <= upper, got lower={lower}, upper={upper}")
-    rows, groups, ids = positive_integer("rows", rows), positive_integer("groups", groups), positive_integer("ids", ids)
+    rows = positive_integer("rows", rows)
+    groups = positive_integer("groups", groups)
+    ids = positive_integer("ids", ids)
     if cells is not None:
         groups = min(groups, positive_integer("cells", cells))
     Relation.checked(relation)
-    low, high = min(rows * lower, Fraction(0)), max(rows * upper, Fraction(0))  # the sum of 0 to rows values
-    reach, span = max(-low, high), high - low
+    # the sum of at most `rows` values lies in [low, high]
+    low = min(rows * lower, Fraction(0))
+    high = max(rows * upper, Fraction(0))
+    magnitude = max(-low, high)
+    span = high - low
     changed = groups if relation is Relation.ADD_REMOVE else 2 * groups
     if cells is not None:
         changed = min(changed, cells)
+    # layouts: (cells shared by the old and new rows, cells of one of them)
     if relation is Relation.ADD_REMOVE:
-        layouts, linf = [(0, groups)], reach  # (cells shared by the old and new rows, cells of one of them)
+        layouts = [(0, groups)]
+        linf = magnitude
     else:
         tight = 2 * groups - changed  # cells that must be shared when all groups are used and cells are few
-        layouts, linf = [(0, changed), (tight, 2 * (groups - tight)), (groups, 0)], span
-    norms = {power: max(s * span**power + e * reach**power for s, e in layouts) for power in (1, 2)}
+        layouts = [(0, changed), (tight, 2 * (groups - tight)), (groups, 0)]
+        linf = span
+    norms = {power: max(s * span**power + e * magnitude**power for s, e in layouts) for power in (1, 2)}
     return Sensitivity(
         l1=ids * norms[1],
         l2_squared=ids**2 * norms[2],
@@ -208,7 +245,22 @@ def of_clamped_unit_sum(
     cells: int | None = None,
     ids: int = 1,
 ) -> Sensitivity:
-    """SUM per cell where the total of one unit in one cell is clipped to [lower, upper], however many rows it has."""
+    """Return the sensitivity of SUM per cell where unit totals are clipped.
+
+    The total of one unit in one cell is clipped to [lower, upper], however many rows it has.
+
+    Args:
+        lower: the smallest total of one unit in one cell, in lattice steps.
+        upper: the largest total of one unit in one cell.
+        groups: at most this many cells hold rows of one unit.
+        relation: the neighbouring relation.
+        cells: the number of cells of the answer; None for "many".
+        ids: how many values of the unit column one unit owns.
+
+    >>> from deniable.privacy import AddRemove
+    >>> print(of_clamped_unit_sum(lower=-10, upper=40, groups=2, relation=AddRemove).l1)
+    80
+    """
     return of_clipped_sum(lower=lower, upper=upper, rows=1, groups=groups, relation=relation, cells=cells, ids=ids)
 
 
@@ -222,10 +274,24 @@ def of_spread_sum(
     cells: int | None = None,
     ids: int = 1,
 ) -> Sensitivity:
-    """SUM per cell of values clipped to [lower, upper], where the weights of all rows of one unit add up to at most
-    `total_rows`, in whatever cells they lie.
+    """Return the sensitivity of SUM per cell where a unit's rows spread over cells.
+
+    Values are clipped to [lower, upper], and the weights of all rows of one unit add up to at most `total_rows`, in
+    whatever cells they lie.
+
+    Args:
+        lower: the smallest value of one row, in lattice steps.
+        upper: the largest value of one row.
+        total_rows: the largest sum of weights of one unit's rows.
+        relation: the neighbouring relation.
+        cells: the number of cells of the answer; None for "many".
+        ids: how many values of the unit column one unit owns.
 
     Guarantee: the norms of `total_rows` rows in a single cell, which are extreme; any number of cells may change.
+
+    >>> from deniable.privacy import AddRemove
+    >>> print(of_spread_sum(lower=0, upper=500, total_rows=3, relation=AddRemove).l2_squared)
+    2250000
     """
     extreme = of_clipped_sum(
         lower=lower, upper=upper, rows=total_rows, groups=1, relation=relation, cells=cells, ids=ids
@@ -235,19 +301,26 @@ def of_spread_sum(
 
 @in_words
 def of_weights(*, steps: int, groups: int, relation: Relation, ids: int = 1) -> Sensitivity:
-    """Sums per cell of at most steps / sqrt(m) of each of the m <= groups cells of a unit, and of at least 0.
+    """Return the sensitivity of sums of weights, shared evenly among a unit's cells.
+
+    A unit with rows in m <= groups cells adds at least 0 and at most steps / sqrt(m) to each of them.
 
     Args:
-        steps: the weight of a unit with one cell.
+        steps: the weight of a unit with one cell, in lattice steps.
+        groups: at most this many cells hold rows of one unit.
+        relation: the neighbouring relation.
+        ids: how many values of the unit column one unit owns.
 
     Guarantee: l2 = steps and l1 = steps * sqrt(m). Replace: vectors of length `steps` without negative entries are at
         most sqrt(2) * steps apart.
+
+    >>> from deniable.privacy import AddRemove
+    >>> print(of_weights(steps=100, groups=4, relation=AddRemove).l2)
+    100.0
     """
-    steps, groups, ids = (
-        positive_integer("steps", steps),
-        positive_integer("groups", groups),
-        positive_integer("ids", ids),
-    )
+    steps = positive_integer("steps", steps)
+    groups = positive_integer("groups", groups)
+    ids = positive_integer("ids", ids)
     sides = 1 if Relation.checked(relation) is Relation.ADD_REMOVE else 2
     return Sensitivity(
         l1=Fraction(ids * sides * (math.isqrt(steps**2 * groups - 1) + 1)),
@@ -260,14 +333,22 @@ def of_weights(*, steps: int, groups: int, relation: Relation, ids: int = 1) -> 
 
 @in_words
 def of_group_deviations(*, span: int | Fraction, rows: int, relation: Relation) -> Sensitivity:
-    """sum_j n_j |mean_j - mean|, or sum |x - mean of its group|, of values in an interval of length `span`, in groups.
+    """Return the sensitivity of the deviations of group means, or of values from them.
+
+    The aggregate is sum_j n_j |mean_j - mean|, or sum |x - mean of its group|, for values in an interval of length
+    `span`.
 
     Args:
         span: the length of the public interval, in the unit of the aggregate.
         rows: at most this many rows of one unit.
+        relation: the neighbouring relation.
 
     Guarantee: 2 span a row, under either relation, also for a row that changes its group.
     Source: docs/theory/statistics/hypothesis.md.
+
+    >>> from deniable.privacy import Replace
+    >>> print(of_group_deviations(span=50, rows=1, relation=Replace).l1)
+    100
     """
     moved = 2 * positive_rational("span", span) * positive_integer("rows", rows)
     return Sensitivity(l1=moved, l2_squared=moved**2, linf=moved, relation=relation, coordinates=1)
@@ -275,10 +356,21 @@ def of_group_deviations(*, span: int | Fraction, rows: int, relation: Relation) 
 
 @in_words
 def of_rank_difference(*, size: int, rows: int, relation: Relation) -> Sensitivity:
-    """The number of pairs (x, y) with x > y less the number with x < y, of two samples of at most `size` rows each.
+    """Return the sensitivity of the rank statistic of two samples.
+
+    It is the number of pairs (x, y) with x > y less the number with x < y.
+
+    Args:
+        size: at most this many rows in each sample.
+        rows: at most this many rows of one unit.
+        relation: the neighbouring relation.
 
     Guarantee: one row that is exchanged within its sample moves `size` terms by at most 2. Adding a row moves it by
         half of that, but may push another row out of a sample that is full: then it is an exchange too.
+
+    >>> from deniable.privacy import AddRemove
+    >>> print(of_rank_difference(size=1000, rows=1, relation=AddRemove).l1)
+    2000
     """
     moved = Fraction(2 * positive_integer("size", size) * positive_integer("rows", rows))
     return Sensitivity(l1=moved, l2_squared=moved**2, linf=moved, relation=relation, coordinates=1)

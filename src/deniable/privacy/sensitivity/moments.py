@@ -1,4 +1,4 @@
-"""How far one unit moves sums of values together with the sums of their products."""
+"""Sensitivity of sums of values together with the sums of their products."""
 
 from fractions import Fraction
 
@@ -7,8 +7,14 @@ from deniable.privacy.relation import Relation
 from deniable.privacy.sensitivity import Sensitivity
 
 
-def of_values_and_products(*, columns: int, reach: int, rows: int, relation: Relation) -> Sensitivity:
-    """Sums over rows of: reach, t_i, t_i t_j / reach for i < j, and t_i^2 / reach - reach / 2, for columns t_1 to t_d.
+def of_values_and_products(*, columns: int, radius: int, rows: int, relation: Relation) -> Sensitivity:
+    """Return the sensitivity of sums of values and of their products.
+
+    The sums over rows are those of: radius, t_i, t_i t_j / radius for i < j, and t_i^2 / radius - radius / 2, for
+    columns t_1 to t_d.
+
+    All are integers after rounding, with t_i in [-radius, radius] and radius even. Under replace with rows=1, where the
+    number of rows is public, the first sum does not exist.
 
     All are integers after rounding, with t_i in [-reach, reach] and reach even. Under replace with rows=1, where the
     number of rows is public, the first sum does not exist.
@@ -20,11 +26,12 @@ def of_values_and_products(*, columns: int, reach: int, rows: int, relation: Rel
     Guarantee: no coordinate of one row is beyond reach, and none of a square beyond half of it; a row that is exchanged
         moves each by twice as much at most.
     """
-    columns, reach = positive_integer("columns", columns), positive_integer("reach", reach)
+    columns = positive_integer("columns", columns)
+    radius = positive_integer("radius", radius)
     rows = positive_integer("rows", rows)
     counted = relation is Relation.ADD_REMOVE or rows > 1
     whole = int(counted) + columns + columns * (columns - 1) // 2  # coordinates that reach as far as t does
-    moved = rows * reach * (1 if relation is Relation.ADD_REMOVE else 2)
+    moved = rows * radius * (1 if relation is Relation.ADD_REMOVE else 2)
     return Sensitivity(
         l1=moved * (whole + Fraction(columns, 2)),
         l2_squared=moved**2 * (whole + Fraction(columns, 4)),

@@ -1,4 +1,4 @@
-"""How far one unit moves sums of vectors of integers: formulas for mechanisms that clip whole rows.
+"""Sensitivities of sums of integer vectors, for mechanisms that clip whole rows.
 
 Proofs: docs/theory/statistics/vectors.md, "Sensitivities", and docs/theory/statistics/regression.md. As in
 `sensitivity`, one unit has at most `rows` rows.
@@ -13,41 +13,45 @@ from deniable.privacy.sensitivity import Sensitivity
 
 
 def of_ball_sum(*, radius: int, dimensions: int, rows: int, relation: Relation) -> Sensitivity:
-    """The sum of integer vectors, each with l2 norm at most `radius`.
+    """Return the sensitivity of a sum of integer vectors with l2 norm <= `radius`.
 
     Guarantee: l2 = rows * radius under add/remove and twice that under replace; l1 is at most sqrt(dimensions) * l2.
     """
     radius, dimensions, rows = _checked(radius, dimensions, rows, relation)
-    reach = rows * radius * (1 if relation is Relation.ADD_REMOVE else 2)
-    return _norms(isqrt(dimensions * reach**2), reach**2, reach, relation, dimensions)
+    change = rows * radius * (1 if relation is Relation.ADD_REMOVE else 2)
+    return _norms(isqrt(dimensions * change**2), change**2, change, relation, dimensions)
 
 
 def of_l1_ball_sum(*, radius: int, dimensions: int, rows: int, relation: Relation) -> Sensitivity:
-    """The sum of integer vectors, each with l1 norm at most `radius`.
+    """Return the sensitivity of a sum of integer vectors with l1 norm <= `radius`.
 
     Guarantee: l1 = l2 = linf = rows * radius under add/remove, along an axis, and twice that under replace.
     """
     radius, dimensions, rows = _checked(radius, dimensions, rows, relation)
-    reach = rows * radius * (1 if relation is Relation.ADD_REMOVE else 2)
-    return _norms(reach, reach**2, reach, relation, dimensions)
+    change = rows * radius * (1 if relation is Relation.ADD_REMOVE else 2)
+    return _norms(change, change**2, change, relation, dimensions)
 
 
 def of_outer_sum(*, radius: int, dimensions: int, rows: int, relation: Relation) -> Sensitivity:
-    """The sum of z z^T over integer vectors z with l2 norm at most `radius`: all dimensions^2 entries of the matrix.
+    """Return the sensitivity of the sum of z z^T, for l2 norm of z <= `radius`.
+
+    z are integer vectors; all dimensions^2 entries of the matrix are summed.
 
     Guarantee: with reach = rows * radius^2, the Frobenius norm changes by at most reach under add/remove and by
         sqrt(2) * reach under replace (reach if there is one dimension); every entry by at most reach; l1 is at most
         `dimensions` times the Frobenius norm.
     """
     radius, dimensions, rows = _checked(radius, dimensions, rows, relation)
-    reach = rows * radius**2
-    l2_squared = reach**2 * (1 if relation is Relation.ADD_REMOVE or dimensions == 1 else 2)
-    return _norms(isqrt(dimensions**2 * l2_squared), l2_squared, reach, relation, dimensions**2)
+    change = rows * radius**2
+    l2_squared = change**2 * (1 if relation is Relation.ADD_REMOVE or dimensions == 1 else 2)
+    return _norms(isqrt(dimensions**2 * l2_squared), l2_squared, change, relation, dimensions**2)
 
 
 def of_product_sum(*, radius: int, features: int, rows: int, relation: Relation) -> Sensitivity:
-    """Sums that a linear regression needs: of z_i z_j for 0 <= i <= j <= features, and of z_i y, for integer rows
-    (z_0, ..., z_features, y) with z_0 = radius and all other entries in [-radius, radius].
+    """Return the sensitivity of the sums that a linear regression needs.
+
+    They are those of z_i z_j for 0 <= i <= j <= features, and of z_i y, for integer rows (z_0, ..., z_features, y) with
+    z_0 = radius and all other entries in [-radius, radius].
 
     Guarantee: there are M = (features + 1)(features + 4) / 2 sums. Add/remove: each moves by at most
         rows * radius^2, all of them at once. Replace: l2^2 = 2 M rows^2 radius^4, because the vectors of two rows never

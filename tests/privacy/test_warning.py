@@ -3,7 +3,7 @@ from fractions import Fraction
 import pytest
 
 from deniable.privacy import Budget, GaussianLoss, LaplaceLoss, PureLoss
-from deniable.privacy.caution import caution
+from deniable.privacy.warning import warning_about
 from deniable.release.display import price
 
 
@@ -33,8 +33,8 @@ def test_a_budget_of_an_ordinary_size_needs_no_words() -> None:
         {"mu": 1},
         {"renyi": "0.5", "order": 8},
     ):
-        assert not Budget(**amounts).caution  # type: ignore[arg-type]
-    assert caution(epsilon=Fraction(0), delta=Fraction(0)) == ""
+        assert not Budget(**amounts).warning  # type: ignore[arg-type]
+    assert warning_about(epsilon=Fraction(0), delta=Fraction(0)) == ""
 
 
 def test_a_report_says_it_too() -> None:
@@ -52,7 +52,7 @@ def test_a_charge_says_it_too_and_so_does_the_price_of_a_release() -> None:
 @pytest.mark.parametrize(("population", "warned"), [(50_000, True), (1_000, False), (10**7, True), (None, False)])
 def test_a_delta_of_the_order_of_one_in_the_population_is_told(population: int | None, warned: bool) -> None:
     """golden: delta should be well below 1/n; n^-1.1 is 6.8e-6 for 50,000 people and 5e-4 for 1,000."""
-    text = caution(epsilon=Fraction(1), delta=Fraction(1, 10**5), population=population)
+    text = warning_about(epsilon=Fraction(1), delta=Fraction(1, 10**5), population=population)
     assert ("is of the order of" in text) == warned
     report = PureLoss(1).report("1e-5", population=population)
     assert ("is of the order of" in str(report)) == warned
