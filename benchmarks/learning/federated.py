@@ -3,7 +3,7 @@
     python benchmarks/learning/federated.py [digits | sum]
 
 digits: 674 clients with two rows each, 30 rounds of all of them, on rows that no client has; the mean of two splits
-where the noise is central, else one. sum: 1,000 clients, 100,000 numbers, a 40th vanishes at each stage.
+where the noise is central, else one. sum: 1,000 clients, 100,000 numbers, a 40th drops out at each stage.
 """
 
 import sys
@@ -78,16 +78,17 @@ def secure_sum() -> None:
         secure = SecureSum(survivors=800, neighbours=neighbours)
         federated = Federated(plan=plan, trust="distributed", secure=secure)
         clients = {i: Participant(federated, i, lambda _, i=i: vectors[i]) for i in range(1000)}
-        carried = Simulation(clients, vanishes=lambda turn, stage, i: i % 40 <= stage)
+        carried = Simulation(clients, drops_out=lambda turn, stage, i: i % 40 <= stage)
         begin = time.process_time()
         out = federated.fit(carried, clients=1000, expected_clients=1000)
         whole = time.process_time() - begin
         begin = time.process_time()
         bare = {i: SecureClient(secure, i, np.zeros(columns, dtype=np.int64)) for i in range(1000)}
-        server, replies = SecureServer(secure, columns), {i: each.hello() for i, each in bare.items() if i % 40 > 0}
+        server = SecureServer(secure, columns)
+        replies = {i: each.advertise_keys() for i, each in bare.items() if i % 40 > 0}
         for stage, step, answer in (
-            (1, server.keys, "share"),
-            (2, server.shares, "masked"),
+            (1, server.keys, "share_keys"),
+            (2, server.shares, "mask"),
             (3, server.vectors, "unmask"),
         ):
             asked = step(replies)

@@ -23,11 +23,11 @@ def test_signs_and_the_largest_come_back() -> None:
 def test_places_that_repeat_or_lie_outside_and_wrong_lengths_are_refused() -> None:
     values = np.zeros(2, dtype="<i8").tobytes()
     for places in ([1, 1], [4, 2], [0, 21]):
-        with pytest.raises(InvalidParameterError, match="no vector"):
+        with pytest.raises(InvalidParameterError, match="not a valid vector"):
             Top(count=2).unpack(np.array(places, dtype="<u4").tobytes() + values, 21)
     for codec in (Top(count=2), Sign(steps=1)):
         for sent in (b"", b"1" * 23, b"1" * 25):
-            with pytest.raises(InvalidParameterError, match="no vector"):
+            with pytest.raises(InvalidParameterError, match="not a valid vector"):
                 codec.unpack(sent, 21)
 
 

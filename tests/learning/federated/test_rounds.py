@@ -121,13 +121,13 @@ def test_a_round_below_the_least_number_of_survivors_is_given_up_and_training_go
     updates = np.full((6, 2), 0.3)
     for stage in range(4):
         clients = {i: Participant(made, i, lambda _, to=each: to) for i, each in enumerate(updates)}
-        ask = Simulation(clients, vanishes=lambda turn, at, i, stage=stage: turn == 2 and at >= stage and i < 3)
+        ask = Simulation(clients, drops_out=lambda turn, at, i, stage=stage: turn == 2 and at >= stage and i < 3)
         found = made.fit(ask, clients=6, expected_clients=6)
         assert [turn for turn, _ in found.lost] == [2]
         assert found.parameters == pytest.approx([0.6, 0.6], abs=0.05)
         one = Simulation(
             {i: Participant(made, i, lambda _, to=each: to) for i, each in enumerate(updates)},
-            vanishes=lambda turn, at, i, stage=stage: turn == 2 and at >= stage and i < 2,
+            drops_out=lambda turn, at, i, stage=stage: turn == 2 and at >= stage and i < 2,
         )
         found = made.fit(one, clients=6, expected_clients=6)
         assert not found.lost

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 from deniable.learning import TrainingPlan
-from deniable.learning.federated import Federated, Participant, Pipes, SecureSum, Simulation, Trained, take_part
+from deniable.learning.federated import Federated, Participant, Pipes, SecureSum, Simulation, take_part
+from deniable.learning.federated.rounds import Trained
 from deniable.ledger import Ledger
 from deniable.privacy import Budget, PrivacyUnit, Replace
 
@@ -160,6 +161,6 @@ def test_a_simulation_counts_bytes() -> None:
     """Down: norm, parameters and a stage; up: four numbers of four bytes."""
     central = Federated(plan=PLAN)
     clients = {i: Participant(central, i, lambda _: update(1)) for i in range(3)}
-    carried = Simulation(clients, vanishes=lambda turn, stage, number: (turn, stage, number) == (2, 0, 1))
+    carried = Simulation(clients, drops_out=lambda turn, stage, number: (turn, stage, number) == (2, 0, 1))
     central.fit(carried, clients=3, expected_clients=3)
     assert (carried.rounds, carried.bytes_down, carried.bytes_up) == (2, 6 * 41, 5 * 16)

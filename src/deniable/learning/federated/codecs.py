@@ -1,6 +1,6 @@
-"""Shorter vectors: signs, or the largest entries, of values that have their noise already.
+"""Codecs that shorten vectors which already have their noise.
 
-Without noise, which entries are largest tells of the rows; after it, to compress is post-processing.
+Without noise, the choice of the largest entries depends on the rows; after it, compression is post-processing.
 Source: Bernstein et al. (2018), arXiv:1802.04434; Alistarh et al. (2018), arXiv:1809.10505.
 """
 
@@ -21,24 +21,39 @@ _Whole = Annotated[int, partial(whole_number, lower=1, upper=2**30)]
 
 @dataclass(frozen=True, kw_only=True)
 class Codec(Part):
-    """From noisy integers to bytes and back; what `pack` cannot have made is an InvalidParameterError."""
+    """Base class of codecs, from noisy integers to bytes and back."""
 
     def left(self, exact: Integers, sent: Integers) -> Integers:
-        """What a client keeps of its update, to add it to the next one: as private as its rows, and nothing here."""
+        """Return what a client adds to its next update; zeros by default.
+
+        As private as the client's rows.
+
+        Args:
+            exact: the update without noise, in lattice steps.
+            sent: what the server decodes.
+        """
         return np.zeros_like(exact)
 
     @abstractmethod
-    def pack(self, noisy: Integers) -> bytes: ...
+    def pack(self, noisy: Integers) -> bytes:
+        """Encode noisy integers, shape (dimensions,)."""
 
     @abstractmethod
-    def unpack(self, sent: bytes, dimensions: int) -> Integers: ...
+    def unpack(self, sent: bytes, dimensions: int) -> Integers:
+        """Decode bytes to integers, shape (dimensions,).
+
+        Raises: InvalidParameterError for bytes that `pack` cannot have made.
+        """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sign(Codec):
-    """Send the sign of every entry, one bit each, to be read as `steps` lattice steps up or down.
+    """Send the sign of every entry, one bit each.
 
-    With `feedback` a client keeps the difference between its update, without noise, and what its signs say.
+    Args:
+        steps: lattice steps for which a sign stands, up or down.
+        feedback: whether a client adds the difference between its update, without noise, and what its signs stand for
+            to its next update.
 
     >>> Sign(steps=5).unpack(Sign(steps=5).pack(np.array([7, -1, 0])), 3).tolist()
     [5, -5, 5]
@@ -48,22 +63,29 @@ class Sign(Codec):
     feedback: bool = False
 
     def left(self, exact: Integers, sent: Integers) -> Integers:
+        """Return the error of the signs with `feedback`, else zeros."""
         return (exact - sent) * self.feedback
 
     def pack(self, noisy: Integers) -> bytes:
+        """Encode the signs, eight in a byte."""
         return np.packbits(np.asarray(noisy) >= 0).tobytes()
 
     def unpack(self, sent: bytes, dimensions: int) -> Integers:
+        """Decode every sign as `steps` up or down."""
         _check(len(sent) == -(-dimensions // 8))
-        up = np.unpackbits(np.frombuffer(sent, dtype=np.uint8), count=dimensions).astype(bool)
-        return np.where(up, self.steps, -self.steps)
+        positive = np.unpackbits(np.frombuffer(sent, dtype=np.uint8), count=dimensions).astype(bool)
+        return np.where(positive, self.steps, -self.steps)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Top(Codec):
-    """Send the `count` entries that are largest in size, with their places; ties go to the earlier place.
+    """Send the `count` entries of largest size, with their indices.
 
-    A client keeps the other entries of its update, without noise.
+    Of entries of equal size the first are sent. A client adds the other entries of its update, without noise, to its
+    next update.
+
+    Args:
+        count: of the entries that are sent, 12 bytes each.
 
     >>> Top(count=1).unpack(Top(count=1).pack(np.array([3, -8, 8])), 3).tolist()
     [0, -8, 0]
@@ -72,22 +94,25 @@ class Top(Codec):
     count: _Whole
 
     def left(self, exact: Integers, sent: Integers) -> Integers:
+        """Return the entries that were not sent."""
         return np.where(sent == 0, exact, 0)
 
     def pack(self, noisy: Integers) -> bytes:
-        places = np.sort(np.argsort(-np.abs(noisy), kind="stable")[: self.count])
-        return places.astype("<u4").tobytes() + np.asarray(noisy)[places].astype("<i8").tobytes()
+        """Encode the indices of the largest entries, and the entries."""
+        indices = np.sort(np.argsort(-np.abs(noisy), kind="stable")[: self.count])
+        return indices.astype("<u4").tobytes() + np.asarray(noisy)[indices].astype("<i8").tobytes()
 
     def unpack(self, sent: bytes, dimensions: int) -> Integers:
+        """Decode to a vector that is zero at all other indices."""
         count = min(self.count, dimensions)
         _check(len(sent) == 12 * count)
-        places = np.frombuffer(sent[: 4 * count], dtype="<u4").astype(np.int64)
-        _check((np.diff(places) > 0).all() and places[-1] < dimensions)
-        found = np.zeros(dimensions, dtype=np.int64)
-        found[places] = np.frombuffer(sent[4 * count :], dtype="<i8")
-        return found
+        indices = np.frombuffer(sent[: 4 * count], dtype="<u4").astype(np.int64)
+        _check((np.diff(indices) > 0).all() and indices[-1] < dimensions)
+        vector = np.zeros(dimensions, dtype=np.int64)
+        vector[indices] = np.frombuffer(sent[4 * count :], dtype="<i8")
+        return vector
 
 
-def _check(fits: object) -> None:
-    if not fits:
-        raise InvalidParameterError("these bytes are no vector of this codec")
+def _check(valid: object) -> None:
+    if not valid:
+        raise InvalidParameterError("these bytes are not a valid vector of this codec")

@@ -1,14 +1,16 @@
-"""Sums of integer vectors modulo 2^b of which the server sees nothing but the sum, though clients vanish on the way.
+"""Secure aggregation of integer vectors from clients who may drop out.
 
-Client i sends its vector plus a stream of its own plus, for each neighbour j, a stream that i and j agree on, which
-one adds and the other takes away. Neighbours hold shares of both secrets of i, and reveal the one or the other, never
-both: the seed of its own stream where its vector arrived, its key where it did not.
+The server learns the sum of the vectors modulo 2^b, and nothing else.
+
+Client i sends its vector plus a mask of its own plus, for each neighbour j, a mask that i and j agree on, which one
+adds and the other subtracts. Neighbours hold shares of both secrets of i, and reveal one of them, never both: the seed
+of its own mask if its vector arrived, its private key if it did not.
 Source: Bonawitz et al. (2017), CCS; Bell et al. (2020), CCS, for few neighbours; docs/theory/learning/federated.md.
 """
 
 import hashlib
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -27,24 +29,27 @@ from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.arrays import Integers
 from deniable.numbers.rationals import whole_number
 
-_HEAD = struct.Struct("<II")  # number of a part, and its length
-_KEYS, _CLOSED = 64, 2 * masks.LENGTH + 16  # bytes: two public keys; two shares and a tag
-_CHECKED = 16  # bytes behind each vector, of entries 1, whose sums must be the number of clients who arrived
+_PART_HEADER = struct.Struct("<II")  # the number of a part, and its length in bytes
+_KEY_BYTES = 32  # an X25519 public key
+_KEYS_BYTES = 2 * _KEY_BYTES  # one key for messages between clients, one for masks
+_SEALED_BYTES = 2 * masks.LENGTH + 16  # two shares and an authentication tag
+_CHECK_BYTES = 16  # behind each vector: entries of 1, whose sums must be the number of clients who arrived
+_ARRIVED = b"\1"  # the flag of a client whose vector arrived; b"\0" marks one who dropped out
 
 
 @dataclass(frozen=True, kw_only=True)
 class SecureSum(Part):
-    """The public agreement about a secure sum.
+    """The public parameters of a secure sum, on which server and clients agree.
 
     Args:
-        survivors: the fewest clients whose vectors must arrive; a round with fewer is given up.
-        colluding: the most clients among them who may tell the server what they know: their noise counts for nobody.
-        neighbours: with whom a client shares masks; an even number. All others, if there are no more.
+        survivors: the fewest clients whose vectors must arrive; a round with fewer is aborted.
+        colluding: the most clients among them who may reveal what they know to the server: their noise is not counted.
+        neighbours: the number of clients with whom a client shares masks, even; all others, if there are no more.
         width: bytes of an integer, 2, 4 or 8: sums are modulo 256^width.
 
-    Guarantee: a server that follows the protocol, with clients who collude, learns the sum over those who arrived and
-        who they are, unless a key or the ring fails (`risks`). It hands out the keys: who cannot check by another way
-        whose they are must trust it in that.
+    Guarantee: a server that follows the protocol, with the colluding clients, learns the sum over those who arrived and
+        who they are, unless a key or the ring fails (`risks`). It hands out the keys: a client that cannot verify by
+        another channel whose they are must trust it in that.
 
     >>> SecureSum(survivors=3).threshold(10)
     6
@@ -58,251 +63,359 @@ class SecureSum(Part):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.width not in (2, 4, 8) or self.neighbours % 2:
-            raise InvalidParameterError("width must be 2, 4 or 8 bytes, and neighbours an even number")
+            raise InvalidParameterError(
+                f"width must be 2, 4 or 8 bytes and neighbours even, got {self.width} and {self.neighbours}"
+            )
         if self.colluding >= self.survivors - 1:
-            raise InvalidParameterError("survivors must be more than those who collude by two at least")
+            raise InvalidParameterError(f"survivors must be at least colluding + 2, got {self.survivors}")
 
     def threshold(self, neighbours: int) -> int:
-        """Shares that give a secret back: more than half, so that no two halves give both secrets."""
+        """Return the number of shares that recover a secret.
+
+        More than half of the neighbours, so that no two disjoint sets of them recover both secrets of a client.
+        """
         return neighbours // 2 + 1
 
-    def risks(self, clients: int, *, vanish: int = 0) -> tuple[float, float]:
-        """Chances, at most, that a round tells more than the sum, and that masks stay and it is given up.
+    def risks(self, clients: int, *, dropouts: int = 0) -> tuple[float, float]:
+        """Bound the probabilities that a round reveals too much, or is aborted.
+
+        It reveals too much if the server learns more than the sum.
 
         Args:
-            clients: who share masks, `colluding` of them; vanish: how many of them vanish.
+            clients: the number of clients who share masks, `colluding` of them included.
+            dropouts: how many of them drop out.
 
-        >>> SecureSum(survivors=900, colluding=50).risks(1000, vanish=100) < (1e-12, 1e-7)
+        >>> SecureSum(survivors=900, colluding=50).risks(1000, dropouts=100) < (1e-12, 1e-7)
         True
         """
         from scipy.stats import hypergeom
 
-        count, gone = whole_number("clients", clients, lower=3), whole_number("vanish", vanish, lower=0, upper=clients)
-        near, bad = min(self.neighbours, count - 1), min(self.colluding, count - 1)
-        needed = self.threshold(near)
-        parted = ((bad + gone) / count) ** (near // 2) * (near < count - 1)  # the ring falls apart
-        told = count * (hypergeom.sf(needed - 1, count - 1, bad, near) + parted)
-        stuck = count * hypergeom.sf(near - needed, count - 1, min(gone, count - 1), near)
-        return float(min(told, 1)), float(min(stuck, 1))
+        count = whole_number("clients", clients, lower=3)
+        gone = whole_number("dropouts", dropouts, lower=0, upper=count)
+        neighbours = min(self.neighbours, count - 1)
+        colluding = min(self.colluding, count - 1)
+        needed = self.threshold(neighbours)
+        # Two runs of missing clients, each as long as half of the neighbours, cut the ring in two.
+        ring_splits = ((colluding + gone) / count) ** (neighbours // 2) * (neighbours < count - 1)
+        enough_collude = hypergeom.sf(needed - 1, count - 1, colluding, neighbours)
+        too_few_shares = hypergeom.sf(neighbours - needed, count - 1, min(gone, count - 1), neighbours)
+        revealed = count * (enough_collude + ring_splits)
+        aborted = count * too_few_shares
+        return float(min(revealed, 1)), float(min(aborted, 1))
 
 
 class SecureClient:
-    """One client in one round of a secure sum, with a secret vector of integers; its stages are called in order."""
+    """One client in one round of a secure sum.
 
-    def __init__(self, agreed: SecureSum, number: int, vector: Integers, *, bits: Bits = SECURE) -> None:
-        self._agreed, self._number, self._bits, self._stage = agreed, number, bits, 0
-        self._vector = np.append(vector, np.ones(_CHECKED // agreed.width, dtype=np.int64)).astype(f"<u{agreed.width}")
-        self._seed, self._secret = masks.seed(bits), masks.seed(bits)
-        self._post, self._mask = masks.key_of(masks.seed(bits)), masks.key_of(self._secret)
-        self._own = masks.public(self._post) + masks.public(self._mask)
-        self._seals: dict[int, ChaCha20Poly1305] = {}
-        self._keys: dict[int, bytes] = {}
-        self._held: dict[int, bytes] = {}  # by neighbour: its shares, or nothing where they came broken
+    Its stages are called once each, in order.
 
-    def hello(self) -> bytes:
-        """Two public keys: for post between clients, and for masks."""
-        self._next(1)
-        return self._own
+    Args:
+        agreement: the parameters of the sum.
+        number: of this client, different for all clients of the round.
+        vector: integers of shape (size,); secret.
+        bits: leave it out, except in tests.
 
-    def share(self, message: bytes) -> bytes:
-        """Sealed shares for every neighbour, from the keys of all of them; and a promise of the own seed."""
-        self._next(2)
-        keys = unpack(message, length=_KEYS)
-        distinct = len({self._own, *keys.values()}) == len(keys) + 1
+    >>> agreement = SecureSum(survivors=2)
+    >>> clients = {number: SecureClient(agreement, number, np.array([number, 10])) for number in range(3)}
+    >>> server = SecureServer(agreement, 2)
+    >>> messages = server.keys({number: client.advertise_keys() for number, client in clients.items()})
+    >>> messages = server.shares({number: clients[number].share_keys(body) for number, body in messages.items()})
+    >>> messages = server.vectors({number: clients[number].mask(body) for number, body in messages.items()})
+    >>> server.result({number: clients[number].unmask(body) for number, body in messages.items()})
+    array([ 3, 30])
+    """
+
+    def __init__(self, agreement: SecureSum, number: int, vector: Integers, *, bits: Bits = SECURE) -> None:
+        self._agreement = agreement
+        self._number = number
+        self._bits = bits
+        self._stage = 0
+        checks = np.ones(_CHECK_BYTES // agreement.width, dtype=np.int64)
+        self._vector = np.append(vector, checks).astype(f"<u{agreement.width}")
+        self._seed = masks.seed(bits)
+        self._mask_secret = masks.seed(bits)
+        self._message_key = masks.key_of(masks.seed(bits))
+        self._mask_key = masks.key_of(self._mask_secret)
+        self._public_keys = masks.public(self._message_key) + masks.public(self._mask_key)
+        self._ciphers: dict[int, ChaCha20Poly1305] = {}
+        self._neighbour_keys: dict[int, bytes] = {}
+        self._held_shares: dict[int, bytes] = {}  # by neighbour; empty if they did not decrypt
+
+    def advertise_keys(self) -> bytes:
+        """Return two public keys: one for messages between clients, one for masks."""
+        self._enter(1)
+        return self._public_keys
+
+    def share_keys(self, message: bytes) -> bytes:
+        """Return sealed shares of both secrets, and a commitment to the seed.
+
+        Args:
+            message: the public keys of all neighbours, as `SecureServer.keys` sends them.
+        """
+        self._enter(2)
+        keys = unpack(message, length=_KEYS_BYTES)
+        distinct = len({self._public_keys, *keys.values()}) == len(keys) + 1
         if self._number in keys or not distinct or len(keys) < 2:
-            raise InvalidParameterError("neighbours must be two at least, others than this client, each with its keys")
-        shared = partial(masks.shares, threshold=self._agreed.threshold(len(keys)), bits=self._bits)
-        seeds, secrets = shared(self._seed, keys), shared(self._secret, keys)
+            raise InvalidParameterError("a client needs at least two neighbours, other clients with keys of their own")
+        split_secret = partial(masks.shares, threshold=self._agreement.threshold(len(keys)), bits=self._bits)
+        seed_shares = split_secret(self._seed, keys)
+        key_shares = split_secret(self._mask_secret, keys)
         sealed = {}
-        for each, theirs in keys.items():
-            self._seals[each] = self._sealed(theirs)
-            sealed[each] = self._seals[each].encrypt(_nonce(self._number, each), seeds[each] + secrets[each], None)
-        self._keys = keys
+        for neighbour, public_keys in keys.items():
+            self._ciphers[neighbour] = self._cipher(public_keys)
+            both = seed_shares[neighbour] + key_shares[neighbour]
+            sealed[neighbour] = self._ciphers[neighbour].encrypt(_nonce(self._number, neighbour), both, None)
+        self._neighbour_keys = keys
         return pack({self._number: hashlib.sha256(self._seed).digest()} | sealed)
 
-    def masked(self, message: bytes) -> bytes:
-        """The vector under its masks, from the sealed shares of those neighbours who are still there."""
-        self._next(3)
-        for each, sealed in unpack(message, length=_CLOSED).items():
-            if each not in self._keys:
-                raise InvalidParameterError("shares came from a client who is no neighbour")
-            self._held[each] = b""
+    def mask(self, message: bytes) -> bytes:
+        """Return the masked vector.
+
+        Args:
+            message: the sealed shares of the neighbours who are still there, as `SecureServer.shares` sends them.
+        """
+        self._enter(3)
+        for neighbour, sealed in unpack(message, length=_SEALED_BYTES).items():
+            if neighbour not in self._neighbour_keys:
+                raise InvalidParameterError("shares came from a client who is not a neighbour")
+            self._held_shares[neighbour] = b""
             with suppress(InvalidTag):
-                self._held[each] = self._seals[each].decrypt(_nonce(each, self._number), sealed, None)
-        if len(self._held) < self._agreed.threshold(len(self._keys)):
-            raise InvalidParameterError("too few neighbours are left to hide among")
-        total = self._vector + masks.stream(self._seed, self._vector.size, self._agreed.width)
-        for each in self._held:
-            _add(total, self._mask, self._keys[each][32:], each > self._number)
+                nonce = _nonce(neighbour, self._number)
+                self._held_shares[neighbour] = self._ciphers[neighbour].decrypt(nonce, sealed, None)
+        if len(self._held_shares) < self._agreement.threshold(len(self._neighbour_keys)):
+            raise InvalidParameterError("fewer neighbours than the threshold remain; the round is aborted")
+        total = self._vector + masks.stream(self._seed, self._vector.size, self._agreement.width)
+        for neighbour in self._held_shares:
+            public_key = self._neighbour_keys[neighbour][_KEY_BYTES:]
+            _add_mask(total, self._mask_key, public_key, plus=neighbour > self._number)
         return bytes(total.tobytes())
 
     def unmask(self, message: bytes) -> bytes:
-        """For each neighbour a share of one secret: of its seed if its vector arrived (1), else of its key (0)."""
-        self._next(4)
-        asked = unpack(message, length=1)
-        arrived = sum(flag == b"\1" for flag in asked.values())
-        if not set(asked) <= set(self._held) or arrived + 1 < self._agreed.threshold(len(self._keys)):
-            raise InvalidParameterError("too few vectors arrived, or shares of strangers are asked for")
-        parts = {True: slice(masks.LENGTH), False: slice(masks.LENGTH, None)}
-        return pack({each: held[parts[flag == b"\1"]] for each, flag in asked.items() if (held := self._held[each])})
+        """Return one share for each neighbour, of its seed or of its private key.
+
+        It is of the seed if the vector of the neighbour arrived, else of the key.
+
+        Args:
+            message: a flag for each neighbour, as `SecureServer.vectors` sends them.
+        """
+        self._enter(4)
+        flags = unpack(message, length=1)
+        arrived = sum(flag == _ARRIVED for flag in flags.values())
+        needed = self._agreement.threshold(len(self._neighbour_keys))
+        if not set(flags) <= set(self._held_shares) or arrived + 1 < needed:
+            raise InvalidParameterError(
+                "too few vectors arrived, or shares of a client that is not a neighbour are asked"
+            )
+        seed_share = slice(masks.LENGTH)
+        key_share = slice(masks.LENGTH, None)
+        revealed = {}
+        for neighbour, flag in flags.items():
+            shares = self._held_shares[neighbour]
+            if shares:
+                revealed[neighbour] = shares[seed_share if flag == _ARRIVED else key_share]
+        return pack(revealed)
 
     @property
     def state(self) -> bytes:
-        """What this client has to keep between stages, as secret as its vector; never sent."""
-        held = [self._seed, self._secret, self._post.private_bytes_raw(), pack(self._keys), pack(self._held)]
-        return pack(dict(enumerate([bytes([self._stage]), self._vector.tobytes(), *held])))
+        """State to keep between stages, as secret as the vector; never sent."""
+        parts = [
+            bytes([self._stage]),
+            self._vector.tobytes(),
+            self._seed,
+            self._mask_secret,
+            self._message_key.private_bytes_raw(),
+            pack(self._neighbour_keys),
+            pack(self._held_shares),
+        ]
+        return pack(dict(enumerate(parts)))
 
     @classmethod
-    def restored(cls, agreed: SecureSum, number: int, state: bytes, *, bits: Bits = SECURE) -> "SecureClient":
-        """The client of this state."""
-        made, parts = cls(agreed, number, np.zeros(0, dtype=np.int64), bits=bits), unpack(state)
-        made._stage, made._vector = parts[0][0], np.frombuffer(parts[1], dtype=f"<u{agreed.width}")
-        made._seed, made._secret, made._post = parts[2], parts[3], masks.key_of(parts[4])
-        made._mask, made._keys, made._held = masks.key_of(made._secret), unpack(parts[5]), unpack(parts[6])
-        made._own = masks.public(made._post) + masks.public(made._mask)
-        made._seals = {each: made._sealed(theirs) for each, theirs in made._keys.items()}
-        return made
+    def restored(cls, agreement: SecureSum, number: int, state: bytes, *, bits: Bits = SECURE) -> "SecureClient":
+        """Return the client that has this state.
 
-    def _sealed(self, theirs: bytes) -> ChaCha20Poly1305:
-        return ChaCha20Poly1305(masks.agreed(self._post, theirs[:32], b"post"))
+        Args:
+            agreement, number, bits: as in the constructor.
+            state: what `state` was.
+        """
+        client = cls(agreement, number, np.zeros(0, dtype=np.int64), bits=bits)
+        parts = unpack(state)
+        client._stage = parts[0][0]
+        client._vector = np.frombuffer(parts[1], dtype=f"<u{agreement.width}")
+        client._seed = parts[2]
+        client._mask_secret = parts[3]
+        client._message_key = masks.key_of(parts[4])
+        client._mask_key = masks.key_of(client._mask_secret)
+        client._neighbour_keys = unpack(parts[5])
+        client._held_shares = unpack(parts[6])
+        client._public_keys = masks.public(client._message_key) + masks.public(client._mask_key)
+        client._ciphers = {neighbour: client._cipher(keys) for neighbour, keys in client._neighbour_keys.items()}
+        return client
 
-    def _next(self, stage: int) -> None:
+    def _cipher(self, public_keys: bytes) -> ChaCha20Poly1305:
+        """Return the cipher of messages to and from the client with these keys."""
+        return ChaCha20Poly1305(masks.agreed(self._message_key, public_keys[:_KEY_BYTES], b"post"))
+
+    def _enter(self, stage: int) -> None:
         if self._stage != stage - 1:
             raise InvalidParameterError("every stage of a round is answered once, in order")
         self._stage = stage
 
 
 class SecureServer:
-    """The server in one round of a secure sum: call its stages in order, with the replies that came.
+    """The server in one round of a secure sum.
 
-    A reply that no honest client sends counts as none. A round that is lost is an InvalidParameterError.
+    Its stages are called in order, with the replies that came.
+
+    A reply that no honest client sends counts as missing. A round that is lost is an InvalidParameterError.
+
+    Args:
+        agreement: the parameters of the sum.
+        size: the number of integers in a vector.
+        bits: leave it out, except in tests.
+
+    >>> agreement = SecureSum(survivors=2)
+    >>> clients = {number: SecureClient(agreement, number, np.array([1])) for number in range(4)}
+    >>> server = SecureServer(agreement, 1)
+    >>> messages = server.keys({number: client.advertise_keys() for number, client in clients.items()})
+    >>> messages = server.shares({number: clients[number].share_keys(body) for number, body in messages.items()})
+    >>> replies = {number: clients[number].mask(body) for number, body in messages.items() if number != 3}
+    >>> messages = server.vectors(replies)  # client 3 dropped out
+    >>> server.result({number: clients[number].unmask(body) for number, body in messages.items()})
+    array([3])
     """
 
-    def __init__(self, agreed: SecureSum, size: int, *, bits: Bits = SECURE) -> None:
-        self._agreed, self._size, self._bits = agreed, size + _CHECKED // agreed.width, bits
+    def __init__(self, agreement: SecureSum, size: int, *, bits: Bits = SECURE) -> None:
+        self._agreement = agreement
+        self._size = size + _CHECK_BYTES // agreement.width
+        self._bits = bits
         self.survivors: list[int] = []
 
     def keys(self, replies: Mapping[int, bytes]) -> dict[int, bytes]:
-        """From the keys of all, the message of the next stage to each: keys of its neighbours."""
-        self._keys = {number: reply for number, reply in replies.items() if len(reply) == _KEYS}
-        self._enough(len(self._keys))
-        self._near = masks.ring(sorted(self._keys), self._agreed.neighbours, self._bits)
-        return {number: pack({each: self._keys[each] for each in near}) for number, near in self._near.items()}
+        """Return a message to each client with the public keys of its neighbours."""
+        self._keys = {number: reply for number, reply in replies.items() if len(reply) == _KEYS_BYTES}
+        self._check_enough(len(self._keys))
+        self._neighbours = masks.ring(sorted(self._keys), self._agreement.neighbours, self._bits)
+        return {
+            number: pack({neighbour: self._keys[neighbour] for neighbour in neighbours})
+            for number, neighbours in self._neighbours.items()
+        }
 
     def shares(self, replies: Mapping[int, bytes]) -> dict[int, bytes]:
-        """From sealed shares, the messages that carry them to their holders."""
-        post = {}
+        """Return messages that carry sealed shares to their holders."""
+        outboxes = {}
         for number, reply in replies.items():
-            lengths = {each: len(part) for each, part in _read(reply, None).items()}
-            if lengths == dict.fromkeys(self._near.get(number, ()), _CLOSED) | {number: 32}:
-                post[number] = unpack(reply)
-        self._enough(len(post))
-        self._promised = {number: parts[number] for number, parts in post.items()}
-        near = {number: [each for each in self._near[number] if each in post] for number in post}
-        return {number: pack({each: post[each][number] for each in near[number]}) for number in post}
+            lengths = {receiver: len(part) for receiver, part in _parts_or_none(reply, None).items()}
+            if lengths == dict.fromkeys(self._neighbours.get(number, ()), _SEALED_BYTES) | {number: 32}:
+                outboxes[number] = unpack(reply)
+        self._check_enough(len(outboxes))
+        self._commitments = {number: outbox[number] for number, outbox in outboxes.items()}
+        messages = {}
+        for number in outboxes:
+            senders = [neighbour for neighbour in self._neighbours[number] if neighbour in outboxes]
+            messages[number] = pack({sender: outboxes[sender][number] for sender in senders})
+        return messages
 
     def vectors(self, replies: Mapping[int, bytes]) -> dict[int, bytes]:
-        """From masked vectors, the question of which secrets to give away."""
-        width = self._agreed.width
-        found = {each: replies[each] for each in self._promised if len(replies.get(each, b"")) == width * self._size}
-        self.survivors = sorted(found)
-        self._enough(len(found))
+        """Return messages that ask for one secret of each neighbour, from masked vectors."""
+        width = self._agreement.width
+        length = width * self._size
+        masked = {number: replies[number] for number in self._commitments if len(replies.get(number, b"")) == length}
+        self.survivors = sorted(masked)
+        self._check_enough(len(masked))
         self._total = np.zeros(self._size, dtype=f"<u{width}")
-        for reply in found.values():
+        for reply in masked.values():
             self._total += np.frombuffer(reply, dtype=f"<u{width}")
-        flags = {number: b"\1" if number in found else b"\0" for number in self._promised}
-        return {number: pack({each: flags[each] for each in self._near[number] if each in flags}) for number in found}
+        flags = {number: _ARRIVED if number in masked else b"\0" for number in self._commitments}
+        return {
+            number: pack({neighbour: flags[neighbour] for neighbour in self._neighbours[number] if neighbour in flags})
+            for number in masked
+        }
 
     def result(self, replies: Mapping[int, bytes]) -> Integers:
-        """The sum of the vectors that arrived, between -M/2 and M/2, from shares of secrets."""
-        held: dict[int, dict[int, bytes]] = {number: {} for number in self._promised}
+        """Return the sum of the vectors that arrived, from shares of secrets.
+
+        Its entries are in [-256^width / 2, 256^width / 2).
+        """
+        held_shares: dict[int, dict[int, bytes]] = {number: {} for number in self._commitments}
         for holder, reply in replies.items():
-            for owner, share in _read(reply, masks.LENGTH).items():
-                if holder in self._near.get(owner, ()):
-                    held.setdefault(owner, {})[holder] = share
-        total, arrived = self._total, set(self.survivors)
-        for number, promise in self._promised.items():
+            for owner, share in _parts_or_none(reply, masks.LENGTH).items():
+                if holder in self._neighbours.get(owner, ()):
+                    held_shares.setdefault(owner, {})[holder] = share
+        width = self._agreement.width
+        total = self._total
+        arrived = set(self.survivors)
+        for number, commitment in self._commitments.items():
             if number in arrived:
-                total -= masks.stream(self._secret(held[number], number, promise), self._size, self._agreed.width)
-            elif left := arrived.intersection(self._near[number]):
-                own = masks.key_of(self._secret(held[number], number, self._keys[number][32:]))
-                for each in left:  # what `each` added for this one, this one would have taken away
-                    _add(total, own, self._keys[each][32:], each > number)
-        if (total[-_CHECKED // self._agreed.width :] != len(arrived)).any():
-            raise InvalidParameterError("masks do not cancel: a client did not keep to the protocol; the round is lost")
-        return total[: -_CHECKED // self._agreed.width].astype(f"<i{self._agreed.width}").astype(np.int64)
+                seed = self._secret(held_shares[number], number, commitment)
+                total -= masks.stream(seed, self._size, width)
+            elif remaining := arrived.intersection(self._neighbours[number]):
+                secret = self._secret(held_shares[number], number, self._keys[number][_KEY_BYTES:])
+                private_key = masks.key_of(secret)
+                for neighbour in remaining:  # this client would have subtracted what the neighbour added for it
+                    _add_mask(total, private_key, self._keys[neighbour][_KEY_BYTES:], plus=neighbour > number)
+        checks = _CHECK_BYTES // width
+        if (total[-checks:] != len(arrived)).any():
+            raise InvalidParameterError("masks do not cancel: a client broke the protocol; the round is lost")
+        return total[:-checks].astype(f"<i{width}").astype(np.int64)
 
-    def _secret(self, held: dict[int, bytes], number: int, promise: bytes) -> bytes:
-        """The seed or key that fits its hash or public half, from shares of which some may be wrong."""
-        for found in masks.secrets(held, threshold=self._agreed.threshold(len(self._near[number]))):
-            if promise in (hashlib.sha256(found).digest(), masks.public(masks.key_of(found))):
-                return found
-        raise InvalidParameterError("too few right shares came for a client of the round, so masks stay: it is lost")
+    def _secret(self, shares: dict[int, bytes], number: int, commitment: bytes) -> bytes:
+        """Recover a seed or private key from shares of which some may be wrong.
 
-    def _enough(self, count: int) -> None:
-        if count < (needed := self._agreed.survivors):
-            raise InvalidParameterError(f"{count} clients are left, the noise needs {needed}: the round is given up")
+        It is the one that fits its hash or its public key.
+        """
+        for secret in masks.secrets(shares, threshold=self._agreement.threshold(len(self._neighbours[number]))):
+            if commitment in (hashlib.sha256(secret).digest(), masks.public(masks.key_of(secret))):
+                return secret
+        raise InvalidParameterError("too few valid shares came for a client, so masks stay: the round is lost")
 
-
-def split(vector: Integers, *, servers: int, width: int = 8, bits: Bits = SECURE) -> list[bytes]:
-    """A secret vector in additive shares, one for each server, all but one of which are uniform and tell nothing.
-
-    Servers add up what they get, of vectors and of parts of a noise that nobody knows, and `joined` adds up servers.
-    Integers, and their sums, are below 256^width / 2 in size, or wrap around; width is 2, 4 or 8 bytes.
-    Source: Dwork, Kenthapadi, McSherry, Mironov, Naor (2006), EUROCRYPT.
-
-    >>> joined(split(np.array([7, -2]), servers=3))
-    array([ 7, -2])
-    """
-    vector = np.asarray(vector)
-    if vector.dtype.kind not in "iu" or vector.ndim != 1:
-        raise InvalidParameterError("vector must be a row of integers: round it to a lattice first, as a clip does")
-    size = vector.size * width
-    drawn = bits.words(-(-size * (whole_number("servers", servers, lower=2) - 1) // 8)).tobytes()
-    parts = [drawn[at * size : (at + 1) * size] for at in range(servers - 1)]
-    rest = vector - joined(parts, width=width)
-    return [*parts, rest.astype(f"<u{width}").tobytes()]
-
-
-def joined(shares: Iterable[bytes], *, width: int = 8) -> Integers:
-    """The sum of shares of one length, modulo 256^width, between -256^width / 2 and 256^width / 2."""
-    parts, width = list(shares), SecureSum(survivors=2, width=width).width
-    if {type(part) for part in parts} != {bytes} or len({len(part) for part in parts}) != 1 or len(parts[0]) % width:
-        raise InvalidParameterError(f"shares must be of one length, one from every server, in numbers of {width} bytes")
-    total = np.sum([np.frombuffer(part, dtype=f"<u{width}") for part in parts], axis=0, dtype=f"<u{width}")
-    return np.asarray(total.astype(f"<i{width}"), dtype=np.int64)
+    def _check_enough(self, count: int) -> None:
+        needed = self._agreement.survivors
+        if count < needed:
+            raise InvalidParameterError(f"{count} clients are left, the noise needs {needed}: the round is aborted")
 
 
 def _nonce(sender: int, receiver: int) -> bytes:
-    """One message goes each way under the key of a pair."""
+    """Return the nonce of a message: one goes each way under the key of a pair."""
     return bytes([sender < receiver]) + bytes(11)
 
 
-def _add(total: NDArray[np.unsignedinteger], private: X25519PrivateKey, other: bytes, plus: bool) -> None:
-    """Add or take away the stream of a pair."""
-    drawn = masks.stream(masks.agreed(private, other, b"mask"), total.size, total.itemsize)
-    (np.add if plus else np.subtract)(total, drawn, out=total)
+def _add_mask(total: NDArray[np.unsignedinteger], private: X25519PrivateKey, other: bytes, *, plus: bool) -> None:
+    """Add the mask that a pair agrees on to a total in place, or subtract it."""
+    mask = masks.stream(masks.agreed(private, other, b"mask"), total.size, total.itemsize)
+    (np.add if plus else np.subtract)(total, mask, out=total)
 
 
-def _read(reply: bytes, length: int | None) -> dict[int, bytes]:
+def _parts_or_none(reply: bytes, length: int | None) -> dict[int, bytes]:
+    """Return the parts of a reply; none for one that is malformed."""
     with suppress(InvalidParameterError):
         return unpack(reply, length=length)
     return {}
 
 
 def pack(parts: Mapping[int, bytes]) -> bytes:
-    """The parts one after the other, each behind its number and length: {7: b"a"} as 7, 1, a."""
-    return b"".join(_HEAD.pack(number, len(part)) + part for number, part in parts.items())
+    """Return a message of numbered parts, each behind its number and length.
+
+    {7: b"a"} becomes 7, 1, a.
+    """
+    return b"".join(_PART_HEADER.pack(number, len(part)) + part for number, part in parts.items())
 
 
 def unpack(message: bytes, *, length: int | None = None) -> dict[int, bytes]:
-    """The parts by their numbers, all of one `length` if it is given; anything else is an InvalidParameterError."""
-    found: dict[int, bytes] = {}
-    padded, place = message + b"\xff" * _HEAD.size, 0  # where a head is cut off, its length is too large
-    while place < len(message):
-        number, size = _HEAD.unpack_from(padded, place)
-        begin, place = place + _HEAD.size, place + _HEAD.size + size
-        if place > len(message) or number in found or length not in (None, size):
-            raise InvalidParameterError("a part of a message has a wrong length, or came twice")
-        found[number] = message[begin:place]
-    return found
+    """Return the parts of a message by their numbers.
+
+    Args:
+        length: of every part, in bytes; any by default.
+
+    Raises: InvalidParameterError for bytes that `pack` does not make, or parts of another length.
+    """
+    parts: dict[int, bytes] = {}
+    padded = message + b"\xff" * _PART_HEADER.size  # a header that is cut off then states a length that is too large
+    end = 0
+    while end < len(message):
+        number, size = _PART_HEADER.unpack_from(padded, end)
+        begin = end + _PART_HEADER.size
+        end = begin + size
+        if end > len(message) or number in parts or length not in (None, size):
+            raise InvalidParameterError("a part of the message has a wrong length, or came twice")
+        parts[number] = message[begin:end]
+    return parts
