@@ -1,5 +1,7 @@
 """The billboard: functions see one row and a signal that they cannot write to; who cheats is found by replay."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -20,14 +22,14 @@ def buys(value: int, prices: np.ndarray) -> int:
 def test_outputs_depend_on_the_own_row_and_the_signal() -> None:
     assert BOARD.per_player(buys, ROWS) == (0, 2, 1)
     assert BOARD.replay(buys, ROWS, player=1, row=4) == (2, 1)
-    assert (BOARD.loss, BOARD.safe) == (PureLoss(1), True)
+    assert (BOARD.cost, BOARD.safe) == (PureLoss(1), True)
 
 
 def test_a_release_is_posted_with_its_own_loss() -> None:
     sale = DigitalGoods(prices=[2, 5], epsilon=1)
     release = sale.release(ROWS, bits=DeterministicBits(1))
     board = billboard(release)
-    assert (board.loss, board.safe) == (release.cost, False)
+    assert (board.cost, board.safe) == (release.cost, False)
     (price,) = board.signal["price"]
     assert board.per_player(lambda bid, seen: bid >= seen["price"][0], ROWS) == tuple(bid >= price for bid in ROWS)
 
@@ -70,3 +72,10 @@ def test_what_cannot_be_posted_is_refused() -> None:
         billboard(Released({1, 2}, True), loss=PureLoss(1))
     with pytest.raises(InvalidParameterError, match="player"):
         BOARD.replay(buys, ROWS, player=3, row=4)
+
+
+def test_a_billboard_prints_its_signal_in_short_and_what_it_cost() -> None:
+    assert repr(BOARD) == "<Billboard: signal [4, 7]; cost epsilon=1>"
+    signal = {"price": (Fraction(5, 2), np.zeros((40, 3)))}
+    board = billboard(Released(signal, False), loss=PureLoss(1))
+    assert repr(board) == "<Billboard: signal {price: (2.5, of shape (40, 3))}; cost epsilon=1, safe=False>"

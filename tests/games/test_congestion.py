@@ -140,7 +140,7 @@ def test_the_noise_that_was_drawn_proves_the_stated_loss() -> None:
     game = CongestionGame(latencies=[[0] * 11, [0] * 11], influence=0, top=1000)
     run = lambda own, bits: game.learn(own, rho=1, rounds=60, bits=bits)  # noqa: E731
     drawn = drawn_loss(run, [[0, 1000]] * 10, [[1000, 0], *[[0, 1000]] * 9], relation=Replace)
-    stated = run([[0, 1000]] * 10, DeterministicBits(1)).board.loss
+    stated = run([[0, 1000]] * 10, DeterministicBits(1)).cost
     assert 1 / 4 < drawn.rho <= stated.rho == 1
 
 
@@ -151,11 +151,11 @@ def test_games_are_paid_before_a_row_is_read() -> None:
     GAME.settle(OWN, rho="0.5", slack=100, ledger=ledger, bits=DeterministicBits(1))
     found = GAME.learn(OWN, rho="0.5", rounds=3, ledger=ledger, bits=DeterministicBits(1))
     assert ledger.spent().rho == 1
-    assert (found.board.loss.rho, found.board.signal.shape) == (Fraction(1, 2), (3, 4))
+    assert (found.cost.rho, found.board.signal.shape) == (Fraction(1, 2), (3, 4))
     for wrong in (OWN[1:], OWN[:, 1:]):
-        with pytest.raises(InvalidParameterError, match="a row for each"):
+        with pytest.raises(InvalidParameterError, match="one row for each"):
             GAME.learn(wrong, rho="1/4", rounds=3, ledger=half)
-        with pytest.raises(InvalidParameterError, match="a row for each"):
+        with pytest.raises(InvalidParameterError, match="one row for each"):
             GAME.settle(wrong, rho="1/4", slack=9, ledger=half)
     assert half.spent().rho == 0
     with pytest.raises(InvalidParameterError, match="Ledger"):
@@ -168,14 +168,14 @@ def test_own_costs_beyond_the_bounds_are_moved_to_them() -> None:
     near = np.clip(far, 0, 600)
     one, other = (GAME.settle(own, rho=1, slack=0, passes=1, bits=DeterministicBits(1)).actions for own in (far, near))
     assert (one == other).all()
-    with pytest.raises(InvalidParameterError, match="own must have a row"):
+    with pytest.raises(InvalidParameterError, match="own must have one row"):
         GAME.settle(OWN[:-1], rho=1, slack=0)
 
 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"influence": 1}, "user 1 raises the cost of resource 1 by 2: nothing is promised"),
+        ({"influence": 1}, "at least 2, got 1: user 1 raises the cost of resource 1"),
         ({"latencies": [[0, 2, 1], [0, 1, 2]]}, "must not fall"),
         ({"latencies": [[0, 1, 2]]}, "table"),
         ({"latencies": [[0, 1], [0, 1, 2]]}, "latencies"),
@@ -205,3 +205,8 @@ def test_no_row_stops_a_game_or_changes_how_another_one_is_read(row: object) -> 
     game = CongestionGame(latencies=[range(11), range(0, 22, 2)], influence=2, top=50)
     assert game._costs([[1, 2]] * 9 + [row])[:9].tolist() == [[1, 2]] * 9
     assert game.settle([[1, 2]] * 9 + [row], rho=1, slack=1, bits=DeterministicBits(1)).actions.shape == (10,)
+
+
+def test_play_prints_no_action_regret_or_bound() -> None:
+    play = GAME.settle(OWN, rho=1, slack=1, bits=DeterministicBits(1))
+    assert repr(play) == f"<Play: {GAME.players:,} players; cost rho=1, safe=False>"

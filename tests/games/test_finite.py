@@ -1,7 +1,7 @@
 """Complete looks at finite mechanisms: truthful and untruthful ones, and what others learn of a report."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from fractions import Fraction
 from itertools import product
 
@@ -121,3 +121,11 @@ def test_games_that_cannot_be_searched_are_refused(given: dict[str, object], wor
 def test_joint_privacy_needs_an_exact_law_of_one_output_a_player(law: dict[object, object]) -> None:
     with pytest.raises(InvalidParameterError):
         joint_loss(lambda reports: law, types=(0, 1), players=2)  # type: ignore[arg-type, return-value]
+
+
+def test_a_lie_prints_as_a_sentence() -> None:
+    def first(reports: tuple[Hashable, ...]) -> dict[Hashable, Fraction]:
+        return {reports[0]: Fraction(1)}
+
+    lie = largest_gain(first, lambda i, own, said, seen: int(own != seen), types="ab", players=1)
+    assert repr(lie) == "<Lie: player 0 reports b, truth (a); gain in 1>"

@@ -136,7 +136,7 @@ def test_a_release_draws_from_the_mixture() -> None:
         (lambda: Imposing.pricing([1, 2], prices=["1.5"], epsilon=0), "epsilon"),
         (lambda: Imposing.facilities([0, 1, 2], count=1, epsilon=1), "count"),
         (lambda: Imposing.facilities([0, 1], count=3, epsilon=1), "count"),
-        (lambda: replace(GOODS, objective=lambda t, s, r: 1), "does not depend"),
+        (lambda: replace(GOODS, objective=lambda t, s, r: 1), "must depend on the types"),
     ],
     ids=range(7),
 )  # fmt: skip

@@ -11,6 +11,7 @@ from deniable.games import PrivateMatching
 from deniable.games.counters import Counters
 from deniable.ledger import Ledger
 from deniable.noise.bits import DeterministicBits
+from deniable.numbers.rationals import decimal_text
 from deniable.privacy import Budget, PrivacyUnit, Replace
 
 LARGE = PrivateMatching(players=10**4, goods=3, supply=3000, top=10, step=1, epsilon=2, delta="1e-6")
@@ -107,3 +108,10 @@ def test_settings_in_which_nothing_can_be_promised_are_refused(given: dict[str, 
     fine = {"players": 10**4, "goods": 3, "supply": 3000, "top": 10, "step": 1, "epsilon": 2, "delta": "1e-6"}
     with pytest.raises(InvalidParameterError, match=words):
         PrivateMatching(**fine | given)  # type: ignore[arg-type]
+
+
+def test_a_matching_prints_prices_and_nobodys_good() -> None:
+    matched = SMALL.release(values(SMALL), bits=DeterministicBits(1))
+    prices = ", ".join(map(decimal_text, matched.prices))
+    assert repr(matched).startswith(f"<Matched: 120 players; prices {prices}; cost epsilon=100, delta=0.1")
+    assert repr(matched).endswith(", safe=False>")

@@ -1,25 +1,21 @@
-"""Mechanism design with privacy: auctions, exact truthfulness, matching, and equilibria of large games."""
+"""Mechanism design with privacy: auctions, truthfulness, matching, equilibria."""
 
 from deniable.games.auction import DigitalGoods
 from deniable.games.billboard import Billboard, billboard
-from deniable.games.congestion import CongestionGame, Play
+from deniable.games.congestion import CongestionGame
 from deniable.games.counters import Counters
-from deniable.games.finite import Lie, joint_loss, largest_gain
+from deniable.games.finite import joint_loss, largest_gain
 from deniable.games.imposing import Imposing
-from deniable.games.matching import Matched, PrivateMatching
+from deniable.games.matching import PrivateMatching
 from deniable.games.utility import expected_utility, gain_bound
-from deniable.games.vcg import Chosen, public_project, second_price, vcg
+from deniable.games.vcg import public_project, second_price, vcg
 
 __all__ = [
     "Billboard",
-    "Chosen",
     "CongestionGame",
     "Counters",
     "DigitalGoods",
     "Imposing",
-    "Lie",
-    "Matched",
-    "Play",
     "PrivateMatching",
     "billboard",
     "expected_utility",

@@ -1,7 +1,11 @@
-"""The billboard lemma as a type: a public signal that is private, and outputs made from it and one's own row alone."""
+"""The billboard lemma as a type: a private public signal, and outputs that read it.
+
+Each output reads the signal and the row of its own player, and nothing else.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -10,55 +14,87 @@ import numpy as np
 from deniable.arguments import InWords, in_words
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms.base import Released
-from deniable.numbers.rationals import shown, whole_number
+from deniable.numbers.rationals import decimal_text, shown, whole_number
 from deniable.privacy import PrivacyLoss
 from deniable.release import Release
+from deniable.release.display import price, printable
 from deniable.rows import attempted
 
 Output = TypeVar("Output")
 
+_SHOWN_NUMBERS = 12  # of an array on one line; longer ones are named by their shape
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Billboard(metaclass=InWords):
-    """What everybody may see: a signal that nobody can write to, and its loss. `billboard` makes one.
+    """A public signal that nobody can write to, and what it cost; `billboard` makes one.
+
+    Args:
+        signal: what everybody may see: numbers, text, read-only arrays, and tuples or mappings of them.
+        cost: the privacy loss of the signal.
+        safe: False if the noise came from a test stream.
 
     Guarantee: the outputs of `per_player` satisfy joint differential privacy with this loss: what all others get, and
         the signal, reveal no more about a row. A player's own output may depend on the own row in any way.
     Source: Hsu, Huang, Roth, Roughgarden, Wu (2014), arXiv:1311.2828, for the lemma; docs/theory/games/joint.md.
+
+    >>> from deniable.games import billboard
+    >>> from deniable.mechanisms.base import Released
+    >>> from deniable.privacy import PureLoss
+    >>> billboard(Released(7, True), loss=PureLoss(epsilon=1))
+    <Billboard: signal 7; cost epsilon=1>
     """
 
     signal: Any
-    loss: PrivacyLoss
+    cost: PrivacyLoss
     safe: bool
 
-    def per_player(self, function: Callable[[Any, Any], Output], rows: Sequence[Any]) -> tuple[Output | None, ...]:
-        """The output of each player, `function(row, signal)`, which must look at nothing else: `replay` tests that.
+    def __repr__(self) -> str:
+        mark = "" if self.safe else ", safe=False"
+        return f"<Billboard: signal {in_short(self.signal)}; cost {price(self.cost)}{mark}>"
 
-        None for a player for whom the function fails: an error would tell all others of the row.
+    def per_player(self, function: Callable[[Any, Any], Output], rows: Sequence[Any]) -> tuple[Output | None, ...]:
+        """Return the output of each player; None where the function fails.
+
+        An error would reveal a row to all others, so it is not raised.
+
+        Args:
+            function: takes (row, signal) and must read nothing else; `replay` tests that.
+            rows: one for each player.
         """
         if not callable(function):
-            raise InvalidParameterError(f"function must be one of a row and the signal, got {shown(function)}")
+            raise InvalidParameterError(f"function must take a row and the signal, got {shown(function)}")
         return tuple(attempted(function, row, self.signal) for row in rows)
 
     def replay(
         self, function: Callable[[Any, Any], Output], rows: Sequence[Any], *, player: int, row: object
     ) -> tuple[Output | None, Output | None]:
-        """The outputs of one player with the own row and with another one, at the same signal.
+        """Return the outputs of one player with the own row and with another one.
+
+        The signal is the same in both.
+
+        Args:
+            function: takes (row, signal).
+            rows: one for each player.
+            player: index of the player whose row is exchanged.
+            row: that other row.
 
         Raises: UnprovedError if the output of anybody else changes, or depends on the order of the calls.
         """
-        place = whole_number("player", player, lower=0, upper=len(rows) - 1)
-        others = [*rows[:place], row, *rows[place + 1 :]]
-        before, after = self.per_player(function, rows), self.per_player(function, others)
+        index = whole_number("player", player, lower=0, upper=len(rows) - 1)
+        others = [*rows[:index], row, *rows[index + 1 :]]
+        before = self.per_player(function, rows)
+        after = self.per_player(function, others)
         backwards = self.per_player(function, others[::-1])[::-1]
         alike = [_same(a, b) and _same(b, c) for a, b, c in zip(before, after, backwards, strict=True)]
-        alike[place] = _same(after[place], backwards[place])
+        alike[index] = _same(after[index], backwards[index])
         if not all(alike):
             raise UnprovedError(
                 f"the function reads more than the own row and the signal: the output of player {alike.index(False)} "
-                f"changes with the row of player {place}, or with the order of the calls. No joint privacy is promised."
+                f"changes with the row of player {index}, or with the order of the calls. Joint privacy is not "
+                "guaranteed. Let it read its two arguments alone."
             )
-        return before[place], after[place]
+        return before[index], after[index]
 
 
 @in_words
@@ -66,8 +102,8 @@ def billboard(release: Release | Released[Any], *, loss: PrivacyLoss | None = No
     """Post a release for everybody to see.
 
     Args:
-        release: a `Release`, whose columns become the signal; or what a mechanism returned.
-        loss: of what a mechanism returned.
+        release: a `Release`, whose columns become the signal; or what a mechanism released.
+        loss: privacy loss of what a mechanism released; a `Release` knows its own.
 
     >>> from deniable.games import billboard
     >>> from deniable.mechanisms.base import Released
@@ -78,14 +114,14 @@ def billboard(release: Release | Released[Any], *, loss: PrivacyLoss | None = No
     """
     if isinstance(release, Release):
         signal: object = {name: release[name] for name in release.columns}
-        return Billboard(signal=frozen(signal), loss=release.cost, safe=release.safe)
+        return Billboard(signal=frozen(signal), cost=release.cost, safe=release.safe)
     if not isinstance(release, Released) or not isinstance(loss, PrivacyLoss):
         raise InvalidParameterError("a billboard needs a Release, or what a mechanism released with loss=")
-    return Billboard(signal=frozen(release.value), loss=loss, safe=release.safe)
+    return Billboard(signal=frozen(release.value), cost=loss, safe=release.safe)
 
 
 def frozen(value: object) -> object:
-    """The value in a form that no function can use to pass a message on."""
+    """Return the value in a form that no function can use to pass a message on."""
     if isinstance(value, np.ndarray):
         if value.dtype == object:
             return frozen(value.tolist())
@@ -99,8 +135,23 @@ def frozen(value: object) -> object:
     try:
         hash(value)
     except TypeError:
-        raise InvalidParameterError(f"a signal must be numbers, text or arrays of them, got {shown(value)}") from None
+        raise InvalidParameterError(
+            f"a signal must consist of numbers, text or arrays of them, got {shown(value)}"
+        ) from None
     return value
+
+
+def in_short(signal: object) -> str:
+    """Return a signal on one line; arrays by their shape."""
+    if isinstance(signal, np.ndarray):
+        return f"of shape {signal.shape}" if signal.size > _SHOWN_NUMBERS else str(signal.tolist())
+    if isinstance(signal, Fraction):
+        return decimal_text(signal)
+    if isinstance(signal, tuple):
+        return f"({', '.join(map(in_short, signal))})"
+    if isinstance(signal, Mapping):
+        return "{" + ", ".join(f"{key}: {in_short(value)}" for key, value in signal.items()) + "}"
+    return printable(signal)
 
 
 def _same(one: object, other: object) -> bool:

@@ -1,4 +1,7 @@
-"""Private running counts on a billboard: players take turns in batches, and noisy totals are posted after each."""
+"""Private running counts on a billboard.
+
+Players take turns in batches, and noisy totals are posted after each batch.
+"""
 
 import math
 from collections.abc import Callable
@@ -22,17 +25,26 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class Counters(metaclass=InWords):
-    """A timetable and the noise of its counters: in every pass each player takes one turn, together with a batch.
+    """Schedule of turns, and the noise of the counters that they move.
+
+    In every pass each player takes one turn, together with a batch of others.
 
     Args:
-        players, cells: how many take turns, and how many counters there are.
-        passes: turns of each player; batches: of one pass, a power of two. A batch sees the same counts.
+        players: number of players.
+        cells: number of counters.
+        passes: turns of each player.
+        batches: number of batches of one pass, a power of two. A batch sees the same counts.
+        rho: charged for all counts together.
         moves: whether a turn takes one off a counter and adds one to another; else it adds one to a counter.
-        rho: what all counts together may cost.
 
     Guarantee: rho-zCDP for all that one player ever does. A turn is in 1 + log2(batches) nodes of a binary tree, where
         exchanging it moves the counters by at most sqrt(2), or 2 sqrt(2) for moves, in l2.
     Source: Dwork, Naor, Pitassi, Rothblum (2010), for the tree; docs/theory/games/joint.md.
+
+    >>> from deniable.games import Counters
+    >>> counters = Counters(players=1000, cells=3, passes=4, batches=16, rho="0.5")
+    >>> counters.levels, counters.error(0.05)
+    (5, 104)
     """
 
     players: Annotated[int, positive_integer]
@@ -50,53 +62,61 @@ class Counters(metaclass=InWords):
 
     @property
     def levels(self) -> int:
-        """Nodes that hold one turn."""
+        """Number of nodes of the tree that hold one turn."""
         return self.batches.bit_length()
 
     @property
     def noise(self) -> Gaussian:
-        """The noise of a node."""
+        """Noise of a node."""
         return Gaussian.calibrated(self._moved, rho=self.rho / self._nodes)
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
-        """Everything that is posted, for one player with another row."""
+        """Privacy loss of all posts, when one player brings another row."""
         return self.noise.privacy_loss(self._moved) * self._nodes
 
     @property
     def _nodes(self) -> int:
-        """Nodes that hold a turn of one player."""
+        """Number of nodes that hold a turn of one player."""
         return self.passes * self.levels
 
     @property
     def _moved(self) -> Sensitivity:
-        """How far another turn moves the counters of a node; a move is a count that goes and one that comes."""
+        """Sensitivity of a node; a move takes one count away and adds one."""
         return of_count(rows=1, groups=1, relation=Replace) * (2 if self.moves else 1)
 
     def error(self, failure: float) -> int:
-        """Bound on the error of every change of a count between two posts, with probability 1 - failure.
+        """Bound the error of every change of a count between two posts.
 
-        At most passes + 2 levels nodes tell the two apart, each with sub-Gaussian noise: a union over pairs and cells.
+        It holds with probability 1 - failure. At most passes + 2 levels nodes tell the two apart, each with
+        sub-Gaussian noise: a union over pairs and cells.
+
+        Args:
+            failure: probability that the bound fails, in (0, 1).
         """
-        nodes, times = self.passes + 2 * self.levels, self.passes * self.batches + 1
+        nodes = self.passes + 2 * self.levels
+        times = self.passes * self.batches + 1
         spread = 2 * nodes * float(self.noise.sigma_squared) * math.log(self.cells * times**2 / failure)
         return math.ceil(math.sqrt(spread) * (1 + 2**-40))
 
     def run(self, turn: Callable[[slice, Counts], Counts], *, bits: Bits) -> Counts:
-        """Let all players take their turns; returns every post, shape (passes * batches + 1, cells), zeros first.
+        """Let all players take their turns, and return every post.
 
         Args:
             turn: maps the players of a batch, and the last post, to the exact change of the counters.
+            bits: entropy of the noise.
+
+        Returns: shape (passes * batches + 1, cells); the first post holds zeros.
         """
         posted = np.zeros((self.passes * self.batches + 1, self.cells), dtype=np.int64)
-        noise, ends = self.noise, np.arange(self.batches + 1) * self.players // self.batches
+        noise = self.noise
+        ends = np.arange(self.batches + 1) * self.players // self.batches
         for first in range(0, len(posted) - 1, self.batches):
             exact, noisy = np.zeros((2, self.levels, self.cells), dtype=np.int64)
             for batch in range(1, self.batches + 1):
                 level = (batch & -batch).bit_length() - 1
-                exact[level] = turn(slice(ends[batch - 1], ends[batch]), posted[first + batch - 1]) + exact[:level].sum(
-                    0
-                )
+                change = turn(slice(ends[batch - 1], ends[batch]), posted[first + batch - 1])
+                exact[level] = change + exact[:level].sum(0)
                 noisy[level] = noise.release(exact[level], bits=bits).value
                 exact[:level] = noisy[:level] = 0
                 posted[first + batch] = posted[first] + noisy.sum(0)

@@ -1,4 +1,4 @@
-"""Exact truthfulness from privacy: a private choice, and now and then a random one that makes liars regret.
+"""Exact truthfulness from privacy: a private choice, mixed with a random one.
 
 Proofs: docs/theory/games/imposing.md.
 """
@@ -37,17 +37,19 @@ _COMPARED = {int, float, bool, str, Fraction, type(None)}  # equal values of the
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Imposing(metaclass=InWords):
-    """Choose an alternative privately, or with probability `share` any at random, and impose the announced reaction.
+    """Choose an alternative privately, and impose the reaction that fits each report.
 
-    A player reports a type and reacts to the alternative: buys or not, goes to a facility. The reaction that is best
-    for the *reported* type is imposed, so a lie costs something wherever types react differently.
+    With probability `share` the alternative is drawn at random. A player reports a type and reacts to the alternative:
+    buys or not, goes to a facility. The reaction that is best for the *reported* type is imposed, so a lie costs
+    something wherever types react differently.
 
     Args:
-        types: what a player may be, at least two. Reports that are none count as the first.
-        alternatives: what is chosen from; reactions: what a player may do.
+        types: possible types of a player, at least two. Other reports count as the first.
+        alternatives: candidates of the choice, at least one.
+        reactions: possible reactions of a player, at least one.
         utility: of (type, alternative, reaction), exact.
-        objective: what a player adds to what is to be large, likewise.
-        epsilon: what the choice may cost.
+        objective: contribution of a player to the objective, of (type, alternative, reaction), exact.
+        epsilon: of the private choice.
 
     Guarantee: truth is a dominant strategy, exactly: with `gap` the least mean loss of a lie under a random alternative
         and g the most that a lie gains by moving the private choice, share = g / (g + gap), rounded up. The alternative
@@ -71,21 +73,26 @@ class Imposing(metaclass=InWords):
     def __post_init__(self) -> None:
         read_fields(self)
         if not self._spread:
-            raise InvalidParameterError("the objective does not depend on the types: no choice among them is needed")
+            raise InvalidParameterError(
+                "the objective must depend on the types: with this one the best alternative is public"
+            )
         if not self.gap:
             one, other = next(pair for pair, lost in self._regrets.items() if not lost)
             raise InvalidParameterError(
-                f"a player of type {one!r} who reports {other!r} never regrets it: no alternative tells them apart. "
-                "Add one, such as a price strictly between two values."
+                f"type {one!r} must lose by reporting {other!r} under some alternative, and loses under none. "
+                "Add an alternative that distinguishes them, such as a price strictly between two values."
             )
 
     @classmethod
     def pricing(cls, values: Sequence[Real], *, prices: Sequence[Real], epsilon: Real) -> "Imposing":
-        """Digital goods: whoever reports at least the price must buy, and revenue is the objective.
+        """Return the mechanism of digital goods, with revenue as the objective.
+
+        Whoever reports at least the price must buy.
 
         Args:
-            values: what the good may be worth to a bidder.
+            values: possible values of the good to a bidder, in money.
             prices: alternatives; one must lie strictly between any two values.
+            epsilon: of the private choice.
         """
         return cls(
             types=amounts("values", values),
@@ -98,18 +105,21 @@ class Imposing(metaclass=InWords):
 
     @classmethod
     def facilities(cls, sites: Sequence[Real], *, count: int, epsilon: Real) -> "Imposing":
-        """Facility location on a line: `count` facilities at sites; all live at sites; total distance is to be small.
+        """Return the mechanism of facility location on a line.
+
+        All players live at sites; the objective is a small total distance.
 
         Args:
-            sites: places, as exact numbers.
-            count: at least 2: a single facility leaves a player nothing to do.
+            sites: positions, as exact numbers.
+            count: number of facilities, at least 2: a single one leaves a player no choice.
+            epsilon: of the private choice.
         """
-        places = tuple(sorted(exact_rational("each of the sites", site) for site in sites))
-        if positive_integer("count", count) < 2 or count > len(places):
+        positions = tuple(sorted(exact_rational("each of the sites", site) for site in sites))
+        if positive_integer("count", count) < 2 or count > len(positions):
             raise InvalidParameterError(f"count must be from 2 to the number of sites, got {count}")
         return cls(
-            types=places,
-            alternatives=tuple(combinations(places, count)),
+            types=positions,
+            alternatives=tuple(combinations(positions, count)),
             reactions=tuple(range(count)),
             utility=lambda own, open_, goes: -abs(own - open_[goes]),
             objective=lambda own, open_, goes: -abs(own - open_[goes]),
@@ -117,101 +127,132 @@ class Imposing(metaclass=InWords):
         )
 
     def for_players(self, players: int) -> "Imposing":
-        """The same with the epsilon from 2^-20 to 12 of the least `expected_gap` for this many players."""
+        """Return this mechanism with the epsilon of the least `expected_gap`.
+
+        Args:
+            players: number of players. Epsilons from 2^-20 to 12 are tried.
+        """
         tried = (Fraction(2) ** power * Fraction(half, 2) for power in range(-20, 4) for half in (2, 3))
         return min((replace(self, epsilon=one) for one in tried), key=lambda one: one.expected_gap(players))
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
-        """What the alternative costs: a private choice, mixed with one that nothing enters."""
+        """Privacy loss of the alternative: a private choice, mixed with a public one."""
         return ExponentialMechanismLoss(self.epsilon).under(Replace)
 
     @cached_property
     def gap(self) -> Fraction:
-        """The least that a lie costs on average when an alternative is drawn at random and the reaction imposed."""
+        """Least mean loss of a lie under a random alternative and an imposed reaction."""
         return min(self._regrets.values())
 
     @cached_property
     def share(self) -> Fraction:
-        """The probability of a random alternative."""
+        """Probability of a random alternative."""
         own = self._utilities.max(axis=2)
         gain = Fraction(gain_bound(self.privacy_loss, width=(own.max(axis=1) - own.min(axis=1)).max()))
         return gain / (gain + self.gap)
 
     def expected_gap(self, players: int) -> float:
-        """The objective is at least its best value less this, on average."""
+        """Bound the mean shortfall of the objective from its best value.
+
+        Args:
+            players: number of players.
+        """
         unit, scores = self._objectives
         spread = self.share * positive_integer("players", players) * int(np.ptp(scores, axis=1).max())
         return round_up(unit * (Fraction(self.mechanism.expected_gap(len(self.alternatives))) + spread))
 
     @cached_property
     def mechanism(self) -> ExponentialMechanism:
-        """The private choice, by sums of objectives in whole units."""
+        """Private choice, by sums of objectives in whole units."""
         return ExponentialMechanism(rate=self.epsilon / self._spread)
 
     def release(self, reports: Sequence[Any], *, ledger: Ledger | None = None, bits: Bits = SECURE) -> Billboard:
-        """The alternative, on a billboard: `board.per_player(mechanism.reaction, reports)` tells everybody what to do.
+        """Choose the alternative, and post it on a billboard.
+
+        `board.per_player(mechanism.reaction, reports)` gives everybody a reaction.
 
         Args:
-            reports: secret; one a player.
-            ledger: who pays before a report is read; it must protect one report.
+            reports: secret; one for each player.
+            ledger: charged before a report is read; it must protect one report.
             bits: leave it out, except in tests.
         """
         name = f"{self.alternatives!r} {self._objectives} {self.epsilon}"
         Payment(ledger, text="choose an alternative truthfully", name=name, bits=bits).charge(self.privacy_loss)
-        place = int(uniform.below(len(self.alternatives), bits=bits))
-        chosen = self.mechanism.release(self._totals(reports), bits=bits).value
-        found = self.alternatives[place if bernoulli.sample(p=self.share, bits=bits) else chosen]
-        return billboard(Released(found, bits.safe), loss=self.privacy_loss)
+        random = int(uniform.below(len(self.alternatives), bits=bits))
+        private = self.mechanism.release(self._totals(reports), bits=bits).value
+        index = random if bernoulli.sample(p=self.share, bits=bits) else private
+        return billboard(Released(self.alternatives[index], bits.safe), loss=self.privacy_loss)
 
     def reaction(self, report: object, alternative: object) -> Any:
-        """What is imposed on a player with this report: the best reaction for it, the first of several."""
-        return self.reactions[self._best[self._place(report)][self.alternatives.index(alternative)]]
+        """Return the reaction imposed on a player: the best one for the report.
+
+        Args:
+            report: what the player reported.
+            alternative: the chosen one.
+        """
+        return self.reactions[self._best[self._index(report)][self.alternatives.index(alternative)]]
 
     def law(self, reports: tuple[Hashable, ...]) -> Mapping[Hashable, Interval]:
-        """SECRET: the probability of each alternative, certified; for `largest_gain`."""
-        private, share = self.mechanism.pmf(self._totals(reports)), self.share
+        """Return the certified probability of each alternative. SECRET.
+
+        Args:
+            reports: secret; one for each player. `largest_gain` takes this method as its law.
+        """
+        private = self.mechanism.pmf(self._totals(reports))
+        share = self.share
         each = share / len(self.alternatives)
         return {
-            alternative: interval(*(each + (1 - share) * end for end in ends(private[place])))
-            for place, alternative in enumerate(self.alternatives)
+            alternative: interval(*(each + (1 - share) * end for end in ends(private[index])))
+            for index, alternative in enumerate(self.alternatives)
         }
 
     def worth(self, player: int, own: Hashable, report: Hashable, alternative: Hashable) -> Real:
-        """The utility of a player of one type on whom the reaction of a report is imposed; for `largest_gain`."""
+        """Return the utility of a player on whom the reaction of a report is imposed.
+
+        Args:
+            player: index of the player, which changes nothing; `largest_gain` passes it.
+            own: type of the player.
+            report: what the player reported.
+            alternative: the chosen one.
+        """
         return self.utility(own, alternative, self.reaction(report, alternative))
 
     @cached_property
     def _utilities(self) -> NDArray[np.object_]:
-        """Exact; shape (types, alternatives, reactions)."""
+        """Exact utilities, shape (types, alternatives, reactions)."""
         return self._table(self.utility)
 
     @cached_property
     def _best(self) -> NDArray[np.int64]:
-        """The place of the best reaction; shape (types, alternatives)."""
+        """Index of the best reaction, shape (types, alternatives)."""
         return np.asarray(self._utilities.argmax(axis=2))
 
     @cached_property
     def _regrets(self) -> dict[tuple[Hashable, Hashable], Fraction]:
-        """For each type and false report, the mean loss under a random alternative."""
-        places, told = np.arange(len(self.alternatives)), list(zip(self.types, self._best, strict=True))
+        """Mean loss of each type by each false report, under a random alternative."""
+        indices = np.arange(len(self.alternatives))
         return {
-            (own, said): Fraction((worth.max(axis=1) - worth[places, best]).sum()) / len(places)
+            (own, said): Fraction((worth.max(axis=1) - worth[indices, best]).sum()) / len(indices)
             for own, worth in zip(self.types, self._utilities, strict=True)
-            for said, best in told
+            for said, best in zip(self.types, self._best, strict=True)
             if own != said
         }
 
     @cached_property
     def _objectives(self) -> tuple[Fraction, NDArray[np.int64]]:
-        """A unit, and the objectives of the best reactions in it; shape (types, alternatives)."""
-        found = np.take_along_axis(self._table(self.objective), self._best[:, :, None], axis=2)[:, :, 0]
-        unit = unit_of(tuple(abs(one) for one in found.ravel().tolist() if one) or (Fraction(1),))
-        if abs(found).max() / unit > 2**31:
+        """A unit, and the objectives of the best reactions in it.
+
+        Shape (types, alternatives).
+        """
+        exact = np.take_along_axis(self._table(self.objective), self._best[:, :, None], axis=2)[:, :, 0]
+        unit = unit_of(tuple(abs(one) for one in exact.ravel().tolist() if one) or (Fraction(1),))
+        if abs(exact).max() / unit > 2**31:
             raise InvalidParameterError("objectives must be at most 2^31 of a common unit, such as cents. Round them.")
-        return unit, (found / unit).astype(np.int64)
+        return unit, (exact / unit).astype(np.int64)
 
     def _table(self, worth: Worth) -> NDArray[np.object_]:
+        """Return exact values, shape (types, alternatives, reactions)."""
         name = "a utility or objective"
         rows = [
             [[exact_rational(name, worth(t, s, r)) for r in self.reactions] for s in self.alternatives]
@@ -221,30 +262,31 @@ class Imposing(metaclass=InWords):
 
     @cached_property
     def _spread(self) -> int:
-        """The largest interval in which the changes of all scores lie when one report changes, in whole units."""
+        """Largest range of the changes of all scores by one report, in whole units."""
         scores = self._objectives[1]
         return int(np.ptp(scores[:, None] - scores, axis=2).max())
 
     def _totals(self, reports: Sequence[Any]) -> NDArray[np.int64]:
+        """Return the objective of each alternative, in whole units."""
         counts = np.zeros(len(self.types), dtype=np.int64)
         for report, count in self._tally(reports):
-            counts[self._place(report)] += count
+            counts[self._index(report)] += count
         return np.asarray(counts @ self._objectives[1], dtype=np.int64)
 
     def _tally(self, reports: Sequence[Any] | NDArray[Any]) -> Iterable[tuple[Any, int]]:
-        """Reports and how often they occur; all are told apart unless equal ones must be of the same type."""
+        """Return reports with their counts; equal ones are joined where types allow."""
         listed = reports.tolist() if isinstance(reports, np.ndarray) and reports.dtype.kind in "iu" else list(reports)
         if _COMPARED.issuperset(map(type, (*self.types, *listed))):
             return Counter(listed).items()
         return ((report, 1) for report in listed)
 
-    def _place(self, report: object) -> int:
-        """The place of a type; that of the first for what is none, since an error would tell of it."""
+    def _index(self, report: object) -> int:
+        """Return the index of a type; 0 for another report, since an error would reveal it."""
         return by_itself(0)(self.types.index)(report)  # whatever it is, and however it compares
 
 
 def _listed(name: str, value: object, least: int) -> tuple[Any, ...]:
-    found = tuple(value) if isinstance(value, Sequence) else ()
-    if len(found) < least or any(one in found[:place] for place, one in enumerate(found)):
-        raise InvalidParameterError(f"{name} must be a list of at least {least} different ones")
-    return found
+    listed = tuple(value) if isinstance(value, Sequence) else ()
+    if len(listed) < least or any(one in listed[:index] for index, one in enumerate(listed)):
+        raise InvalidParameterError(f"{name} must be a list of at least {least} different {name}")
+    return listed

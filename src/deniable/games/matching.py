@@ -1,4 +1,6 @@
-"""Goods to people by private prices: everybody learns the own good, and almost nothing about anybody's values.
+"""Matching of goods to people by private prices.
+
+Everybody learns the own good, and almost nothing about the values of others.
 
 Proofs: docs/theory/games/joint.md.
 """
@@ -21,18 +23,24 @@ from deniable.ledger import Ledger
 from deniable.ledger.payment import Payment
 from deniable.mechanisms.base import Released
 from deniable.noise.bits import SECURE, Bits
-from deniable.numbers.rationals import positive_integer, positive_rational, probability
+from deniable.numbers.rationals import decimal_text, positive_integer, positive_rational, probability
 from deniable.privacy import ApproximateLoss, PrivacyLoss, Replace
 from deniable.privacy.notions.concentrated import largest_rho
+from deniable.release.display import price
 from deniable.rows.columns import Container
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Matched:
-    """Who gets what: `goods` are for the player of that place alone, -1 is none; `prices` and `board` are public.
+    """Matching of players to goods, with public prices.
 
-    `board.per_player(matching.assigned, list(enumerate(rows)))` gives the goods again. `cut` is SECRET: how many got
-    nothing since the noise was beyond the reserve, which delta covers.
+    `board.per_player(matching.assigned, list(enumerate(rows)))` gives the goods again.
+
+    Args:
+        goods: shape (players,): the good of each player, -1 for none. Each entry is for its own player alone.
+        prices: public, one for each good, in money.
+        board: the posted counts of bids, public.
+        cut: SECRET: number of players who got nothing because the noise exceeded the reserve, which delta covers.
     """
 
     goods: NDArray[np.int64]
@@ -40,20 +48,33 @@ class Matched:
     board: Billboard
     cut: int
 
+    @property
+    def cost(self) -> PrivacyLoss:
+        """Privacy loss of the posts, and of what all other players get."""
+        return self.board.cost
+
+    def __repr__(self) -> str:
+        prices = ", ".join(map(decimal_text, self.prices))
+        mark = "" if self.board.safe else ", safe=False"
+        return f"<Matched: {len(self.goods):,} players; prices {prices}; cost {price(self.cost)}{mark}>"
+
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateMatching(metaclass=InWords):
-    """Match each player to at most one good at ascending prices that noisy counts of bids set (PMatch).
+    """Match each player to at most one good, at prices set by noisy counts (PMatch).
 
-    In turn, whoever holds nothing bids on the good that is worth most above its price. Every supply - reserve bids
-    raise a price by a step, and a bidder holds a good until so many others have bid on it, by the posted counts.
+    In turn, each player without a good bids on the good that is worth most above its price. Every supply - reserve bids
+    raise a price by a step, and a bidder holds a good until that many others have bid on it, by the posted counts.
 
     Args:
-        players, goods: how many there are.
+        players: number of players.
+        goods: number of goods.
         supply: copies of each good.
-        top: largest value that counts, in money; step: of the prices. Values are rounded down to steps.
-        epsilon, delta: what the matching may cost.
-        passes: turns of each player; batches: of players in one pass, a power of two.
+        top: largest value that counts, in money.
+        step: of the prices, in money. Values are rounded down to steps.
+        epsilon, delta: charged for the matching.
+        passes: turns of each player.
+        batches: number of batches of players in one pass, a power of two.
 
     Guarantee: (epsilon, delta)-joint privacy. No good goes to more than `supply` players, whatever the noise: those
         beyond get nothing, which happens with probability delta / (2 + 2 e^epsilon) at most and is in delta.
@@ -82,13 +103,16 @@ class PrivateMatching(metaclass=InWords):
             raise InvalidParameterError("delta must be >= 1e-100, epsilon <= 100, and top between one and 2^31 steps")
         if self.supply <= self.reserve:
             raise InvalidParameterError(
-                f"the noise needs a reserve of {self.reserve} copies of a good, and there are {self.supply}: nothing "
-                "can be promised. Take a larger epsilon, fewer passes or batches, or have more copies."
+                f"supply must exceed the reserve of {self.reserve} copies that the noise needs, got {self.supply}. "
+                "Take a larger epsilon, fewer passes or batches, or have more copies."
             )
 
     @cached_property
     def counters(self) -> Counters:
-        """The bids on each good; half of delta pays for them, the other half for noise beyond the reserve."""
+        """Counters of the bids on each good.
+
+        Half of delta is for the counts, the other half for noise beyond the reserve.
+        """
         rho = largest_rho(self.epsilon, self.delta / 2)
         return Counters(players=self.players, cells=self.goods, passes=self.passes, batches=self.batches, rho=rho)
 
@@ -100,58 +124,76 @@ class PrivateMatching(metaclass=InWords):
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
-        """The posts, and what all others get, for one player with other values."""
+        """Privacy loss of the posts, and of what all other players get."""
         return ApproximateLoss(self.epsilon, self.delta).under(Replace)
 
     def release(self, values: Sequence[Container], *, ledger: Ledger | None = None, bits: Bits = SECURE) -> Matched:
         """Match the players.
 
         Args:
-            values: secret; for each good a column with one value a player, in money. What is no amount is 0.
-            ledger: who pays before a value is read.
+            values: secret; for each good a column with one value for each player, in money. Other entries count as 0.
+            ledger: charged before a value is read.
             bits: leave it out, except in tests.
         """
         self._check(values, self.players)
         Payment(ledger, text=f"match {self.goods} goods", name=repr(self), bits=bits).charge(self.privacy_loss)
         table = self._table(values)
-        state, highest = _State(table), np.zeros(self.goods, dtype=np.int64)
+        state = _State(table)
+        highest = np.zeros(self.goods, dtype=np.int64)
+        quota = self.supply - self.reserve
 
         def turn(members: slice, posted: Counts) -> Counts:
             np.maximum(highest, posted, out=highest)
-            return np.bincount(state.turn(members, posted, highest, self.supply - self.reserve), minlength=self.goods)
+            bids = state.turn(members, posted, highest, quota)
+            return np.bincount(bids, minlength=self.goods)
 
         posted = self.counters.run(turn, bits=bits)
-        held = state.kept(slice(None), posted[-1], self.supply - self.reserve)
+        held = state.kept(slice(None), posted[-1], quota)
         goods = held.copy()
         for good in range(self.goods):
             goods[np.flatnonzero(held == good)[self.supply :]] = -1
-        prices = np.maximum(posted.max(axis=0), 0) // (self.supply - self.reserve)
+        prices = np.maximum(posted.max(axis=0), 0) // quota
         return Matched(
             goods=goods,
-            prices=tuple(self.step * int(price) for price in prices),
+            prices=tuple(self.step * int(steps_up) for steps_up in prices),
             board=billboard(Released(posted, bits.safe), loss=self.privacy_loss),
             cut=int((goods != held).sum()),
         )
 
     def assigned(self, row: tuple[int, Sequence[Any]], posted: Counts) -> int:
-        """The good that a player of a place and with some values ends up with, from the posts alone; -1 for none."""
-        place, values = row
-        state, quota = _State(self._table([[one] for one in values], 1)), self.supply - self.reserve
-        batch, highest = ((place + 1) * self.batches - 1) // self.players, np.maximum.accumulate(posted, axis=0)
+        """Return the good of a player, from the posts alone; -1 for none.
+
+        Args:
+            row: index and values of the player.
+            posted: the signal of the board, shape (posts, goods).
+        """
+        index, values = row
+        state = _State(self._table([[one] for one in values], 1))
+        quota = self.supply - self.reserve
+        batch = ((index + 1) * self.batches - 1) // self.players
+        highest = np.maximum.accumulate(posted, axis=0)
         for at in range(batch, self.passes * self.batches, self.batches):
             state.turn(slice(0, 1), posted[at], highest[at], quota)
         return int(state.kept(slice(None), posted[-1], quota)[0])
 
     def welfare(self, values: Sequence[Container], matched: Matched) -> tuple[Fraction, Fraction]:
-        """SECRET: the sum of the values of what all got, and a bound on that of any matching: that of dual prices."""
-        table, got = self._table(values), matched.goods
-        found = int(table[got >= 0, got[got >= 0]].sum())
-        prices = np.array([int(price / self.step) for price in matched.prices])
+        """Return the welfare, and an upper bound on that of any matching. SECRET.
+
+        The welfare is the sum of the values of what all players got; the bound is that of dual prices.
+
+        Args:
+            values: as for `release`.
+            matched: what `release` returned.
+        """
+        table = self._table(values)
+        got = matched.goods
+        welfare = int(table[got >= 0, got[got >= 0]].sum())
+        prices = np.array([int(paid / self.step) for paid in matched.prices])
         most = int(np.maximum(table - prices, 0).max(axis=1).sum()) + self.supply * int(prices.sum())
-        return self.step * found, self.step * most
+        return self.step * welfare, self.step * most
 
     def _table(self, values: Sequence[Container], players: int | None = None) -> NDArray[np.int64]:
-        """Values in whole steps, shape (players, goods)."""
+        """Return values in whole steps, shape (players, goods)."""
         self._check(values, players or self.players)
         return np.stack([steps(column, unit=self.step, top=int(self.top / self.step)) for column in values], axis=1)
 
@@ -161,14 +203,21 @@ class PrivateMatching(metaclass=InWords):
 
 
 class _State:
-    """What each player holds, and the count at the bid; a player's part is made of the own row and the posts."""
+    """Goods that players hold, and the posted count at each one's bid.
+
+    The part of a player is made of the own row and the posts.
+
+    Args:
+        values: in whole steps, shape (players, goods).
+    """
 
     def __init__(self, values: NDArray[np.int64]) -> None:
-        self.values, self.held = values, np.full(len(values), -1)
+        self.values = values
+        self.held = np.full(len(values), -1)
         self.mark = np.zeros(len(values), dtype=np.int64)
 
     def turn(self, members: slice, posted: Counts, highest: Counts, quota: int) -> NDArray[np.int64]:
-        """The goods that these players bid on."""
+        """Let a batch of players bid; return the goods that they bid on."""
         gains = self.values[members] - highest // quota
         best = gains.argmax(axis=1)
         held = self.kept(members, posted, quota)
@@ -178,5 +227,6 @@ class _State:
         return np.asarray(best[bids], dtype=np.int64)
 
     def kept(self, members: slice, posted: Counts, quota: int) -> NDArray[np.int64]:
+        """Return the goods that players still hold, -1 for none."""
         held = self.held[members]
         return np.where((held >= 0) & (posted[held] - self.mark[members] <= quota), held, -1)

@@ -1,4 +1,4 @@
-"""Money in exact numbers: amounts as rationals, bids as whole steps of the grid of the public prices."""
+"""Money in exact numbers: amounts as rationals, bids as whole steps of a grid."""
 
 import math
 from collections.abc import Iterable
@@ -17,18 +17,22 @@ from deniable.rows.columns import Container, column
 from deniable.rows.entries import Objects, by_itself, each, objects
 from deniable.rows.silence import silence
 
-_MOST_STEPS = 2**31
+_MAX_STEPS = 2**31  # of the common unit, so that sums over 10^9 bids fit int64
 _HASHED = {int, float, str, np.int64, np.float64, Fraction}  # types of which equal values are one amount
 
 
 def amounts(name: str, values: object, *, negative: bool = False) -> tuple[Fraction, ...]:
-    """Amounts that somebody names, such as 12, "12.50" or Fraction(25, 2); a float stands for its shortest decimal.
+    """Return amounts of money, such as 12, "12.50" or Fraction(25, 2), as rationals.
 
-    Raises: InvalidParameterError for what is no list of numbers, and for a negative one unless those are allowed.
+    A float stands for its shortest decimal.
+
+    Raises: InvalidParameterError for another thing than a list of numbers, and for a negative one unless those are
+        allowed.
     """
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise InvalidParameterError(f"{name} must be a list of amounts of money, got {shown(values)}")
-    read, each_of = exact_rational if negative else nonnegative_rational, f"each of the {name}"
+    read = exact_rational if negative else nonnegative_rational
+    each_of = f"each of the {name}"
     listed = tuple(values)
     if len(set(map(type, listed))) > 1 or not _HASHED.issuperset(map(type, listed)):
         return tuple(read(each_of, value) for value in listed)
@@ -37,46 +41,52 @@ def amounts(name: str, values: object, *, negative: bool = False) -> tuple[Fract
 
 
 def price_list(name: str, values: object) -> tuple[Fraction, ...]:
-    """Public prices in ascending order, with a common unit of which the largest is at most 2^31.
+    """Return public prices in ascending order; they need a common unit.
+
+    The largest price is at most 2^31 of it.
 
     Raises: InvalidParameterError for no price, one below or at 0, two that are equal, or no such unit.
     """
     prices = tuple(sorted(amounts(name, values)))
     if not prices or prices[0] <= 0 or len(set(prices)) < len(prices):
         raise InvalidParameterError(f"{name} must be a list of different amounts above 0, such as range(1, 21)")
-    if prices[-1] / unit_of(prices) > _MOST_STEPS:
+    if prices[-1] / unit_of(prices) > _MAX_STEPS:
         raise InvalidParameterError(f"{name} must be at most 2^31 of a common unit, such as cents. Round them first.")
     return prices
 
 
 def unit_of(prices: tuple[Fraction, ...]) -> Fraction:
-    """The largest amount of which all prices are whole multiples."""
-    top, bottom = (price.numerator for price in prices), (price.denominator for price in prices)
-    return Fraction(math.gcd(*top), math.lcm(*bottom))
+    """Return the largest amount of which all prices are whole multiples."""
+    numerators = (price.numerator for price in prices)
+    denominators = (price.denominator for price in prices)
+    return Fraction(math.gcd(*numerators), math.lcm(*denominators))
 
 
 @silence()
 def steps(bids: Container, *, unit: Fraction, top: int) -> Integers:
-    """Secret bids in whole units, rounded down, from 0 to `top`: exactly those of at least a price still reach it.
+    """Return secret bids in whole units, rounded down, from 0 to `top`.
 
-    A bid that is no number, or below 0, counts as 0. What a bid is read as depends on that bid alone.
+    Exactly the bids of at least a price still reach it. A bid that is not a number, or below 0, counts as 0. Each is
+    read by itself.
     """
-    given, grid = column(bids, "bids"), _Grid(unit, top)
+    given = column(bids, "bids")
+    grid = _Grid(unit, top)
     if given.holds == "numbers" and given.values.dtype.kind in "iu":
-        found = grid.of_whole(given.values)
+        floors = grid.of_whole(given.values)
     elif given.holds == "numbers" and given.values.dtype in (np.float16, np.float32, np.float64):
-        found = grid.of_floats(given.values.astype(np.float64))
+        floors = grid.of_floats(given.values.astype(np.float64))
     else:
         entries = given.values if isinstance(given.values, np.ndarray) else np.array(given.values.to_pylist(), object)
-        found = grid.of_entries(entries.astype(object))
-    return given.spread(given.filled(found, 0), 0)
+        floors = grid.of_entries(entries.astype(object))
+    return given.spread(given.filled(floors, 0), 0)
 
 
 class _Grid:
-    """Whole units from 0 to `top`, and how bids are rounded down to them, exactly, many at a time."""
+    """Grid of whole units from 0 to `top`, to which bids are rounded down exactly."""
 
     def __init__(self, unit: Fraction, top: int) -> None:
-        self.unit, self.top = unit, top
+        self.unit = unit
+        self.top = top
         self._floor = by_itself(0)(self._exact_floor)
 
     def of_whole(self, values: NDArray[np.integer]) -> Integers:
@@ -97,23 +107,27 @@ class _Grid:
             return self._of_distinct(values.astype(object))
         quotients = values / float(self.unit)
         is_near = np.abs(quotients - np.rint(quotients)) <= 2.0**-48 * quotients
-        found = np.clip(np.floor(np.nan_to_num(quotients, nan=0.0)), 0, self.top).astype(np.int64)
+        floors = np.clip(np.floor(np.nan_to_num(quotients, nan=0.0)), 0, self.top).astype(np.int64)
         undecided = np.flatnonzero(is_near & (quotients <= self.top + 1))
-        decimals, places = np.unique(values[undecided], return_inverse=True)
-        found[undecided] = each(self._floor, decimals.astype(object), np.int64)[places]
-        return found
+        decimals, indices = np.unique(values[undecided], return_inverse=True)
+        floors[undecided] = each(self._floor, decimals.astype(object), np.int64)[indices]
+        return floors
 
     def of_entries(self, entries: Objects) -> Integers:
-        """Round entries without a common type: all of one type at once, as each would be rounded alone."""
-        found, left = np.zeros(len(entries), dtype=np.int64), np.ones(len(entries), dtype=np.bool_)
+        """Round entries without a common type, all of one type at once.
+
+        Each is rounded as it would be alone.
+        """
+        floors = np.zeros(len(entries), dtype=np.int64)
+        left = np.ones(len(entries), dtype=np.bool_)
         types = np.fromiter(map(id, map(type, entries)), dtype=np.int64, count=len(entries))
         for kind in (float, int, bool, type(None), str, Decimal, Fraction):
             chosen = types == id(kind)
             if chosen.any():
-                found[chosen] = self._of_one_type(kind, entries[chosen])
+                floors[chosen] = self._of_one_type(kind, entries[chosen])
                 left &= ~chosen
-        found[left] = each(self._floor, entries[left], np.int64)
-        return found
+        floors[left] = each(self._floor, entries[left], np.int64)
+        return floors
 
     def _of_one_type(self, kind: type, entries: Objects) -> Integers:
         if kind is float:
@@ -147,5 +161,8 @@ class _Grid:
 
 
 def as_written(amount: Fraction) -> int | Decimal:
-    """An amount as people write it: a whole number, or a decimal, of 28 digits where it has no end."""
+    """Return an amount as people write it: a whole number, or a decimal.
+
+    A decimal without an end has 28 digits.
+    """
     return amount.numerator if amount.denominator == 1 else Decimal(amount.numerator) / Decimal(amount.denominator)

@@ -1,4 +1,4 @@
-"""What privacy promises in the words of economics: how much anybody's expected utility can move.
+"""Privacy in the words of economics: how much expected utility can move.
 
 A utility in [0, 1] is a randomized test between two data sets, so its expectations are error rates, and the trade-off
 curve of the loss bounds one by the other, sharply. Proofs: docs/theory/games/utility.md.
@@ -25,16 +25,16 @@ def expected_utility(
     people: int = 1,
     relation: Relation = Replace,
 ) -> Interval:
-    """Bounds on anybody's expected utility after `people` have changed what they report.
+    """Bound anybody's expected utility after `people` have changed their reports.
 
-    They hold in both directions, for every utility with these bounds, and for everybody at once.
+    The bounds hold in both directions, for every utility with these bounds, and for everybody at once.
 
     Args:
         loss: of the outcome. One that is proved under add/remove alone is taken for two steps under replace.
         usual: the expected utility before.
-        lower: the least utility there is.
-        upper: the largest; None where nobody knows one, which needs epsilon-DP.
-        people: how many act together.
+        lower: the least possible utility.
+        upper: the largest possible utility; None where it is unknown, which needs epsilon-DP.
+        people: number of people who act together.
         relation: Replace for another report, AddRemove for taking part or not.
 
     Guarantee: with a = (usual - lower) / (upper - lower) and the trade-off curve f, the new one is between f(1 - a) and
@@ -48,7 +48,8 @@ def expected_utility(
     >>> print(f"{expected_utility(PureLoss(epsilon='0.1'), usual=1000):.1f}")
     [904.8, 1105.2]
     """
-    mean, low = exact_rational("usual", usual), exact_rational("lower", lower)
+    mean = exact_rational("usual", usual)
+    low = exact_rational("lower", lower)
     high = None if upper is None else exact_rational("upper", upper)
     if mean < low or (high is not None and (mean > high or low >= high)):
         raise InvalidParameterError(
@@ -56,15 +57,9 @@ def expected_utility(
         )
     joint = _of(loss, people, relation)
     if high is None:
-        limit = joint.pure_epsilon
-        if limit is None:
-            raise UnprovedError(f"{loss!r} may fail, and then a utility without bounds may be anything. Give upper.")
-        growth = certified(lambda: ball(limit).exp(), within=NONNEGATIVE).upper
-        if growth == math.inf:  # above 1.8e308
-            return Interval(round_down(low), growth if mean > low else round_up(low))
-        factor = Fraction(growth)
-        return Interval(round_down(low + (mean - low) / factor), round_up(low + (mean - low) * factor))
-    share, curve = (mean - low) / (high - low), joint.tradeoff()
+        return _without_upper(joint, mean, low)
+    share = (mean - low) / (high - low)
+    curve = joint.tradeoff()
     hits = Fraction(curve.true_positive_rate(min(round_up(share), 1.0)).upper)
     misses = Fraction(curve.false_negative_rate(min(round_up(1 - share), 1.0)).lower)
     return Interval(round_down(low + misses * (high - low)), round_up(low + hits * (high - low)))
@@ -72,12 +67,15 @@ def expected_utility(
 
 @in_words
 def gain_bound(loss: PrivacyLoss, *, width: Real, liars: int = 1, relation: Relation = Replace) -> float:
-    """The most that lying can add to the expected utility of a player, whatever the others report.
+    """Bound the gain of a player's expected utility by lying.
+
+    It holds whatever the others report.
 
     Args:
         loss: of the outcome. One that is proved under add/remove alone is taken for two steps under replace.
         width: largest minus least utility of the player, in money or in any unit.
-        liars: how many lie together; the bound is for each one's utility.
+        liars: number of players who lie together; the bound is for each one's utility.
+        relation: Replace for another report, AddRemove for taking part or not.
 
     Guarantee: width times the total variation delta(0) between two outcomes, rounded up; attained. For epsilon-DP it is
         tanh(epsilon / 2), below the usual e^epsilon - 1, and tanh(epsilon / 4) for the exponential mechanism.
@@ -92,11 +90,25 @@ def gain_bound(loss: PrivacyLoss, *, width: Real, liars: int = 1, relation: Rela
     return round_up(span * Fraction(_of(loss, liars, relation).delta(0).upper))
 
 
+def _without_upper(loss: PrivacyLoss, mean: Fraction, low: Fraction) -> Interval:
+    """Bound an expected utility of which no upper bound is known."""
+    limit = loss.pure_epsilon
+    if limit is None:
+        raise UnprovedError(
+            f"{loss!r} has a delta above 0, so a utility without an upper bound may change by any amount. Give upper=."
+        )
+    growth = certified(lambda: ball(limit).exp(), within=NONNEGATIVE).upper
+    if growth == math.inf:  # above 1.8e308
+        return Interval(round_down(low), growth if mean > low else round_up(low))
+    factor = Fraction(growth)
+    return Interval(round_down(low + (mean - low) / factor), round_up(low + (mean - low) * factor))
+
+
 def _of(loss: PrivacyLoss, people: int, relation: Relation) -> PrivacyLoss:
-    """The loss of people who change together, under the relation that is asked for."""
+    """Return the loss of people who change together, under the asked relation."""
     if not isinstance(loss, PrivacyLoss):
         raise InvalidParameterError(f"loss must be a PrivacyLoss, such as PureLoss(epsilon=1), got {shown(loss)}")
     asked = loss.under_replace() if relation is Replace and Replace not in loss.relations else loss
     if Relation.checked(relation) not in asked.relations:
-        raise UnprovedError(f"{loss!r} is not proved for {relation}")
+        raise UnprovedError(f"{loss!r} is not proved for {relation}. Take a loss that is: loss.relations lists them")
     return asked.group(positive_integer("people", people))
