@@ -11,8 +11,10 @@ from deniable.mechanisms.price import Price
 from deniable.privacy import AddRemove, PrivacyUnit, Relation
 from deniable.query.catalog import Table
 from deniable.query.declarations import Declaration, Keys, Number
+from deniable.query.declared import declared_table
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.expression import columns_of
+from deniable.query.naming import named
 from deniable.query.plan import PricedPlan
 from deniable.query.rules import price
 from deniable.query.sql import parse
@@ -56,7 +58,7 @@ def table_of(
     total_rows: int | None = None,
     relation: Relation = AddRemove,
 ) -> Table:
-    return Table(
+    return declared_table(
         name="t",
         schema=engine.schema(),
         unit=PrivacyUnit(column=unit, noun="person"),
@@ -75,7 +77,7 @@ def asked(plan: PricedPlan) -> list[int]:
 
 
 def plan_of(table: Table, text: str) -> PricedPlan:
-    return price(parse(text, {"t": table}), Price(epsilon=Fraction(1)))
+    return named(price(parse(text, {"t": table}), Price(epsilon=Fraction(1))))
 
 
 Exact = Callable[..., list[list[int]]]

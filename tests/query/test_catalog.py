@@ -66,29 +66,3 @@ def test_columns_that_cannot_be_used_are_refused(name: str) -> None:
 def test_tables_that_contradict_themselves_are_refused(options: dict[str, object], words: str) -> None:
     with pytest.raises(CatalogError, match=words):
         table(**options)
-
-
-WARDS = {"ward": Kind.TEXT, "age": Kind.INTEGER}
-
-
-@pytest.mark.parametrize(
-    ("columns", "words"),
-    [
-        ({"wrad": dn.Keys(["A"])}, r"Did you mean 'ward'"),
-        ({"Ward": dn.Keys(["A"])}, r"Did you mean 'ward'"),
-        ({"UPPER(wrad)": dn.Keys(["A"])}, r"As an expression: .*Did you mean 'ward'"),
-        ({"COUNT(*)": dn.Keys([1])}, "As an expression: an aggregate"),
-        ({"UPPER(ward)": dn.Text()}, "only its keys can be declared"),
-        ({"age % 7": dn.Number(lower=0, upper=6)}, "only its keys can be declared"),
-        ({"UPPER(ward)": dn.Keys([1])}, "kind integer for .* of kind text"),
-        ({"age / 2": dn.Keys([1])}, "CAST to BIGINT"),
-        ({"UPPER(ward)": dn.Keys(["A"]), "upper( ward )": dn.Keys(["B"])}, "declares already"),
-        *(
-            ({text: dn.Keys(["A"])}, "does not have")
-            for text in ("", "ward, age", "ward AS w", "ward FROM t", "'A'", "*")
-        ),
-    ],
-)
-def test_a_declared_name_is_a_column_or_an_expression_with_keys(columns: dict[str, object], words: str) -> None:
-    with pytest.raises(CatalogError, match=words):
-        table(schema=WARDS, unit=dn.each_row(), columns=columns)

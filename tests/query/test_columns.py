@@ -14,7 +14,7 @@ from deniable.query.columns import Expr, node_of
 from deniable.query.expression import Kind
 from deniable.query.relation import Scan
 from deniable.query.scope import Item, RowScope
-from deniable.query.sql import translate
+from deniable.query.translation import translate
 
 col = dn.col
 TABLE = Scan(

@@ -8,6 +8,7 @@ import pytest
 from deniable.mechanisms.price import Price
 from deniable.query.declarations import Keys, Number, Text
 from deniable.query.engines.duckdb.engine import DuckDBEngine
+from deniable.query.naming import named
 from deniable.query.plan import PricedPlan
 from deniable.query.rules import price
 from deniable.query.sql import parse
@@ -18,7 +19,7 @@ ENGINE = DuckDBEngine.from_arrow(frame())
 
 def plan(text: str, epsilon: int = 1, **options: object) -> PricedPlan:
     table = table_of(ENGINE, **options)  # type: ignore[arg-type]
-    return price(parse(text, {"t": table}), Price(epsilon=Fraction(epsilon)))
+    return named(price(parse(text, {"t": table}), Price(epsilon=Fraction(epsilon))))
 
 
 BASE = "SELECT region, SUM(age) AS s FROM t WHERE member GROUP BY region"

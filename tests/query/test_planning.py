@@ -13,22 +13,9 @@ from deniable.errors import InvalidParameterError, SourceError
 from deniable.query import planning
 from deniable.query.canonical import fingerprint
 from deniable.query.engines.duckdb import engine as duckdb_engine
-from deniable.query.plan import PricedPlan
 from deniable.query.rules import price
 from deniable.query.sql import parse
 from tests.query.test_canonical import EQUAL, ROWS, TABLES, database
-
-
-def test_an_answer_under_the_name_of_an_earlier_version_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    db, text = database(), EQUAL[0][1]
-    now, former = db.explain(text, epsilon=1).plan.names
-    with monkeypatch.context() as patched:
-        patched.setattr(PricedPlan, "names", (former,))
-        before = db.sql(text, epsilon=1).to_dicts()
-    assert now.key != former.key
-    assert db.sql(text, epsilon=1).to_dicts() == before
-    assert db.explain(text, epsilon=1).stored
-    assert len(db.history()) == 1
 
 
 def test_an_answer_with_equal_shares_of_an_earlier_version_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,27 +41,6 @@ def test_a_missing_value_has_a_fingerprint_of_its_own(kind: pa.DataType, like: o
 def test_texts_that_are_cut_elsewhere_have_another_fingerprint() -> None:
     held = [fingerprint(pa.table({"x": values})) for values in (["ab", "c"], ["a", "bc"], ["", "abc"])]
     assert len(set(held)) == 3
-
-
-def test_rows_and_groups_of_a_unit_are_part_of_the_question() -> None:
-    """Laplace noise is the same for 1 row in 2 groups as for 2 rows in 1; what is bounded is not."""
-    held = pa.table({"u": [1, 2], "a": ["x", "y"]})
-    keys = []
-    for limits in ({"rows": 1, "groups": 2}, {"rows": 2, "groups": 1}):
-        declared = {"columns": {"a": dn.Keys(["x", "y"])}, "budget": dn.Budget(epsilon=1)}
-        db = dn.connect(held, name="t", unit="u", **limits, **declared)
-        keys.append(db.explain("SELECT a, COUNT(*) FROM t GROUP BY a", epsilon=1).plan.key)
-    assert len(set(keys)) == 2
-
-
-def test_keys_that_are_declared_together_are_part_of_the_question() -> None:
-    """The groups differ, and nothing else: the two columns have the same values."""
-    held = pa.table({"u": [1, 2], "a": ["x", "y"], "b": [1, 2]})
-    keys = []
-    for pairs in ([("x", 1), ("y", 2)], [("x", 1), ("y", 2), ("x", 2)], [("x", 1), ("y", 2)]):
-        db = dn.connect(held, name="t", unit="u", columns={"a, b": dn.Keys(pairs)}, budget=dn.Budget(epsilon=1))
-        keys.append(db.explain("SELECT a, b, COUNT(*) FROM t GROUP BY a, b", epsilon=1).plan.key)
-    assert keys[0] == keys[2] != keys[1]
 
 
 def test_the_rows_of_a_public_table_are_part_of_the_question() -> None:

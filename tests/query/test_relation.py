@@ -15,6 +15,7 @@ from deniable.privacy import AddRemove, PrivacyUnit, Relation, Replace
 from deniable.query.catalog import Table
 from deniable.query.declarations import Keys, Number
 from deniable.query.engines.duckdb.engine import DuckDBEngine
+from deniable.query.naming import named
 from deniable.query.plan import PricedPlan
 from deniable.query.promise import declared_tables
 from deniable.query.rules import price
@@ -72,7 +73,7 @@ def engine_of(orders: Rows, people: Rows, lines: Rows = ()) -> DuckDBEngine:
 
 def plan_of(text: str, tables: dict[str, Table], engine: DuckDBEngine | None = None) -> PricedPlan:
     look = engine and (lambda rows, expression: engine.columns(rows, [expression]).column(0).to_pylist())
-    return price(parse(text, tables, look), Price(epsilon=exact_rational("epsilon", 1)))
+    return named(price(parse(text, tables, look), Price(epsilon=exact_rational("epsilon", 1))))
 
 
 def totals(

@@ -26,6 +26,7 @@ from deniable.query.aggregates.aggregate import PricedAggregate
 from deniable.query.aggregates.counts import Count, Units
 from deniable.query.catalog import Table, changed
 from deniable.query.declarations import LARGEST_BOUND
+from deniable.query.declared import redeclared
 from deniable.query.engines.base import Engine
 from deniable.query.expression import Kind, literal
 from deniable.query.grouped import Grouped, Total
@@ -277,7 +278,7 @@ def bounded(tables: Mapping[str, Table], bounds: Mapping[tuple[str, str], Pair])
         for (where, name), (lower, upper) in bounds.items():
             if where == table.name:
                 columns[name] = replace(columns[name], auto=False, lower=lower, upper=upper)
-        return replace(table, columns=columns)
+        return redeclared(table, columns)
 
     return changed(tables, with_bounds)
 

@@ -6,11 +6,10 @@ name that is not declared cannot be used.
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Any
 
 from deniable.errors import CatalogError, UnsupportedQueryError
 from deniable.privacy import AddRemove, PrivacyUnit, Relation
@@ -74,6 +73,8 @@ class Table:
     own: tuple[str, ...] = ()
     public: bool = False
     path: Path | None = None
+    # What each declared name means that is no column: an expression, or several together. `declared` makes them.
+    declared_expressions: Mapping[str, tuple[Expression, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         folded: dict[str, str] = {}
@@ -86,9 +87,15 @@ class Table:
                     f"columns {other!r} and {name!r} of {self.name} differ only by case. Rename one of them."
                 )
         for name, declared in self.columns.items():
-            if name not in self.schema:
-                continue
-            self._check_readable(name, declared)
+            if name in self.schema:
+                self._check_readable(name, declared)
+                if declared.joint is not None:
+                    raise CatalogError(f"columns declares pairs for {name!r}. Name all columns of them: '{name}, ...'.")
+            elif len(self.declared_expressions.get(name, ())) != declared.parts:
+                raise CatalogError(
+                    f"columns declares {name!r}, which {self.name} does not have.{did_you_mean(name, self.schema)} "
+                    f"Its columns: {listed(self.schema)}."
+                )
         self._keys_by_form  # noqa: B018 - every declared name is a column or an expression
         self._check_unit()
         limits = [("rows", self.rows, LARGEST_ROWS), ("groups", self.groups, LARGEST_KEYS)]
@@ -171,43 +178,16 @@ class Table:
         kind = self.path.parent.unit_kind if self.path is not None else self.schema.get(self.unit.column or "")
         return kind if self.unit.period is None else Kind.TEXT
 
-    @cached_property
+    @property
     def expressions(self) -> Mapping[str, Expression]:
         """The expressions over columns whose keys are declared, by the text that declares them."""
-        return {name: found[0] for name, found in self._named.items() if len(found) == 1}
-
-    @cached_property
-    def _named(self) -> Mapping[str, Sequence[Expression]]:
-        """What each declared name that is no column means: an expression, or several columns together.
-
-        Raises: CatalogError if it is neither that a query may hold.
-        """
-        from deniable.query.sql import declared_expressions
-
-        named = {}
-        for name, declared in self.columns.items():
-            if name in self.schema:
-                if declared.joint is not None:
-                    raise CatalogError(f"columns declares pairs for {name!r}. Name all columns of them: '{name}, ...'.")
-                continue
-            reason, found = "", []
-            try:
-                found = declared_expressions(name, self)
-            except UnsupportedQueryError as error:
-                reason = f" As an expression: {error}"
-            if len(found) != (1 if declared.joint is None else len(declared.joint[0])):
-                raise CatalogError(
-                    f"columns declares {name!r}, which {self.name} does not have.{did_you_mean(name, self.schema)} "
-                    f"Its columns: {listed(self.schema)}.{reason}"
-                )
-            named[name] = found
-        return named
+        return {text: parts[0] for text, parts in self.declared_expressions.items() if len(parts) == 1}
 
     @cached_property
     def _keys_by_form(self) -> Mapping[tuple[str, ...], Declaration]:
         """What is declared of expressions, and of several columns together, by their canonical forms."""
         found: dict[tuple[str, ...], Declaration] = {}
-        for name, expressions in self._named.items():
+        for name, expressions in self.declared_expressions.items():
             declared = self.columns[name]
             columns = declared.joint if declared.joint is not None else [(key,) for key in declared.keys or ()]
             if not columns:
@@ -336,22 +316,6 @@ def changed(tables: Mapping[str, Table], change: Callable[[Table], Table]) -> di
         return made if made.path is None else replace(made, path=replace(made.path, parent=along(made.path.parent)))
 
     return {name: along(table) for name, table in tables.items()}
-
-
-def stated(tables: Mapping[str, Table], columns: Mapping[str, Any] | None) -> Mapping[str, Table]:
-    """The tables with these public facts in place of what is declared, in the form in which that is."""
-    several: Mapping[str, Mapping[str, Declaration]] = (
-        (columns or {}) if len(tables) > 1 else {name: columns or {} for name in tables}
-    )
-    for name, said in several.items():
-        if name not in tables or not isinstance(said, Mapping):
-            raise CatalogError(
-                f"columns takes a mapping for each of the tables {listed(tables)}, as in "
-                f"{{{next(iter(tables))!r}: {{...}}}}, got {name!r}."
-            )
-    if not any(several.values()):
-        return tables
-    return changed(tables, lambda table: replace(table, columns={**table.columns, **several.get(table.name, {})}))
 
 
 def _form(expression: Expression) -> str:

@@ -29,8 +29,8 @@ from deniable.query.operators import call
 from deniable.query.plan import Axis, Ordering, Outcome, Output, Query, Question
 from deniable.query.relation import Filter
 from deniable.query.scope import RowScope, Scope
-from deniable.query.sql import condition, declarable, translate
 from deniable.query.texts import check_texts
+from deniable.query.translation import condition, declarable, translate
 
 MAX_AGGREGATES = 200  # of one SELECT, as they are computed
 MOST_GROUPS = 2**30

@@ -19,6 +19,7 @@ from deniable.privacy import AddRemove, Budget, PrivacyUnit, Relation
 from deniable.query.answer import build_release, found_of, noisy_of
 from deniable.query.catalog import Table
 from deniable.query.declarations import Declaration
+from deniable.query.declared import declared_table
 from deniable.query.effort import limited_time
 from deniable.query.engines.base import Engine, Progress
 from deniable.query.explanation import Explanation
@@ -131,7 +132,7 @@ def connect(
         declared = of_one_table(declared, known)
         engine = open_source(source, table=table, columns=declared, unit=whose.column, memory=memory, threads=threads)
         called = name or engine.table or table_name(Path(str(source)))
-        tables = {called: Table(name=called, schema=engine.schema(), unit=whose, columns=declared, **promise)}
+        tables = {called: declared_table(name=called, schema=engine.schema(), unit=whose, columns=declared, **promise)}
         held = noted(engine)
     first = next(each for each in tables.values() if not each.public)
     return Database(engine, tables, _open_ledger(first, budget, ledger, held, moved=moved, name=name, analyst=analyst))

@@ -70,6 +70,11 @@ class Declaration:
             raise CatalogError("only lists of values are joined: dn.Keys([...]), or days or whole numbers with bounds.")
         return found
 
+    @property
+    def parts(self) -> int:
+        """Number of columns or expressions that the declaration is about: several where keys are pairs."""
+        return 1 if self.joint is None else len(self.joint[0])
+
     def _holds(self, value: Fraction) -> bool:
         """Whether a value lies within the bounds, or within those of every number if there are none."""
         lower = Fraction(-LARGEST_BOUND) if self.lower is None else self.lower

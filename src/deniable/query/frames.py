@@ -22,8 +22,8 @@ from deniable.query.operators import call
 from deniable.query.plan import Query
 from deniable.query.relation import Filter, Project, Relation, Renamed, Scan, missing_too, renamed
 from deniable.query.scope import RowScope
-from deniable.query.sql import condition, translate
 from deniable.query.tables import Known, aggregated
+from deniable.query.translation import condition, translate
 from deniable.query.union import Union
 
 if TYPE_CHECKING:

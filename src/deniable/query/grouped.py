@@ -20,7 +20,7 @@ from deniable.query.dependency import NOTHING, Names, once, told
 from deniable.query.expression import Column, Expression, Facts, Kind, columns_of, literal, text_of
 from deniable.query.relation import WHOLE, Relation, typed
 from deniable.query.scope import RowScope
-from deniable.query.sql import translate
+from deniable.query.translation import translate
 
 _KINDS: tuple[type[exp.Expr], ...] = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
 FUNCTIONS = {kind: kind.__name__.lower() for kind in _KINDS}

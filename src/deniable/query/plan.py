@@ -3,8 +3,6 @@
 text -> Query (Question + Outcome) -> PricedPlan -> exact integers (SECRET) -> Release
 """
 
-import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -178,6 +176,14 @@ class Query:
     outcome: Outcome
 
 
+@dataclass(frozen=True)
+class Name:
+    """Name of a question in the ledger, and the order in which its answer keeps the parts of the plan."""
+
+    key: str
+    order: tuple[int, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class PricedPlan:
     """A question with its price. Nothing here was computed from a private row.
@@ -186,6 +192,8 @@ class PricedPlan:
         key_search: of keys that are not declared.
         searches: for bounds that it needs, see `auto.Search`.
         public: fingerprints of the public tables that it reads, by name.
+        names: of the question in the ledger, as `naming.named` gives them: the name in this version, then the one that
+            the first versions gave, where it differs.
     """
 
     query: Query
@@ -195,6 +203,7 @@ class PricedPlan:
     searches: tuple[Any, ...] = ()
     key_search: KeySearch | None = None
     public: Mapping[str, str] = field(default_factory=dict)
+    names: tuple[Name, ...] = ()
 
     def on(self, found: Sequence[tuple[Key, ...]] | None) -> "PricedPlan":
         """The plan once its keys were found."""
@@ -206,38 +215,10 @@ class PricedPlan:
         searched = [one.loss for one in self.searches if one.due]
         return compose([*searched, self.loss]) if searched else self.loss
 
-    @cached_property
-    def names(self) -> "tuple[Name, ...]":
-        """The question's name in the ledger; then that of the first versions, which knew less of what is equal."""
-        from deniable.query.canonical import canonical_question
-
-        said, order = canonical_question(self.query.question, self.public)
-        now, former = self._name(said, order), self._name(self.query.question.to_json(), tuple(range(len(self.parts))))
-        return (now,) if self.public or now == former else (now, former)
-
     @property
     def key(self) -> str:
         """The question's name: equal for equal private parts, whatever the text looks like."""
         return self.names[0].key
-
-    def _name(self, question: Mapping[str, object], order: tuple[int, ...]) -> "Name":
-        canonical: dict[str, object] = {
-            "question": question,
-            "relation": str(self.query.question.table.relation),
-            "mechanisms": [self.parts[place].entry()["mechanism"] for place in order],
-            "grids": [self.parts[place].to_json() for place in order],
-        }
-        if self.key_search is not None:
-            canonical["search"] = self.key_search.to_json()
-        return Name(hashlib.sha256(json.dumps(canonical, sort_keys=True).encode()).hexdigest(), order)
-
-
-@dataclass(frozen=True)
-class Name:
-    """What a ledger calls a question, and the order in which it keeps what was released for its parts."""
-
-    key: str
-    order: tuple[int, ...]
 
 
 def plain_key(value: Key) -> object:

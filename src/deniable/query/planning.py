@@ -21,11 +21,13 @@ from deniable.numbers.rationals import Real
 from deniable.query.answer import answer_text, check_outcome
 from deniable.query.auto import Found, searches, settle
 from deniable.query.canonical import check_parts, fingerprint, public_tables
-from deniable.query.catalog import Table, stated
+from deniable.query.catalog import Table
+from deniable.query.declared import stated
 from deniable.query.effort import limited_time, unlimited_time
 from deniable.query.engines.base import Progress
 from deniable.query.expression import Expression, Value
 from deniable.query.frames import Ask
+from deniable.query.naming import named
 from deniable.query.options import stricter, without_options
 from deniable.query.plan import Name, PricedPlan, Query, Question
 from deniable.query.relation import Relation as Rows
@@ -149,7 +151,7 @@ class Planning(Statistics):
                 self._engine.check(each)
             scans = {scan.source.name: scan for scan in public_tables(query.question.source)}
             public.update({name: self._fingerprint(scan) for name, scan in scans.items() if name not in public})
-            return replace(plan, searches=found, public={name: public[name] for name in scans})
+            return named(replace(plan, searches=found, public={name: public[name] for name in scans}))
 
         found, prices = searches(read, tables, asked, self._recall)
         if found and error is not None:
@@ -191,7 +193,7 @@ class Planning(Statistics):
             other = price(plan.query, asked, self.ledger.budget, weights or {})
         except InvalidParameterError:
             return False
-        return self._named(replace(other, public=plan.public))[1]
+        return self._named(named(replace(other, public=plan.public)))[1]
 
     def _recall(self, question: str) -> str | None:
         return self.ledger.recall(question, safe=self._bits.safe)

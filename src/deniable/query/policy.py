@@ -19,6 +19,7 @@ from deniable.ledger.postgres import is_url
 from deniable.privacy import Budget, PrivacyUnit, Relation
 from deniable.query.catalog import Table, did_you_mean, each_row
 from deniable.query.declarations import Boolean, Date, Declaration, Keys, Number, Text, Timestamp
+from deniable.query.declared import declared_table
 from deniable.query.engines.runner import is_remote
 from deniable.query.expression import Kind
 
@@ -88,12 +89,9 @@ class Policy:
 
         Everything that a table has, except its schema, stands in the policy under the same name.
         """
-        declared = {
-            each.name: getattr(self, each.name)
-            for each in dataclass_fields(Table)
-            if each.name not in ("schema", "own", "public", "path")
-        }
-        return Table(schema=schema, **declared)
+        own = ("schema", "own", "public", "path", "declared_expressions")
+        declared = {each.name: getattr(self, each.name) for each in dataclass_fields(Table) if each.name not in own}
+        return declared_table(schema=schema, **declared)
 
 
 def read_policy(path: Path) -> Policy:

@@ -9,6 +9,7 @@ from deniable.errors import CatalogError
 from deniable.privacy import PrivacyUnit
 from deniable.query.catalog import Path, Table, did_you_mean, listed
 from deniable.query.declarations import Declaration
+from deniable.query.declared import declared_table
 from deniable.query.expression import Kind
 from deniable.query.relation import Pairs, Relation
 
@@ -53,7 +54,8 @@ def declared_tables(
     def declared(name: str, below: tuple[str, ...] = ()) -> Table:
         if name not in found:
             path = _path(name, paths[name], private, below, declared) if name in paths else None
-            held = Table(name=name, schema=schema(name), unit=nobody, columns=columns.get(name, {}), public=True)
+            said = columns.get(name, {})
+            held = declared_table(name=name, schema=schema(name), unit=nobody, columns=said, public=True)
             found[name] = held if name in public else replace(held, public=False, unit=unit, path=path, **promise)
         return found[name]
 

@@ -1,7 +1,7 @@
 """FROM: names of declared tables, joins of them and subqueries, as one relation and the names that its columns have."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf
@@ -14,18 +14,21 @@ from deniable.query.allowlist import checked, placed, spoken
 from deniable.query.catalog import Table, did_you_mean
 from deniable.query.clauses import meant_key
 from deniable.query.declarations import LARGEST_KEYS
-from deniable.query.expression import Expression, Key, Kind, Literal, literal
+from deniable.query.expression import Expression, Key, Kind, Literal, Value, literal
 from deniable.query.grouped import Grouped, Total, TotalScope
 from deniable.query.join import Join
 from deniable.query.operators import call
 from deniable.query.promise import along_paths
 from deniable.query.relation import Filter, Pairs, Project, Relation, Renamed, Scan
 from deniable.query.scope import Item, RowScope, Scope
-from deniable.query.sql import Look, condition, translate
+from deniable.query.translation import condition, translate
 from deniable.query.union import Union
 
 MOST_VALUES = 1_000
 KINDS_OF_KEYS = frozenset({Kind.INTEGER, Kind.TEXT, Kind.DATE})
+
+
+Look = Callable[[Relation, Expression], Sequence[Value]]
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from deniable.query.evaluate import evaluate, numbers
 from deniable.query.explanation import Explanation
 from deniable.query.expression import Column, bases_of
 from deniable.query.frames import Ask
+from deniable.query.naming import named
 from deniable.query.plan import Name, Outcome, Output, PricedPlan, Query, Question
 from deniable.query.rules import together
 from deniable.query.written import Written
@@ -151,7 +152,7 @@ class Workloads(Written):
             raise InvalidParameterError("nonnegative=True is for consistent=True.")
         queries, bounded = [plan.query for plan in alone], None if family is None else family.bounded
         made, loss = together(queries, price, self.ledger.budget, {}, parts=bounded)
-        plans = [replace(plan, public=each.public) for plan, each in zip(made, alone, strict=True)]
+        plans = [named(replace(plan, public=each.public)) for plan, each in zip(made, alone, strict=True)]
         finest = None if family is None else family.plan(plans)
         for plan in plans if finest is None else [finest]:
             self._engine.check(plan)

@@ -14,6 +14,7 @@ from deniable.mechanisms.price import Price
 from deniable.query.aggregates.aggregate import Tally
 from deniable.query.catalog import Table
 from deniable.query.declarations import Declaration, Keys, Number
+from deniable.query.declared import declared_table
 from deniable.query.engines.base import Engine
 from deniable.query.promise import declared_tables
 from deniable.query.rules import price
@@ -122,7 +123,7 @@ def assert_same(one: Engine, other: Engine, text: str, unit: str | None) -> None
         if "total_rows" in bound and ("MEDIAN" in asked or "DISTINCT" in asked.replace("DISTINCT who", "")):
             continue
         noun = dn.PrivacyUnit(column=unit, noun="person")
-        plan = plan_of(Table(name="t", schema=one.schema("t"), unit=noun, columns=COLUMNS, **bound), asked)
+        plan = plan_of(declared_table(name="t", schema=one.schema("t"), unit=noun, columns=COLUMNS, **bound), asked)
         other.check(plan)
         here, there = one.exact(plan, secret=SECRET), other.exact(plan, secret=SECRET)
         assert [plain(each) for each in here] == [plain(each) for each in there]

@@ -12,6 +12,7 @@ from deniable.mechanisms.price import Price
 from deniable.query.aggregates.aggregate import PricedAggregate
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.evaluate import evaluate, numbers
+from deniable.query.naming import named
 from deniable.query.plan import PricedPlan
 from deniable.query.rules import price
 from deniable.query.rules.shares import importance, shares
@@ -28,7 +29,7 @@ EPSILON, BOTH, RHO = (
 
 
 def plan(asked: Price, weights: Any, text: str = TEXT) -> PricedPlan:
-    return price(parse(text, TABLES), asked, None, weights)
+    return named(price(parse(text, TABLES), asked, None, weights))
 
 
 def bounded(plan: PricedPlan) -> list[PricedAggregate]:

@@ -14,6 +14,7 @@ from deniable.mechanisms.price import Price
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import compose
 from deniable.query.database import Database
+from deniable.query.naming import named
 from deniable.query.rules import price, target
 from deniable.release import Measure, Noisy, Release
 from tests.query.test_database import Poisoned
@@ -49,7 +50,7 @@ def test_the_price_that_is_found_is_enough_and_the_next_smaller_is_not(text: str
         """By another route: the intervals that a release of zeros shows."""
         from deniable.query.answer import build_release, noisy_of
 
-        priced = price(plan.query, Price(epsilon=at, delta=plan.price.delta), db.ledger.budget)
+        priced = named(price(plan.query, Price(epsilon=at, delta=plan.price.delta), db.ledger.budget))
         zeros = str([[0] * plan.query.question.cells for _ in priced.parts]).replace("'", '"')
         shown = build_release(
             priced, noisy_of(f'{{"noisy": {zeros}}}', priced.names[0]), left=db.ledger.left(), safe=True, stored=False

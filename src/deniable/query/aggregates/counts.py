@@ -14,7 +14,7 @@ from deniable.query.aggregates.distinct import Distinct
 from deniable.query.allowlist import checked
 from deniable.query.expression import Column, Expression, literal, text_of
 from deniable.query.operators import call
-from deniable.query.sql import condition, translate
+from deniable.query.translation import condition, translate
 
 if TYPE_CHECKING:
     from deniable.query.clauses import ResultScope

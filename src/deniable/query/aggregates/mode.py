@@ -19,7 +19,7 @@ from deniable.query.catalog import KEYS, declaring
 from deniable.query.declarations import listed_keys
 from deniable.query.expression import Column, Expression, Key, literal, text_of
 from deniable.query.operators import call
-from deniable.query.sql import translate
+from deniable.query.translation import declarable, translate
 from deniable.release import Key as KeyColumn
 
 if TYPE_CHECKING:
@@ -94,8 +94,6 @@ class PricedMode(PricedOrder):
 
 def read_mode(node: exp.Expr, where: Expression | None, scope: "ResultScope") -> Expression:
     """MODE(value), of a value whose possible values are public."""
-    from deniable.query.sql import declarable
-
     value = translate(node.this, scope.rows)
     listed = scope.rows.keys_of(value) or listed_keys(value.facts)
     if listed is None:

@@ -23,7 +23,7 @@ from deniable.query.aggregates.aggregate import Aggregate, Bounded, Priced, Tall
 from deniable.query.aggregates.sums import summand
 from deniable.query.allowlist import checked
 from deniable.query.expression import Expression, Facts, Kind, Literal, text_of
-from deniable.query.sql import translate
+from deniable.query.translation import translate
 from deniable.release import Estimate, Key
 from deniable.statistics.order.extremes import Maximum, Minimum
 from deniable.statistics.order.grid import ValueGrid

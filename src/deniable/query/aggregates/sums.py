@@ -19,7 +19,7 @@ from deniable.query.aggregates.counts import count_of, of_total
 from deniable.query.catalog import BOUNDS, declaring
 from deniable.query.expression import Expression, Kind, literal, text_of
 from deniable.query.operators import call
-from deniable.query.sql import translate
+from deniable.query.translation import translate
 
 if TYPE_CHECKING:
     from deniable.query.clauses import ResultScope
