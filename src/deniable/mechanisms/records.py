@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.rationals import exact_rational, shown
 from deniable.privacy import AddRemove, PrivacyLoss, Relation, Replace, Sensitivity
-from deniable.privacy.composition.group import MOST_MEMBERS
+from deniable.privacy.composition.group import MAX_MEMBERS
 from deniable.rows import left_out, replaced
 
 LARGEST_BOUND = 2**61  # so that differences fit into int64
@@ -37,8 +37,8 @@ def loss_of_rows(
             f"this mechanism is proved for one record a unit under replace, got up to {records}. Cut every unit to one "
             "record, or use AddRemove with a mechanism that is proved for it, such as SmoothMedian."
         )
-    if records > MOST_MEMBERS:
-        raise InvalidParameterError(f"a unit may own at most {MOST_MEMBERS} records here, got l1={records}")
+    if records > MAX_MEMBERS:
+        raise InvalidParameterError(f"a unit may own at most {MAX_MEMBERS} records here, got l1={records}")
     return (loss.group(records) if records > 1 else loss).under(sensitivity.relation)
 
 

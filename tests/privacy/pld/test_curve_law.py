@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from deniable.privacy import GaussianLoss
 from deniable.privacy.pld.accountant import Part, composed_epsilon
-from deniable.privacy.pld.curve_law import heights_above, heights_around, law_above, law_below, odds_grid
+from deniable.privacy.pld.curve_law import exp_epsilon_grid, heights_above, heights_around, law_above, law_below
 from deniable.privacy.pld.law import FiniteLaw
 
 GAUSSIAN = GaussianLoss(2)
@@ -34,7 +34,7 @@ def curve_of(law: FiniteLaw, odds: float) -> float:
 
 @pytest.fixture(scope="module")
 def laws() -> tuple[FiniteLaw, FiniteLaw]:
-    odds = odds_grid(upper, None, 200)
+    odds = exp_epsilon_grid(upper, None, 200)
     above, around = heights_above(upper, odds), heights_around(lower, upper, odds)
     return law_above(above, above), law_below(around, around)
 
@@ -82,7 +82,7 @@ def test_pairs_that_are_not_symmetric_are_enclosed(p: list[int], q: list[int], e
     for curve in (there, back):
         high = lambda e, curve=curve: curve(e) * (1 + 1e-12)  # noqa: E731
         low = lambda e, curve=curve: curve(e) * (1 - 1e-12)  # noqa: E731
-        odds = odds_grid(high, Fraction(4), 40)
+        odds = exp_epsilon_grid(high, Fraction(4), 40)
         sides.append((heights_above(high, odds), heights_around(low, high, odds)))
     truth = there(epsilon)  # type: ignore[arg-type]
     x = math.exp(epsilon)

@@ -47,10 +47,10 @@ def test_short_sums_hold_the_exact_value(up: float, down: float, side: int, coun
     values, weights = [up, -down, side / 16], [0.125, 0.25, 0.375]
     truth = exact_mean([*values, 0.0], [Fraction(w) for w in (*weights, 0.25)], count)
     steps = steps_of(values, weights)
-    for most in (positive_part._MOST_STATES, 60, 0):  # written out, in part, and smoothed
+    for most in (positive_part._MAX_STATES, 60, 0):  # written out, in part, and smoothed
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(positive_part, "_MOST_STATES", most)
-            patch.setattr(positive_part, "_MOST_POINTS", 2**12)  # atoms at 0 would ask for many more
+            patch.setattr(positive_part, "_MAX_STATES", most)
+            patch.setattr(positive_part, "_MAX_FREQUENCIES", 2**12)  # atoms at 0 would ask for many more
             found = mean_positive_part(steps, count, tolerance)
         assert Fraction(found.lower) <= truth <= Fraction(found.upper)
     written = mean_positive_part(steps, count, tolerance)
@@ -73,7 +73,7 @@ def test_long_sums_match_a_binomial_sum(count: int, tolerance: float) -> None:
         )
     steps = steps_of([up, down], [float(p), float(1 - p)])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(positive_part, "_MOST_STATES", 0)
+        patch.setattr(positive_part, "_MAX_STATES", 0)
         found = mean_positive_part(steps, count, tolerance)
     assert found.lower <= truth <= found.upper
     assert found.width <= 2 * tolerance * found.upper

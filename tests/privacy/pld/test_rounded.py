@@ -80,8 +80,8 @@ def test_a_twin_that_rounds_to_the_nearest_is_caught(monkeypatch: pytest.MonkeyP
     """With losses half a step lower, the upper sum lies below the truth."""
     step_down = rounded._one
 
-    def nearest(law: LossLaw, *, step: float, rest: float, up: bool, reach: float) -> rounded._Sum:
-        found = step_down(law, step=step, rest=rest, up=up, reach=reach)
+    def nearest(law: LossLaw, *, step: float, rest: float, up: bool, extent: float) -> rounded._Sum:
+        found = step_down(law, step=step, rest=rest, up=up, extent=extent)
         return rounded._Sum(found.start - step / 2, step, found.masses, found.infinite, found.error)
 
     directions = both(SampledLaw(NormalLaw(12.5), Fraction(1, 100)), 10)

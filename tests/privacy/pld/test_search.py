@@ -80,7 +80,7 @@ def test_a_lattice_that_is_none_is_seen() -> None:
 
 
 def test_a_budget_that_is_too_small_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "MOST_PRODUCTS", 100)
+    monkeypatch.setattr(search, "MAX_PRODUCTS", 100)
     assert Search([Part(LaplaceLaw(0.5), 9)]).bounds(Aim(1.0, 1e-2, 1e-3), _Effort.of(1e-3)) is None
 
 

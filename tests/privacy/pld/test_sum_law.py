@@ -8,7 +8,7 @@ import pytest
 
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.pld.laws import LaplaceLaw, NormalLaw, randomized_response_law
-from deniable.privacy.pld.sum_law import MOST_VALUES, law_of_sum, laws_of_few
+from deniable.privacy.pld.sum_law import MAX_VALUES, law_of_sum, laws_of_few
 
 
 def test_the_law_of_a_sum_is_that_of_all_outcomes() -> None:
@@ -32,4 +32,4 @@ def test_laws_without_few_values_are_not_written_out() -> None:
     assert laws_of_few([(Pairs.symmetric(response), 12)]) is not None
     assert laws_of_few([(Pairs.symmetric(response), 13)]) is None
     assert laws_of_few([(None, 1)]) is None
-    assert Fraction(MOST_VALUES) == 2**12
+    assert Fraction(MAX_VALUES) == 2**12

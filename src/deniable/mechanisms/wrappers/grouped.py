@@ -14,7 +14,7 @@ from deniable.mechanisms.wrappers.base import Wrapper
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import whole_number
 from deniable.privacy import PrivacyLoss, Sensitivity
-from deniable.privacy.composition.group import MOST_MEMBERS
+from deniable.privacy.composition.group import MAX_MEMBERS
 
 if TYPE_CHECKING:
     from flint import arb
@@ -33,7 +33,7 @@ class Grouped(Wrapper):
 
     kind: ClassVar[str] = "grouped"
 
-    size: Annotated[int, partial(whole_number, lower=1, upper=MOST_MEMBERS)]
+    size: Annotated[int, partial(whole_number, lower=1, upper=MAX_MEMBERS)]
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         return self.base.privacy_loss(sensitivity).group(self.size)

@@ -13,7 +13,7 @@ from deniable.privacy.budget.budget import Budget
 from deniable.privacy.relation import AddRemove, Relation
 
 _SUM_ROUNDED_UP = 1 + 2.0**-51  # a rounded sum times it is at least the exact sum
-_LEAST_COST = 1e-300  # charged where a square would underflow to 0
+_MIN_COST = 1e-300  # charged where a square would underflow to 0
 _SQUARE_ROUNDED_UP = 1 + 2.0**-49  # exceeds the roundings of (norm / sigma)^2 times a number
 
 
@@ -109,7 +109,7 @@ class IndividualFilter:
         with np.errstate(over="ignore"):  # what overflows is infinite, and left out
             costs = (known_norms / round_down(positive_rational("sigma", sigma))) ** 2
             costs *= self._per_mu_squared * _SQUARE_ROUNDED_UP
-        np.maximum(costs, _LEAST_COST, out=costs, where=known_norms > 0)
+        np.maximum(costs, _MIN_COST, out=costs, where=known_norms > 0)
         return self.charge(costs)
 
     @property

@@ -133,8 +133,8 @@ class Rule(ABC):
         ]
         whole = curves[0]
         if len(curves) > 1:
-            most = sum((Fraction(curve.upper) for curve in curves), Fraction(0))
-            whole = Interval(0.0, Interval.around(min(most, Fraction(1))).upper)
+            total = sum((Fraction(curve.upper) for curve in curves), Fraction(0))
+            whole = Interval(0.0, Interval.around(min(total, Fraction(1))).upper)
         return mixed_with_failure(whole, self.failure or Fraction(0))
 
     def __repr__(self) -> str:

@@ -111,7 +111,7 @@ def _least_for_pair(norms: Sensitivity, epsilon: Fraction, delta: Fraction) -> F
     def private(sigma_squared: Fraction) -> bool:
         return Fraction(DiscreteGaussianStatement(sigma_squared, norms).bound(epsilon)) <= delta
 
-    return _least(private, decimal_above(norms.l2_squared / (2 * largest_rho(epsilon, delta)), _SIGMA_DIGITS))
+    return _bisected(private, decimal_above(norms.l2_squared / (2 * largest_rho(epsilon, delta)), _SIGMA_DIGITS))
 
 
 @lru_cache(maxsize=256)
@@ -125,10 +125,10 @@ def _least_for_mu(norms: Sensitivity, target: Fraction) -> Fraction:
     above = decimal_above(norms.l2_squared / target, _SIGMA_DIGITS)
     while not private(above):
         above = decimal_above(2 * above, _SIGMA_DIGITS)
-    return _least(private, above)
+    return _bisected(private, above)
 
 
-def _least(private: Callable[[Fraction], bool], above: Fraction) -> Fraction:
+def _bisected(private: Callable[[Fraction], bool], above: Fraction) -> Fraction:
     """Return the least private sigma^2, to 9 digits, given a private one `above`."""
     below = above / 2
     while private(below):
@@ -246,9 +246,9 @@ def calibrate(
             missed.clear()
             rough = best_setting(excess, domain, max(width, ROUGH_TOLERANCE))
         goal = sharper(build(int(rough) if integer else rough))
-        rough = best_setting(excess, domain, max(width, ROUGH_TOLERANCE), near=rough)
+        rough = best_setting(excess, domain, max(width, ROUGH_TOLERANCE), start=rough)
         goal = sharper(build(int(rough) if integer else rough))
-    best = best_setting(excess, domain, width, near=rough, infinite=goal.infinite)
+    best = best_setting(excess, domain, width, start=rough, infinite=goal.infinite)
     if not integer:
         return best
     while resolved and not _is_last(int(best), domain, goal, build, width):

@@ -69,7 +69,7 @@ def best_setting(
     domain: Domain,
     tolerance: float,
     *,
-    near: Fraction | None = None,
+    start: Fraction | None = None,
     infinite: str | None = None,
 ) -> Fraction:
     """Return the setting with the largest excess <= 0.
@@ -91,8 +91,8 @@ def best_setting(
     def fine(setting: Fraction) -> Trial:
         return Trial(setting, excess(setting, tolerance))
 
-    stride = _FIRST_STRIDE if near is None else _FIRST_STRIDE / 8
-    trials, upward = _both_sides(rough, domain, near, stride, 3 * ROUGH_TOLERANCE)
+    stride = _FIRST_STRIDE if start is None else _FIRST_STRIDE / 8
+    trials, upward = _both_sides(rough, domain, start, stride, 3 * ROUGH_TOLERANCE)
     search = _Search(domain, upward=upward)
     within = (-tolerance if domain.digits else 0.0, 0.0)
     is_refined = tolerance < ROUGH_TOLERANCE
@@ -111,7 +111,7 @@ def best_setting(
 
 
 def closer_setting(
-    excess: Callable[[Fraction, float], float], domain: Domain, tolerance: float, near: Fraction
+    excess: Callable[[Fraction, float], float], domain: Domain, tolerance: float, start: Fraction
 ) -> Fraction:
     """Return a better setting, from a private one `near` that is almost the best.
 
@@ -121,20 +121,20 @@ def closer_setting(
     def fine(setting: Fraction) -> Trial:
         return Trial(setting, excess(setting, tolerance))
 
-    trials, upward = _both_sides(fine, domain, near, tolerance, 3 * tolerance)
+    trials, upward = _both_sides(fine, domain, start, tolerance, 3 * tolerance)
     best = _Search(domain, upward=upward).close_in(fine, trials, (0.0, 0.0))
-    return best.setting if best.excess <= 0 else near
+    return best.setting if best.excess <= 0 else start
 
 
 def _both_sides(
-    judge: Judge, domain: Domain, near: Fraction | None, stride: float, apart: float
+    judge: Judge, domain: Domain, start: Fraction | None, stride: float, apart: float
 ) -> tuple[list[Trial], bool]:
     """Return trials whose costs differ by `apart`, and whether larger is more private.
 
     The trials run from end to end of the domain where no two costs differ by so much.
     """
     begin = Fraction(1) if domain.lower <= 1 <= domain.upper / 4 else max(domain.upper / 100, domain.lower)
-    low = high = domain.nearest(math.log(near or begin), upward=True)
+    low = high = domain.nearest(math.log(start or begin), upward=True)
     trials = [judge(low)]
     while low > domain.lower or high < domain.upper:
         for upward in (True, False):
@@ -185,14 +185,14 @@ class _Search:
             trials.append(judge(setting))
         return self._best(trials) or trials[-1]
 
-    def ahead(self, near: Trial, goal: float) -> Fraction:
+    def ahead(self, trial: Trial, goal: float) -> Fraction:
         """Return the setting at which the slope so far predicts an excess of `goal`.
 
         A trial that meets the target exactly is kept.
         """
-        if near.excess == 0:
-            return near.setting
-        position = self._position(near) + min(max(self._step(near, goal, 0.0), -_FIRST_STRIDE), _FIRST_STRIDE)
+        if trial.excess == 0:
+            return trial.setting
+        position = self._position(trial) + min(max(self._step(trial, goal, 0.0), -_FIRST_STRIDE), _FIRST_STRIDE)
         return self.domain.nearest(self.sign * position, upward=self.sign > 0)
 
     def _best(self, trials: list[Trial]) -> Trial | None:
@@ -221,8 +221,8 @@ class _Search:
         last = trials[-1]
         others = [trial for trial in trials if trial.setting != last.setting and math.isfinite(trial.excess)]
         if others and math.isfinite(last.excess):
-            near = min(others, key=lambda trial: abs(trial.logarithm - last.logarithm))
-            slope = (last.excess - near.excess) / (self._position(last) - self._position(near))
+            nearest = min(others, key=lambda trial: abs(trial.logarithm - last.logarithm))
+            slope = (last.excess - nearest.excess) / (self._position(last) - self._position(nearest))
             self.slope = slope if slope < 0 else self.slope
 
     def _step(self, last: Trial, goal: float, otherwise: float) -> float:

@@ -43,9 +43,9 @@ from deniable.privacy.statement import Stated, Statement, statement_of
 
 Directions = list[list[Part]]
 
-_MOST_EXACT_POWERS = 1000
-_MOST_MU_SQUARED = 64
-_MOST_SHARES = 50
+_MAX_EXACT_POWERS = 1000
+_MAX_MU_SQUARED = 64
+_MAX_SHARES = 50
 _MANY = 10**7  # steps from which moments may be all that is needed
 _UNKNOWN = 0.2  # the relative width from which moments may tell more
 
@@ -131,7 +131,7 @@ class Composed(Statement):
             summed = far
         if directions is not None and summed.upper > summed.lower:
             upper, lower = directions
-            computed = [composed_delta(upper, epsilon, tolerance, most=summed.upper)]
+            computed = [composed_delta(upper, epsilon, tolerance, upper_bound=summed.upper)]
             if lower is not upper:
                 computed.append(composed_delta(lower, epsilon, tolerance))
         elif self._is_beyond_floats and summed.upper > summed.lower:
@@ -182,7 +182,7 @@ class Composed(Statement):
             if far.width <= tolerance * unit_of_epsilon(far):
                 return far
             limit = min(limit, far.upper)
-        computed = [composed_epsilon(upper, delta, tolerance, most=limit)]
+        computed = [composed_epsilon(upper, delta, tolerance, upper_bound=limit)]
         if lower is not upper:
             computed.append(composed_epsilon(lower, delta, tolerance))
         found = Interval(min(computed[-1].lower, computed[0].upper), computed[0].upper)
@@ -197,7 +197,7 @@ class Composed(Statement):
         failing = [(loss.infinite_mass, count) for loss, count in self.parts if loss.infinite_mass]
         if not self._is_symmetric:
             return 1 if self.infinite_mass > delta else -1
-        if sum(count for _, count in failing) <= _MOST_EXACT_POWERS:
+        if sum(count for _, count in failing) <= _MAX_EXACT_POWERS:
             return (self.infinite_mass > delta) - (self.infinite_mass < delta)
         certain = certified(
             lambda: 1 - math.prod(((1 - ball(mass)) ** count for mass, count in failing), start=ball(Fraction(1)))
@@ -267,7 +267,7 @@ class Composed(Statement):
         failing = [(loss.infinite_mass, count) for loss, count in self.parts if loss.infinite_mass]
         if not failing:
             return Fraction(0)
-        if sum(count for _, count in failing) > _MOST_EXACT_POWERS or not self._is_symmetric:
+        if sum(count for _, count in failing) > _MAX_EXACT_POWERS or not self._is_symmetric:
             return max(mass for mass, _ in failing)  # parts may fail in different directions
         return 1 - math.prod(((1 - mass) ** count for mass, count in failing), start=Fraction(1))
 
@@ -374,7 +374,7 @@ def _written_pairs(loss: Composed) -> Pairs:
 @lru_cache(maxsize=8)
 def _directions_of(loss: Composed) -> tuple[Directions, Directions] | None:
     """Laws in both directions; of real Gaussians, shares whose losses floats can exponentiate."""
-    found = _laws_of(loss, share=_MOST_MU_SQUARED)
+    found = _laws_of(loss, share=_MAX_MU_SQUARED)
     if found is None:
         return None
     laws = [part for side in found for parts in side for part in parts]
@@ -394,7 +394,7 @@ def _laws_of(loss: Composed, *, share: int | None = None) -> tuple[Directions, D
     pairs = [pair for part, n in others for pair in part.laws_of_runs(n)]
     if merged:
         shares = 1 if share is None else math.ceil(merged / share)
-        if shares > _MOST_SHARES:
+        if shares > _MAX_SHARES:
             return None
         pairs += [(Pairs.symmetric(NormalLaw(math.sqrt(merged / shares))), 1)] * shares
     known = [(found, count) for found, count in pairs if found is not None]

@@ -24,11 +24,11 @@ from deniable.privacy.pld.laws import DiscreteLaplaceLaw
 from deniable.privacy.relation import AddRemove, Relation, Replace
 from deniable.privacy.statement import Stated, Statement, statement_of
 
-MOST_MEMBERS = 10_000
+MAX_MEMBERS = 10_000
 _POINTS = 2048  # of a curve that guides the search for a split
 _POINTS_ABOVE = 192  # of a curve that is composed
 _FEW_POINTS = 96  # when each has to be computed at length
-_FARTHEST = 300.0
+_MAX_LOSS = 300.0
 _BISECTIONS = 60
 
 
@@ -222,7 +222,7 @@ class _Guide:
         if pairs is None:
             heights, top = _sampled_heights(base)
         else:
-            heights, top = _heights(pairs.upper), min(_FARTHEST, max(0.1, *(law.highest for law in pairs.upper)))
+            heights, top = _heights(pairs.upper), min(_MAX_LOSS, max(0.1, *(law.highest for law in pairs.upper)))
             while top > 1e-6 and float(heights(np.array([top / 2]))[0]) <= 1e-40:
                 top /= 2
         self._heights, places = heights, np.linspace(0.0, top, _POINTS)
@@ -285,7 +285,7 @@ def _heights(laws: Sequence[LossLaw]) -> Callable[[Floats], Floats]:
 def _sampled_heights(base: Statement) -> tuple[Callable[[Floats], Floats], float]:
     """delta in floats, interpolated between certified values; and where it ends."""
     top = 1.0
-    while top < _FARTHEST and base.curve(Fraction(top)).upper > 1e-30:
+    while top < _MAX_LOSS and base.curve(Fraction(top)).upper > 1e-30:
         top *= 2
     while top > 1e-6 and base.curve(Fraction(top / 2)).upper <= 1e-30:
         top /= 2
@@ -324,6 +324,6 @@ def under_replace(loss: Statement) -> Statement:
 def checked_size(size: object) -> int:
     """The number of units of a group, or an error."""
     units = positive_integer("size", size)
-    if units > MOST_MEMBERS:
-        raise InvalidParameterError(f"size must be at most {MOST_MEMBERS}, got {units}")
+    if units > MAX_MEMBERS:
+        raise InvalidParameterError(f"size must be at most {MAX_MEMBERS}, got {units}")
     return units

@@ -216,10 +216,10 @@ class MixedLaw(LossLaw):
         )
         return merged(losses, p, q, max(atoms.error for atoms in known) + 4 * UNIT, self.spacing)
 
-    def slack(self, reach: float) -> float:
+    def slack(self, magnitude: float) -> float:
         """Every outcome keeps the threshold of its own part; a common lattice holds the losses to a few roundings."""
         moved = 0.0 if self.spacing is None else 32 * UNIT * max(abs(self.lowest), abs(self.highest))
-        return max(law.slack(reach) for _, law in self._parts) + moved
+        return max(law.slack(magnitude) for _, law in self._parts) + moved
 
     def _mixed(self, tails: list[Tails]) -> Tails:
         weights = [weight for weight, _ in self._parts]

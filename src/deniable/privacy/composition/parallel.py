@@ -18,7 +18,7 @@ from deniable.privacy.losses.polygon import Polygon
 from deniable.privacy.losses.pure import PureStatement
 from deniable.privacy.notions.renyi import Directions, both_ways, directed, largest
 from deniable.privacy.pld.law import UNIT, LossLaw, Pairs
-from deniable.privacy.pld.sum_law import MOST_VALUES
+from deniable.privacy.pld.sum_law import MAX_VALUES
 from deniable.privacy.relation import AddRemove, Relation, Replace
 from deniable.privacy.statement import Stated, Statement, statement_of
 
@@ -138,7 +138,7 @@ def law_above(laws: list[LossLaw]) -> LossLaw | None:
     polygons = []
     for law in laws:
         atoms = law.atoms()
-        if atoms is None or atoms.losses.size > MOST_VALUES:
+        if atoms is None or atoms.losses.size > MAX_VALUES:
             return None
         above, below = 1 + Fraction(atoms.error), 1 - Fraction(atoms.error)
         p, q = _GRAIN * Fraction(law.infinite) * (1 + Fraction(4 * UNIT)), Fraction(0)

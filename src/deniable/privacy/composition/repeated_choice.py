@@ -16,11 +16,11 @@ from deniable.privacy.pld.curve_law import law_above
 from deniable.privacy.pld.law import UNIT, FiniteLaw, LossLaw, Pairs
 from deniable.privacy.pld.laws import BoundedRangeLaw
 
-_MOST_RUNS = 64  # whose strategies are searched as one
+_MAX_RUNS = 64  # whose strategies are searched as one
 _POINTS = 2048  # of the curve; `pieces` of the grid in one limit are between these two
 _COARSEST, _FINEST = 32, 256
 _RUNS_A_POINT = 16  # one point in so many runs is left out of the law, which costs about as much as one run
-_FARTHEST = 300.0  # the greatest sum of losses on a grid
+_MAX_LOSS = 300.0  # the greatest sum of losses on a grid
 _NOTHING = 1e-300  # covers underflow
 
 
@@ -32,7 +32,7 @@ def chosen_one_after_another(limit: Fraction, count: int) -> list[tuple[Pairs, i
     Error: epsilons of the best strategy are exceeded by about 1% at most: by less than 0.3% for the grid, and for more
         than 64 runs by up to 0.8% for the blocks.
     """
-    number = math.ceil(count / min(_MOST_RUNS, max(int(_FARTHEST / float(limit)), 1)))
+    number = math.ceil(count / min(_MAX_RUNS, max(int(_MAX_LOSS / float(limit)), 1)))
     size, longer = divmod(count, number)
     share = Fraction(round(1000 * min(0.5 + (0.65 + 0.13 * float(limit)) / math.sqrt(count), 0.9)), 1000)
     sizes = [(runs, often) for runs, often in ((size + 1, longer), (size, number - longer)) if often]

@@ -73,8 +73,8 @@ class FunctionLaw(LossLaw):
     def below(self, losses: Floats) -> Tails:
         return self._tails("below", losses)
 
-    def slack(self, reach: float) -> float:
-        return self._slack + 4 * UNIT * reach
+    def slack(self, magnitude: float) -> float:
+        return self._slack + 4 * UNIT * magnitude
 
     def _tails(self, name: str, losses: Floats) -> Tails:
         p, q = (np.asarray(found, dtype=np.float64) for found in self._functions[name](losses))

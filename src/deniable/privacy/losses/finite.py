@@ -21,7 +21,7 @@ from deniable.privacy.statement import Statement
 
 Masses = tuple[Fraction, ...]
 
-_MOST_BITS = 2**29  # of all numerators over the common denominator together
+_MAX_BITS = 2**29  # of all numerators over the common denominator together
 
 
 @dataclass(frozen=True, init=False)
@@ -95,7 +95,7 @@ class FiniteStatement(Statement):
         """One for each pair, over one denominator."""
         total = math.lcm(*(mass.denominator for pair in self.pairs for masses in pair for mass in masses))
         count = sum(len(p) for p, _ in self.pairs)
-        if total.bit_length() * count > _MOST_BITS:
+        if total.bit_length() * count > _MAX_BITS:
             raise InvalidParameterError(
                 f"the {count} probabilities have no common denominator of a reasonable size. "
                 "Write them as whole numbers over one denominator, such as Fraction(n, 10**12)."
@@ -236,7 +236,7 @@ def _distribution(name: str, masses: Iterable[object]) -> Masses:
     if any(mass > 1 for mass in read):
         raise InvalidParameterError(f"the probabilities in {name} must be at most 1, got {shown(max(read))}")
     total = math.lcm(*(mass.denominator for mass in read))
-    sum_over_total = sum(_over(total, read)) if total.bit_length() * len(read) <= _MOST_BITS else None
+    sum_over_total = sum(_over(total, read)) if total.bit_length() * len(read) <= _MAX_BITS else None
     if sum_over_total != total:
         found = "no short fraction" if sum_over_total is None else f"{sum_over_total / total:.17g}"
         raise InvalidParameterError(

@@ -43,9 +43,9 @@ class MixtureLaw(LossLaw):
         """Where the loss is about this; an edge of the table when that is outside."""
         return float(self._where(np.array([loss]))[0])
 
-    def slack(self, reach: float) -> float:
+    def slack(self, magnitude: float) -> float:
         """Roundings of the loss at a place, on both sides of the equation, and the step between neighbouring floats."""
-        return 8 * self._noise + 8 * UNIT * min(reach, 1e6)
+        return 8 * self._noise + 8 * UNIT * min(magnitude, 1e6)
 
     def _tails(self, losses: Floats, sign: float) -> Tails:
         """An error in an argument y counts times phi(y)/Phi(y), at most 1 - y for y < 0 and exp(-y^2/2) for y > 0."""

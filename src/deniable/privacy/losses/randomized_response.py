@@ -18,7 +18,7 @@ from deniable.privacy.pld.law import FiniteLaw, Pairs
 from deniable.privacy.relation import Replace
 from deniable.privacy.statement import Statement
 
-_MOST_CHOICES = 16  # of a channel that is written out
+_MAX_CHOICES = 16  # of a channel that is written out
 
 
 @dataclass(frozen=True, init=False)
@@ -130,9 +130,9 @@ class RandomizedResponseStatement(Statement):
         """The report as the channel that it is."""
         if self.limit is not None:
             return KaryResponse(epsilon=self.limit, categories=self.choices)
-        if self.choices > _MOST_CHOICES:
+        if self.choices > _MAX_CHOICES:
             raise InvalidParameterError(
-                f"randomised response among more than {_MOST_CHOICES} answers is shuffled by its epsilon alone, "
+                f"randomised response among more than {_MAX_CHOICES} answers is shuffled by its epsilon alone, "
                 f"got {self!r}. Use KaryResponse(epsilon='{math.nextafter(float(self.failing_epsilon), math.inf)}', "
                 f"categories={self.choices}), which reveals no less."
             )

@@ -21,12 +21,12 @@ from deniable.privacy.pld.laws import NOTHING
 if TYPE_CHECKING:
     from flint import acb
 
-_MOST_ABOVE = 50  # that are counted
+_MAX_ABOVE = 50  # that are counted
 _DOUBLINGS = 12  # of the number of questions
 _NEAR = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)  # levels that are tried, in sums of both scales
 _NODES = 601  # of the integrals in floats
 _LEAST = 1e-9  # events that are rarer are not looked at
-_FARTHEST = 700
+_MAX_LOSS = 700
 _PRECISION = 128  # bits
 _REACH = 70  # scales of the threshold's noise; what lies beyond has a probability below 1e-30
 
@@ -71,7 +71,7 @@ class Streams:
     def delta(self, epsilon: Fraction) -> float:
         """The probability of the best event in the first world, less e^epsilon times that in the second; 0 if less."""
         p, q = self._chances.T
-        if epsilon > _FARTHEST:
+        if epsilon > _MAX_LOSS:
             return 0.0
         gains = np.where(p > _LEAST, p - math.exp(epsilon) * q, -1.0)
         best = int(np.argmax(gains))
@@ -156,7 +156,7 @@ class Streams:
 
 def _events(scales: tuple[Fraction, Fraction], answers: int, ways: frozenset[int]) -> tuple[Event, ...]:
     """Numbers of questions in powers of two, at levels where about the number that is counted is above."""
-    unit, most, found = float(sum(scales)), min(answers, _MOST_ABOVE), []
+    unit, most, found = float(sum(scales)), min(answers, _MAX_ABOVE), []
     places = [_rounded(near * unit) for near in _NEAR]
     half = Fraction(1, 2)
     for power in range(_DOUBLINGS):

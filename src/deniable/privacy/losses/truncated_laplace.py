@@ -19,7 +19,7 @@ from deniable.privacy.pld.laws import NOTHING
 from deniable.privacy.sensitivity import Sensitivity
 from deniable.privacy.statement import Statement
 
-_MOST_ATOMS = 2**12
+_MAX_ATOMS = 2**12
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -192,8 +192,8 @@ class _MirroredLaw(LossLaw):
         found = self.above(np.nextafter(-losses, -np.inf))  # {L <= l} is {-L >= -l}
         return Tails(found.q, found.p, found.error)
 
-    def slack(self, reach: float) -> float:
-        return 16 * UNIT * max(reach, self.highest)
+    def slack(self, magnitude: float) -> float:
+        return 16 * UNIT * max(magnitude, self.highest)
 
 
 class TruncatedLaplaceLaw(_MirroredLaw):
@@ -243,7 +243,7 @@ class DiscreteTruncatedLaplaceLaw(_MirroredLaw):
         return p, q
 
     def atoms(self) -> Atoms | None:
-        if self.shift > _MOST_ATOMS:
+        if self.shift > _MAX_ATOMS:
             return None
         last = np.arange(self.shift, -1, -1, dtype=np.float64)  # losses increase
         rate = 1 / self.scale

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 _POINTS = 2**16  # of the grid of an integral
-_FARTHEST, _SMALLEST = 600.0, 1e-300
+_MAX_LOSS, _SMALLEST = 600.0, 1e-300
 
 
 def outcome_loss(p: Real, q: Real) -> Interval:
@@ -192,8 +192,8 @@ class LossVariable:
         shares = np.asarray(probabilities, dtype=np.float64)
         if not np.all((shares > 0) & (shares < 1)):
             raise InvalidParameterError("probabilities must be numbers in (0, 1)")
-        low = np.full(shares.size, max(self._law.lowest - 1e-9, -_FARTHEST))
-        high = np.full(shares.size, min(self._law.highest, _FARTHEST))
+        low = np.full(shares.size, max(self._law.lowest - 1e-9, -_MAX_LOSS))
+        high = np.full(shares.size, min(self._law.highest, _MAX_LOSS))
         for _ in range(60):
             middle = (low + high) / 2
             reached = self._law.below(middle).p >= shares.ravel()
@@ -219,7 +219,7 @@ class LossVariable:
         furthest = -self._law.lowest if below else self._law.highest
         if furthest <= 0:
             return Interval(0.0, 0.0)
-        bounded = math.isfinite(furthest) and furthest <= _FARTHEST
+        bounded = math.isfinite(furthest) and furthest <= _MAX_LOSS
         end = furthest * (1 + 4 * UNIT) if bounded else self._reach(below)
         grid: Floats = np.concatenate([[0.0], np.geomspace(end * 1e-6, end, _POINTS)])
         cells = np.diff(grid**power)
@@ -239,7 +239,7 @@ class LossVariable:
         """Where little of a tail is left."""
         if below:
             return 60.0
-        return min(45.0 + self._divergence(Fraction(2)).upper, _FARTHEST)
+        return min(45.0 + self._divergence(Fraction(2)).upper, _MAX_LOSS)
 
     def _beyond(self, power: int, end: float, below: bool) -> float:
         """A bound on the integral beyond `end`: P(L > l) <= E[e^L] e^-l by Markov, and P(L < -l) <= e^-l always.

@@ -15,7 +15,7 @@ Divergence = Callable[[Fraction], float]  # an upper bound for each order > 1
 
 _SHARES = (Fraction(1, 2), Fraction(3, 4), Fraction(1), Fraction(4, 3), Fraction(2))  # of the exponent that suits noise
 _FINE_SIZE = 3  # of groups for which more than one exponent is tried
-_MOST_UNITS = 64
+_MAX_UNITS = 64
 _ABOVE_ONE = tuple(Fraction(*pair) for pair in ((11, 10), (3, 2), (2, 1)))  # orders that bound order 1
 _DENOMINATOR = 64
 
@@ -27,7 +27,7 @@ def group_divergence(single: Divergence, size: int, order: Fraction) -> float:
         cut into halves, again and again; p is the best one for a divergence that is a multiple of the order, or near.
     Source: Mironov (2017), arXiv:1702.07476, where p = 2; docs/theory/privacy/group.md.
     """
-    if size > _MOST_UNITS:
+    if size > _MAX_UNITS:
         return math.inf
     orders = _ABOVE_ONE if order == 1 else (order,)
 

@@ -21,10 +21,10 @@ from deniable.numbers.balls import Arb, ball
 from deniable.numbers.interval import INFINITE, NONNEGATIVE, Interval
 from deniable.privacy.pld.law import UNIT, LossLaw, Tails
 
-_FIRST_POINTS, _MOST_POINTS = 2**11, 2**18
+_FIRST_POINTS, _MAX_POINTS = 2**11, 2**18
 _ENOUGH = 1e-6
 _LITTLE = -90.0  # the logarithm of a moment that does not matter
-_FARTHEST, _SMALLEST = 600.0, 1e-280
+_MAX_LOSS, _SMALLEST = 600.0, 1e-280
 
 
 Tail = Callable[[float], float]
@@ -54,7 +54,7 @@ def law_divergence(law: LossLaw, order: Fraction, tail: Tail | None = None) -> I
         tail = partial(_smaller, tail, partial(law.moment_above, 2.0 if order == 1 else float(order)))
     found, points = NONNEGATIVE, _FIRST_POINTS
     end = _far_end(law, tail)
-    while points <= _MOST_POINTS:
+    while points <= _MAX_POINTS:
         fresh, before = _on_grid(law, order, end, points, tail), found.width
         found = found.narrowed(fresh)
         if not _ENOUGH * found.upper < found.width < before / 2:
@@ -73,14 +73,14 @@ def law_divergence_below_one(law: LossLaw, order: Fraction) -> Interval:
     front, back = _weighted_end(law, 1 - order, back=False), _weighted_end(law, order, back=True)
     slack = law.slack(max(front, back))
     forward, backward = _forward(law, slack), _backward(law, slack, law.vanishing)
-    far = law.highest < _FARTHEST, law.lowest > -_FARTHEST
+    far = law.highest < _MAX_LOSS, law.lowest > -_MAX_LOSS
     rest = [
         0.0 if done else float(curve(np.array([end]), 1)[0]) * math.exp(-float(rate) * end) * (1 + 1e-9)
         for done, curve, end, rate in zip(far, (forward, backward), (front, back), (1 - order, order), strict=True)
     ]
     infinite = float(order) * law.infinite + float(1 - order) * law.vanishing
     beyond = infinite + float(order) * rest[0] + float(1 - order) * rest[1]
-    while points <= _MOST_POINTS:
+    while points <= _MAX_POINTS:
         parts = [_integral(forward, order - 1, front, points), _integral(backward, -order, back, points)]
         before = found.width
         lower = _below_one(order, [(part.log, part.lower) for part in parts], infinite * (1 - 1e-12)).lower
@@ -95,10 +95,10 @@ def law_divergence_below_one(law: LossLaw, order: Fraction) -> Interval:
 def _weighted_end(law: LossLaw, rate: Fraction, *, back: bool) -> float:
     """A loss beyond which the weight exp(-rate l), times what is left of the curve, is next to nothing."""
     furthest = -law.lowest if back else law.highest
-    if furthest < _FARTHEST:
+    if furthest < _MAX_LOSS:
         return max(furthest * (1 + 1e-9), 1e-12)
     end = 1e-3
-    while end < _FARTHEST / 1.2:
+    while end < _MAX_LOSS / 1.2:
         at = np.array([-end if back else end])
         left = float(law.below(at).q[0] if back else law.above(at).p[0])
         if left * math.exp(-float(rate) * end) < 1e-35:
@@ -146,12 +146,12 @@ def chernoff_tail(order: float, rate: Fraction, divergence: Callable[[Fraction],
 
 def _far_end(law: LossLaw, tail: Tail) -> float:
     """A loss beyond which little of the moment lies, and not so far that probabilities underflow."""
-    if law.highest < _FARTHEST and law.infinite == 0:
+    if law.highest < _MAX_LOSS and law.infinite == 0:
         return max(law.highest * (1 + 1e-9), 1e-12)
     end = 1e-3
     while tail(end) > _LITTLE:
         further = end * 1.2
-        if further > _FARTHEST or (law.infinite == 0 and law.above(np.array([further])).p[0] < _SMALLEST):
+        if further > _MAX_LOSS or (law.infinite == 0 and law.above(np.array([further])).p[0] < _SMALLEST):
             break
         end = further
     below = end / 1.2

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 Mixture = tuple[tuple[Fraction, Fraction], ...]  # (weight, centre)
 
-_MOST_TERMS = 100_000  # of the binomial sum of an integer order
-_MOST_BROKEN = 2000  # from this order on only integers are computed
+_MAX_TERMS = 100_000  # of the binomial sum of an integer order
+_MAX_BROKEN = 2000  # from this order on only integers are computed
 _LARGE, _HUGE = 100, 400  # mu^2 from which simple bounds are tried, and from which they must do
 _SHARP = 1e-9
 _CLOSE = 2.0**-64  # of an integral, for a float rounding of the whole
@@ -32,15 +32,15 @@ def sampled_normal_divergence(mu_squared: Fraction, rate: Fraction, order: Fract
     """
     if mu_squared == 0:
         return Interval(0.0, 0.0)
-    if order.denominator == 1 and 1 < order <= _MOST_TERMS:
+    if order.denominator == 1 and 1 < order <= _MAX_TERMS:
         return certified(lambda: _binomial_sum(mu_squared, rate, int(order)), within=NONNEGATIVE)
     if mu_squared >= _LARGE:
         found = certified(lambda: _between(mu_squared, rate, order), within=NONNEGATIVE)
         if mu_squared >= _HUGE or found.width <= _SHARP * found.upper:
             return found
-    if order >= _MOST_TERMS:
+    if order >= _MAX_TERMS:
         return certified(lambda: _between(mu_squared, rate, order), within=NONNEGATIVE)
-    if order >= _MOST_BROKEN:
+    if order >= _MAX_BROKEN:
         return _between_integers(mu_squared, rate, order)
     return certified(lambda: _quadrature(mu_squared, rate, order), within=NONNEGATIVE)
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 
 _UNIT = 2.0**-53
-_ROUNDS, _SECTIONS, _FARTHEST = 9, 17, 600  # of searches on the curve
-_LEAST_RATE, _MU_RATE, _MU_POINTS, _MU_ROUNDS = 1e-12, 1e-4, 20, 2  # of the rates at which a mu is searched
+_ROUNDS, _SECTIONS, _MAX_LOSS = 9, 17, 600  # of searches on the curve
+_MIN_RATE, _MU_RATE, _MU_POINTS, _MU_ROUNDS = 1e-12, 1e-4, 20, 2  # of the rates at which a mu is searched
 
 
 class TradeOff:
@@ -98,7 +98,7 @@ class TradeOff:
         Raises: InvalidParameterError where the curves are nearer to each other than they are known.
         """
         least = probability("least_rate", least_rate)
-        places: Floats = np.geomspace(max(float(least), _LEAST_RATE), 0.5, _MU_POINTS)
+        places: Floats = np.geomspace(max(float(least), _MIN_RATE), 0.5, _MU_POINTS)
         mine, theirs = self.false_negative_rates(places), other.false_negative_rates(places)
         if np.any(mine.lower > theirs.upper):
             return False
@@ -155,8 +155,8 @@ class TradeOff:
         number = nonnegative_rational("epsilon", epsilon)
         if self.loss.pure_epsilon is not None and number >= self.loss.pure_epsilon:
             return Interval(0.0, 0.0)
-        if number > _FARTHEST:
-            return Interval(round_down(self.loss.infinite_mass), self.loss.delta_at(Fraction(_FARTHEST - 1)).upper * 2)
+        if number > _MAX_LOSS:
+            return Interval(round_down(self.loss.infinite_mass), self.loss.delta_at(Fraction(_MAX_LOSS - 1)).upper * 2)
         odds = Interval.of_ball(ball(number).exp())
         low, high = 1e-280, 1.0  # logarithms of the share of false alarms would be nearer to its scale
         best = float(self.loss.infinite_mass)
@@ -224,7 +224,7 @@ class TradeOff:
         if exact is not None:
             return certified(lambda: ball(exact).sqrt(), within=NONNEGATIVE)
         hopeless = least == 0 and self.loss.pure_epsilon is None
-        reached = max(float(least), _MU_RATE if hopeless else _LEAST_RATE)
+        reached = max(float(least), _MU_RATE if hopeless else _MIN_RATE)
         places: Floats = np.geomspace(reached, 0.5, _MU_POINTS)
         for _ in range(1 if hopeless else _MU_ROUNDS):
             edges = self._curve.corners_below(places, least)

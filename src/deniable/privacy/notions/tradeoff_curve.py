@@ -14,9 +14,9 @@ from deniable.privacy.notions.convex import Corner, Point, corners, hits, misses
 from deniable.privacy.pld.accountant import Wish
 from deniable.privacy.statement import Statement
 
-_MOST_KNOTS = 400
-_MOST_ATOMS = 256
-_FARTHEST = 650.0
+_MAX_KNOTS = 400
+_MAX_ATOMS = 256
+_MAX_LOSS = 650.0
 _NUDGE = Fraction(1, 2**44)  # more than the error of a sum of losses, relative to the largest one
 _SMALL_HIT, _SMALL_MISS = 1e-15, 0.01  # rates below them are known to the tolerance times these
 
@@ -89,11 +89,11 @@ class TradeOffCurve:
             segment, epsilon, gap = self._worst(rates, settled)
             if gap <= self.tolerance:
                 return
-            if len(self._knots) >= _MOST_KNOTS:
+            if len(self._knots) >= _MAX_KNOTS:
                 if isinstance(self.tolerance, Wish):
                     return
                 raise InvalidParameterError(
-                    f"tolerance={self.tolerance:g} cannot be reached with {_MOST_KNOTS} values of delta: the share of "
+                    f"tolerance={self.tolerance:g} cannot be reached with {_MAX_KNOTS} values of delta: the share of "
                     f"hits is known to a relative width of {gap:.2g}. Ask for a larger tolerance."
                 )
             if not self._split(segment, epsilon):
@@ -142,7 +142,7 @@ class TradeOffCurve:
         start = knots[segment].epsilon
         if segment == len(knots) - 1:
             limit = self.loss.pure_epsilon
-            farthest = min(_FARTHEST, round_up(limit)) if limit is not None else _FARTHEST
+            farthest = min(_MAX_LOSS, round_up(limit)) if limit is not None else _MAX_LOSS
             trial = min(max(epsilon, start + 0.1), 2 * start + 1, farthest)
             if start < trial:
                 self._add(trial)
@@ -200,13 +200,13 @@ def _atoms(loss: Statement) -> Floats | None:
         if pairs is None or any(law is not pairs.upper[0] for law in (*pairs.upper, *pairs.lower)):
             return None
         found = pairs.upper[0].atoms()
-        if found is None or count * (found.losses.size - 1) >= _MOST_ATOMS:
+        if found is None or count * (found.losses.size - 1) >= _MAX_ATOMS:
             return None
         for _ in range(count):
             sums = _distinct(np.add.outer(sums, found.losses).ravel())
-            if sums.size > _MOST_ATOMS:
+            if sums.size > _MAX_ATOMS:
                 return None
-    return sums if np.max(np.abs(sums)) <= _FARTHEST else None
+    return sums if np.max(np.abs(sums)) <= _MAX_LOSS else None
 
 
 def _distinct(losses: Floats) -> Floats:

@@ -1,1 +1,1 @@
-"""Privacy-loss distributions: laws of losses, their discretisation, their sums, and the certified answers."""
+"""Privacy-loss distributions: laws, discretisation, sums, and certified answers."""

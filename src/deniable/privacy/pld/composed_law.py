@@ -1,4 +1,4 @@
-"""The law of a composition, written out, so that a composition can be sampled like a single mechanism.
+"""Composed laws, written out so that a composition can be sampled as a whole.
 
 Two steps are repeated. On one grid the probabilities of losses are convolved: nothing is subtracted, so errors stay
 relative. When the grid becomes long, the law is put on a coarser one by `discretise`, which is proved to reveal more,
@@ -18,14 +18,16 @@ from deniable.privacy.pld.law import UNIT, FiniteLaw, LossLaw, Pairs, ReversedLa
 from deniable.privacy.pld.pilot import span
 from deniable.privacy.pld.search import Part
 
-_POINTS = 2**13
-_NEGLIGIBLE = 1e-60
-_DOUBTFUL = 1e-9  # a smaller part of Q that has no loss is a matter of rounding
-_LOWEST = -15.0  # of losses that are told apart: a rounding of P there is one of exp(15) roundings of Q
+_GRID_POINTS = 2**13  # of a composed law; convolutions grow with their square
+_NEGLIGIBLE_PROBABILITY = 1e-60  # of both ends of a law, which are cut off
+_NEGLIGIBLE_VANISHING = 1e-9  # a smaller probability under Q of no finite loss is a matter of rounding
+_LOWEST_LOSS = -15.0  # lower losses are joined: there a rounding of P is exp(15) roundings of Q
 
 
 class _Masses(NamedTuple):
-    """Probabilities under P at the losses first + step * i, and of an infinite loss; and what is known of them.
+    """Probabilities under P at the losses first + step * i, and of an infinite loss.
+
+    step: 0 for a single loss. error: relative, of the probabilities. slack: of the losses.
 
     step: 0 for a single loss. error: relative, of the probabilities. slack: of the losses.
     """
@@ -39,16 +41,18 @@ class _Masses(NamedTuple):
 
     @property
     def losses(self) -> Floats:
+        """The losses, shape (masses,)."""
         return np.asarray(self.first + self.step * np.arange(self.p.size))
 
 
 class WrittenLaw(FiniteLaw):
-    """A finite law whose losses may be off by `doubt`."""
+    """Finite law whose losses may be off by `doubt`."""
 
     def __init__(self, masses: _Masses, *, upper: bool, settled: bool = False) -> None:
         kept = masses.p > 0
         losses, p = masses.losses[kept], masses.p[kept]
-        q, spacing = p * np.exp(-losses), masses.step or None
+        q = p * np.exp(-losses)
+        spacing = masses.step or None
         side = 1 if upper else -1
         infinite = max(masses.infinite * (1 + side * (masses.error + 8 * UNIT)), 0.0)
         if settled and not upper:
@@ -60,18 +64,22 @@ class WrittenLaw(FiniteLaw):
             p,
             q,
             infinite=infinite,
-            vanishing=gone if gone > _DOUBTFUL else 0.0,
+            vanishing=gone if gone > _NEGLIGIBLE_VANISHING else 0.0,
             spacing=spacing,
             roundings=8 + masses.error / UNIT,
         )
         self._doubt = masses.slack
 
-    def slack(self, reach: float) -> float:
-        return super().slack(reach) + self._doubt
+    def slack(self, magnitude: float) -> float:
+        """Return the slack of a finite law plus the doubt about its losses."""
+        return super().slack(magnitude) + self._doubt
 
 
 def _settled(losses: Floats, p: Floats, infinite: float) -> tuple[Floats, Floats, Floats]:
-    """A pair of probabilities: the larger of the curve of these masses and of max(1 - x, 0), which is below all curves.
+    """Return a true pair of probabilities, below the curve of these masses.
+
+    Its curve is the larger of theirs and of max(1 - x, 0), which is below all curves. The largest losses are kept; all
+    else of P and of Q is joined at one loss, where the curve meets 1 - x.
 
     The largest losses are kept; all else of P and of Q is joined at one loss, where the curve meets 1 - x.
     """
@@ -83,7 +91,8 @@ def _settled(losses: Floats, p: Floats, infinite: float) -> tuple[Floats, Floats
     if first == losses.size:
         rest = np.array([1 - infinite])
         return np.log(rest), rest, np.ones(1)
-    left, right = max(float(rest_p[first]), 0.0), float(rest_q[first])
+    left = max(float(rest_p[first]), 0.0)
+    right = float(rest_q[first])
     if left == 0:
         return losses[first:], p[first:], q[first:]
     joined = min(math.log(left / right), float(losses[first]))
@@ -92,7 +101,7 @@ def _settled(losses: Floats, p: Floats, infinite: float) -> tuple[Floats, Floats
 
 
 def written_pairs(directions: tuple[list[list[Part]], list[list[Part]]] | None, shown: str) -> Pairs:
-    """The pairs of laws of a composition of these parts: those above, and those below.
+    """Return the pairs of laws of a composition of these parts, above it and below it.
 
     Args:
         directions: the laws that dominate, and those that are attained; None where some are not known.
@@ -109,10 +118,11 @@ def written_pairs(directions: tuple[list[list[Part]], list[list[Part]]] | None, 
 
 
 def composed_law(parts: Sequence[Part], *, upper: bool) -> WrittenLaw:
-    """A law above or below the sum of independent losses."""
+    """Return a law above or below the sum of independent losses."""
     total = _Masses(0.0, 0.0, np.ones(1), 0.0, 0.0, 0.0)
     for part in parts:
-        power, left = _written(part.law, upper=upper), part.count
+        power = _written(part.law, upper=upper)
+        left = part.count
         while left:
             if left & 1:
                 total = _added(total, power, upper=upper)
@@ -123,25 +133,27 @@ def composed_law(parts: Sequence[Part], *, upper: bool) -> WrittenLaw:
 
 
 def _written(law: LossLaw, *, upper: bool) -> _Masses:
-    """One law on a grid: its lattice, if it has one that is not too fine."""
-    high, low = span(law, _NEGLIGIBLE, 1.0)[1], -span(ReversedLaw(law), _NEGLIGIBLE, 1.0)[1]
-    step = max((high - low) / _POINTS, 1e-12)
+    """Return one law on a grid: its own lattice, if that is not too fine."""
+    high = span(law, _NEGLIGIBLE_PROBABILITY, 1.0)[1]
+    low = -span(ReversedLaw(law), _NEGLIGIBLE_PROBABILITY, 1.0)[1]
+    step = max((high - low) / _GRID_POINTS, 1e-12)
     if law.spacing is not None and law.spacing > step / 2:
         step = law.spacing
     return _on_grid(law, low, high, step, 0.0, upper=upper)
 
 
 def _on_grid(law: LossLaw, low: float, high: float, step: float, error: float, *, upper: bool) -> _Masses:
+    """Return a bound on a law on the grid with this step through its anchor."""
     last = math.ceil((high - law.anchor) / step - 1e-9)
-    first = min(math.floor((max(low, _LOWEST) - law.anchor) / step) - 1, last - 2)
+    first = min(math.floor((max(low, _LOWEST_LOSS) - law.anchor) / step) - 1, last - 2)
     grid = Grid(law.anchor, step, first, last)
-    found = discretise(law, grid)
-    p, infinite = (found.upper, found.upper_infinite) if upper else (found.lower, found.lower_infinite)
-    return _trimmed(_Masses(float(grid.losses[0]), step, p, infinite, error, found.slack), upper=upper)
+    bounds = discretise(law, grid)
+    p, infinite = (bounds.upper, bounds.upper_infinite) if upper else (bounds.lower, bounds.lower_infinite)
+    return _trimmed(_Masses(float(grid.losses[0]), step, p, infinite, error, bounds.slack), upper=upper)
 
 
 def _coarser(given: _Masses, step: float, *, upper: bool) -> _Masses:
-    """The same law on a grid of another step."""
+    """Return the law on a grid with another step."""
     if given.step in (step, 0.0):
         return given._replace(step=step)
     law = WrittenLaw(given._replace(error=0.0), upper=upper)
@@ -149,10 +161,12 @@ def _coarser(given: _Masses, step: float, *, upper: bool) -> _Masses:
 
 
 def _added(one: _Masses, other: _Masses, *, upper: bool) -> _Masses:
+    """Return the law of a sum of two independent losses, on a grid short enough."""
     step = _common_step(one.step, other.step)
-    while step and max(one.step * one.p.size, other.step * other.p.size) > 2 * _POINTS * step:
+    while step and max(one.step * one.p.size, other.step * other.p.size) > 2 * _GRID_POINTS * step:
         step *= 2
-    one, other = _coarser(one, step, upper=upper), _coarser(other, step, upper=upper)
+    one = _coarser(one, step, upper=upper)
+    other = _coarser(other, step, upper=upper)
     together = _Masses(
         one.first + other.first,
         step,
@@ -162,13 +176,16 @@ def _added(one: _Masses, other: _Masses, *, upper: bool) -> _Masses:
         one.slack + other.slack + 4 * UNIT * (abs(one.first) + abs(other.first) + step * (one.p.size + other.p.size)),
     )
     together = _trimmed(together, upper=upper)
-    while together.p.size > _POINTS:
+    while together.p.size > _GRID_POINTS:
         together = _coarser(together, 2 * together.step, upper=upper)
     return together
 
 
 def _common_step(one: float, other: float) -> float:
-    """The smaller step, or a part of it where the larger is no multiple of it; 0 stands for a single loss."""
+    """Return the smaller step, or a part of it if the larger is no multiple of it.
+
+    0 stands for a single loss.
+    """
     small, large = sorted((one, other))
     if small == 0:
         return large
@@ -176,10 +193,16 @@ def _common_step(one: float, other: float) -> float:
 
 
 def _trimmed(given: _Masses, *, upper: bool) -> _Masses:
-    """Without the ends that cannot matter: to reveal more they are moved upwards, to reveal less they are dropped."""
-    p, q = given.p, given.p * np.exp(np.minimum(-given.losses, 600.0))
-    last = p.size - int(np.count_nonzero(np.cumsum(p[::-1]) < _NEGLIGIBLE))
-    begin = min(int(np.count_nonzero((np.cumsum(q) < _NEGLIGIBLE) | (given.losses < _LOWEST))), last - 1)
+    """Return the law without ends that cannot matter.
+
+    To reveal more they are moved upwards, to reveal less they are dropped.
+    """
+    p = given.p
+    q = given.p * np.exp(np.minimum(-given.losses, 600.0))
+    last = p.size - int(np.count_nonzero(np.cumsum(p[::-1]) < _NEGLIGIBLE_PROBABILITY))
+    begin = min(
+        int(np.count_nonzero((np.cumsum(q) < _NEGLIGIBLE_PROBABILITY) | (given.losses < _LOWEST_LOSS))), last - 1
+    )
     kept = p[begin:last].copy()
     if not kept.size:
         raise UnprovedError(

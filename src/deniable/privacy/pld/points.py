@@ -1,4 +1,4 @@
-"""The law of a loss from points of its curve, where a bound is a formula for delta and not a pair of distributions."""
+"""Laws from points of a curve, where a bound is a formula for delta, not a pair."""
 
 import numpy as np
 
@@ -7,7 +7,12 @@ from deniable.privacy.pld.law import UNIT, FiniteLaw
 
 
 def law_of_points(losses: Floats, heights: Floats) -> FiniteLaw:
-    """The positive losses of a pair whose curve is at least that of every pair with delta <= heights at the losses.
+    """Return the positive losses of a pair whose curve is above these points.
+
+    It is at least the curve of every pair with delta <= heights at the losses. The curve of a pair is convex in
+    exp(epsilon), so it lies below the chords between points, and below the greatest convex function that lies below the
+    points. That function is a polygon: the curve of the law returned. Rounding is made up for afterwards: the curve is
+    computed again from the masses, and these are raised until it lies above.
 
     The curve of a pair is convex in exp(epsilon), so it lies below the chords between points, and below the greatest
     convex function that lies below the points. That function is a polygon: the curve of the law returned. Rounding is
@@ -19,10 +24,10 @@ def law_of_points(losses: Floats, heights: Floats) -> FiniteLaw:
     """
     from scipy.optimize import isotonic_regression
 
-    odds = np.exp(losses)
-    gaps = odds[:-1] * np.expm1(np.diff(losses))
+    exp_losses = np.exp(losses)
+    gaps = exp_losses[:-1] * np.expm1(np.diff(losses))
     corners = isotonic_regression(np.diff(heights) / gaps, weights=gaps).blocks
-    hull = np.minimum(np.interp(odds, odds[corners], heights[corners]), heights)
+    hull = np.minimum(np.interp(exp_losses, exp_losses[corners], heights[corners]), heights)
     slopes = np.append(np.maximum.accumulate(np.diff(hull) / gaps), 0.0)
     q = np.append(0.0, np.maximum(np.diff(slopes), 0.0))  # at the first loss the polygon begins
     infinite = float(heights[-1])
@@ -33,7 +38,7 @@ def law_of_points(losses: Floats, heights: Floats) -> FiniteLaw:
     q = q[1:] * raised
     return FiniteLaw(
         losses[1:],
-        q * odds[1:],
+        q * exp_losses[1:],
         q,
         infinite=infinite * raised,
         vanishing=0.0,
@@ -42,6 +47,6 @@ def law_of_points(losses: Floats, heights: Floats) -> FiniteLaw:
 
 
 def _beyond(masses: Floats, *, inclusive: bool = False) -> Floats:
-    """Sums of all later masses; of these and their own, if inclusive."""
+    """Return the sums of all later masses; with their own, if inclusive."""
     sums = np.cumsum(masses[::-1])[::-1]
     return np.asarray(sums if inclusive else np.append(sums[1:], 0.0))

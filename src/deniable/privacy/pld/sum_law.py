@@ -1,4 +1,4 @@
-"""The law of a sum of independent losses with few values each, written out without rounding to a grid."""
+"""Laws of sums of independent losses with few values, without rounding to a grid."""
 
 from fractions import Fraction
 
@@ -7,31 +7,38 @@ import numpy as np
 from deniable.numbers.arrays import Floats
 from deniable.privacy.pld.law import UNIT, Atoms, FiniteLaw, LossLaw, Pairs
 
-MOST_VALUES = 2**12
-_MOST_RUNS = 12  # of a composition that is written out
+MAX_VALUES = 2**12  # of a sum that is enumerated
+_MAX_RUNS = 12  # of a composition that is enumerated
 
 
 class SumLaw(FiniteLaw):
-    """The law of a sum of independent losses that have few values each; the losses are known to their slack."""
+    """Law of a sum of independent losses with few values, known to their slack."""
 
-    def slack(self, reach: float) -> float:
-        return 64 * UNIT * max(abs(self.lowest), abs(self.highest), reach)
+    def slack(self, magnitude: float) -> float:
+        """Return 64 roundings of the magnitude or of the extreme losses."""
+        return 64 * UNIT * max(abs(self.lowest), abs(self.highest), magnitude)
 
 
 def law_of_sum(laws: list[LossLaw]) -> LossLaw | None:
-    """The law of the composition of these; None where one has infinitely many values, or all together too many."""
-    losses, p, q = np.zeros(1), np.ones(1), np.ones(1)
-    finite_p, finite_q, error = Fraction(1), Fraction(1), 0.0
+    """Return the law of the composition of these laws.
+
+    None where one has infinitely many values, or all together too many.
+    """
+    losses = np.zeros(1)
+    p = np.ones(1)
+    q = np.ones(1)
+    finite_p = Fraction(1)
+    finite_q = Fraction(1)
+    error = 0.0
     for law in laws:
         atoms = law.atoms()
-        if atoms is None or losses.size * atoms.losses.size > MOST_VALUES:
+        if atoms is None or losses.size * atoms.losses.size > MAX_VALUES:
             return None
-        losses, p, q = (
-            (losses[:, None] + atoms.losses).ravel(),
-            np.outer(p, atoms.p).ravel(),
-            np.outer(q, atoms.q).ravel(),
-        )
-        finite_p, finite_q = finite_p * (1 - Fraction(law.infinite)), finite_q * (1 - Fraction(law.vanishing))
+        losses = (losses[:, None] + atoms.losses).ravel()
+        p = np.outer(p, atoms.p).ravel()
+        q = np.outer(q, atoms.q).ravel()
+        finite_p = finite_p * (1 - Fraction(law.infinite))
+        finite_q = finite_q * (1 - Fraction(law.vanishing))
         error += atoms.error + 4 * UNIT
     spacings = {law.spacing for law in laws if law.highest > law.lowest}
     spacing = spacings.pop() if len(spacings) == 1 else None
@@ -47,10 +54,13 @@ def law_of_sum(laws: list[LossLaw]) -> LossLaw | None:
     )
 
 
-def laws_of_few(found: list[tuple[Pairs | None, int]]) -> Pairs | None:
-    """The pair of a composition of few runs with few values and one law for both directions; None for others."""
-    known = [pairs for pairs, count in found if pairs is not None and pairs.is_symmetric for _ in range(count)]
-    if len(known) < sum(count for _, count in found) or len(known) > _MOST_RUNS:
+def laws_of_few(parts: list[tuple[Pairs | None, int]]) -> Pairs | None:
+    """Return the pair of a composition of few runs with few values.
+
+    Each has one law for both directions; None for others.
+    """
+    known = [pairs for pairs, count in parts if pairs is not None and pairs.is_symmetric for _ in range(count)]
+    if len(known) < sum(count for _, count in parts) or len(known) > _MAX_RUNS:
         return None
     upper = law_of_sum([pairs.upper[0] for pairs in known])
     if upper is None or all(pairs.lower is pairs.upper for pairs in known):
@@ -59,9 +69,12 @@ def laws_of_few(found: list[tuple[Pairs | None, int]]) -> Pairs | None:
 
 
 def merged(losses: Floats, p: Floats, q: Floats, error: float, spacing: float | None) -> Atoms:
-    """Atoms in increasing order, each loss once; on a lattice those at one place are one."""
-    least = losses.min()
-    places = losses if spacing is None else np.rint((losses - least) / spacing)
-    _, first, place, counts = np.unique(places, return_index=True, return_inverse=True, return_counts=True)
-    merged_p, merged_q = (np.asarray(np.bincount(place, weights=side), dtype=np.float64) for side in (p, q))
+    """Return atoms in increasing order, each loss once.
+
+    On a lattice, losses at one point of it are one.
+    """
+    lowest = losses.min()
+    positions = losses if spacing is None else np.rint((losses - lowest) / spacing)
+    _, first, indices, counts = np.unique(positions, return_index=True, return_inverse=True, return_counts=True)
+    merged_p, merged_q = (np.asarray(np.bincount(indices, weights=side), dtype=np.float64) for side in (p, q))
     return Atoms(losses[first], merged_p, merged_q, error + int(counts.max()) * UNIT)

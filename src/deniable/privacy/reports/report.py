@@ -201,7 +201,9 @@ def _beliefs(curve: TradeOff, failure: Fraction) -> tuple[tuple[Fraction, Interv
     The first is computed; the odds of the others grow by the same factor.
     """
     known = curve.posterior(PRIORS[0], failure=failure)
-    least, most = (Fraction(end) / (1 - Fraction(end)) if end < 1 else None for end in (known.lower, known.upper))
+    lower_odds, upper_odds = (
+        Fraction(end) / (1 - Fraction(end)) if end < 1 else None for end in (known.lower, known.upper)
+    )
 
     def after(prior: Fraction, known_odds: Fraction | None) -> Fraction:
         if known_odds is None:
@@ -209,7 +211,10 @@ def _beliefs(curve: TradeOff, failure: Fraction) -> tuple[tuple[Fraction, Interv
         grown = known_odds * (1 - PRIORS[0]) / PRIORS[0] * prior / (1 - prior)
         return grown / (1 + grown)
 
-    rest = [(prior, Interval(round_down(after(prior, least)), round_up(after(prior, most)))) for prior in PRIORS[1:]]
+    def interval(prior: Fraction) -> Interval:
+        return Interval(round_down(after(prior, lower_odds)), round_up(after(prior, upper_odds)))
+
+    rest = [(prior, interval(prior)) for prior in PRIORS[1:]]
     return ((PRIORS[0], known), *rest)
 
 

@@ -44,7 +44,7 @@ def squared_tree_sensitivity(steps: int, times: int, separation: int) -> int:
     uses = min(times, (steps - 1) // separation + 1)
     if uses > _MAX_USES:
         return _by_levels(steps, uses, separation)
-    return _Search(_Relaxed(steps, uses, separation), _evenly(steps, uses, separation)).most
+    return _Search(_Relaxed(steps, uses, separation), _evenly(steps, uses, separation)).greatest
 
 
 class _Relaxed:
@@ -70,7 +70,7 @@ class _Relaxed:
         self.beside = [np.empty(0, dtype=np.int64)] * self.levels
         for level in reversed(range(self.levels)):
             self.beside[level] = self._beside(level)
-        self.most = int(self.outside(self.roots)[uses])
+        self.greatest = int(self.outside(self.roots)[uses])
 
     def outside(self, roots: Sequence[int]) -> Integers:
         """Return the greatest squares in these trees with at most 0, 1, ... uses."""
@@ -82,16 +82,16 @@ class _Relaxed:
     def _beside(self, level: int) -> Integers:
         """Return the greatest squares outside a node of this level, by its uses."""
         alone = self.alone[level]
-        most = np.full(len(alone), -_NEVER)
+        greatest = np.full(len(alone), -_NEVER)
         if level in self.roots:
-            most = self.outside([root for root in self.roots if root != level])[::-1][: len(alone)]
-            most = np.asarray(most).copy()
+            greatest = self.outside([root for root in self.roots if root != level])[::-1][: len(alone)]
+            greatest = np.asarray(greatest).copy()
         if level + 1 < self.levels:
             above = self.beside[level + 1] + np.arange(len(self.alone[level + 1])) ** 2
             for count in range(min(len(alone), len(above))):
                 sibling = alone[: len(above) - count]
-                most[count] = max(most[count], (sibling + above[count : count + len(sibling)]).max())
-        return most
+                greatest[count] = max(greatest[count], (sibling + above[count : count + len(sibling)]).max())
+        return greatest
 
 
 class _Search:
@@ -120,8 +120,8 @@ class _Search:
             rest = relaxed.outside(relaxed.roots[turn + 1 :])[::-1]
             whole = self._joined(whole, nodes[root], (size, 2**root), np.zeros_like(rest), rest)
             size += 2**root
-        best = max(entries[0][0] for entries in whole.values()) if whole else relaxed.most
-        self.most = relaxed.most if self._pairs > _MAX_PAIRS else best
+        best = max(entries[0][0] for entries in whole.values()) if whole else relaxed.greatest
+        self.greatest = relaxed.greatest if self._pairs > _MAX_PAIRS else best
 
     def _joined(self, left: Uses, right: Uses, sizes: tuple[int, int], squares: Integers, beside: Integers) -> Uses:
         """Return two neighbouring nodes of these sizes as one.
@@ -156,9 +156,9 @@ def _unbeaten(entries: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]
     return kept
 
 
-def _best_sums(left: Integers, right: Integers, most: int) -> Integers:
+def _best_sums(left: Integers, right: Integers, max_uses: int) -> Integers:
     """Return the greatest sums of squares in two adjacent nodes, by their joint uses."""
-    size = min(most, len(left) + len(right) - 2) + 1
+    size = min(max_uses, len(left) + len(right) - 2) + 1
     sums = np.full(size, -_NEVER)
     for count, value in enumerate(left[:size]):
         part = right[: size - count] + value

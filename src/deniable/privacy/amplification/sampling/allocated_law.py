@@ -22,7 +22,7 @@ _FINE = 1e-3  # a step of this many standard deviations is fine enough for one v
 _FINE_SUM = 4e-3  # likewise, for a sum
 _NEGLIGIBLE = 1e-50
 _RARE = 1e-40  # a probability of 0 below it is not kept apart
-_FARTHEST = 300.0
+_MAX_LOSS = 300.0
 _FINEST = 2.0**-40  # below it a step is lost in roundings
 _SURE = 1e-12  # means that are known to this accuracy are kept from above, and their doubt is one about the loss
 _DOUBTFUL = 1e-8  # masses and means that are not known to this relative accuracy are left out of lower bounds
@@ -37,8 +37,8 @@ class AllocatedLaw(FiniteLaw):
         super().__init__(losses, p, q, infinite=ends[0], vanishing=ends[1], roundings=roundings)
         self._doubt = doubt
 
-    def slack(self, reach: float) -> float:
-        return super().slack(reach) + self._doubt
+    def slack(self, magnitude: float) -> float:
+        return super().slack(magnitude) + self._doubt
 
 
 class _Sum(NamedTuple):
@@ -202,8 +202,8 @@ def _extent(base: LossLaw, runs: int) -> tuple[float, int, int, float]:
 
     Sums of values that may be 0 lie anywhere between one value and `runs` of them: the grid has to hold them all.
     """
-    end = min(span(base, _NEGLIGIBLE, 1.0)[1], _FARTHEST)
-    start = min(max(-span(ReversedLaw(base), _NEGLIGIBLE, 1.0)[1], -_FARTHEST), end)
+    end = min(span(base, _NEGLIGIBLE, 1.0)[1], _MAX_LOSS)
+    start = min(max(-span(ReversedLaw(base), _NEGLIGIBLE, 1.0)[1], -_MAX_LOSS), end)
     vanishing = base.vanishing + float(base.below(np.array([np.nextafter(start, -np.inf)])).q[0]) >= _RARE
     length = end - start + (math.log(runs) if vanishing else 0.0)
     spread = _spread(base, start, end)

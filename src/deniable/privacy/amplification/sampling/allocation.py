@@ -24,8 +24,8 @@ from deniable.privacy.statement import Stated, Statement
 if TYPE_CHECKING:
     from flint import arb_poly
 
-_MOST_RUNS = 10**6
-_MOST_MOMENTS = 128  # orders of the closed form
+_MAX_RUNS = 10**6
+_MAX_MOMENTS = 128  # orders of the closed form
 
 
 @dataclass(frozen=True, init=False)
@@ -48,8 +48,8 @@ class RandomlyAllocatedStatement(SampledStatement):
 
     def __init__(self, base: Stated, runs: object) -> None:
         count = positive_integer("runs", runs)
-        if not 2 <= count <= _MOST_RUNS:
-            raise InvalidParameterError(f"runs must be from 2 to {_MOST_RUNS}, got {count}")
+        if not 2 <= count <= _MAX_RUNS:
+            raise InvalidParameterError(f"runs must be from 2 to {_MAX_RUNS}, got {count}")
         object.__setattr__(self, "base", checked_base(base, AddRemove, "random allocation", "randomly_allocated"))
         object.__setattr__(self, "runs", count)
 
@@ -78,7 +78,7 @@ class RandomlyAllocatedStatement(SampledStatement):
         """Divergences of (with, without), by a closed form or from the laws; at most those of the base."""
         base, pairs = directed(self.base, order), self.laws()
         whole = Fraction(max(2, math.ceil(order)))
-        top = self._moment_divergence(int(whole)) if whole <= _MOST_MOMENTS else math.inf  # D increases with the order
+        top = self._moment_divergence(int(whole)) if whole <= _MAX_MOMENTS else math.inf  # D increases with the order
         there = law_divergence(pairs.upper[0], order, self._tail(order)).upper if order < whole else top
         back = law_divergence(pairs.upper[1], order, self._tail_back(order)).upper
         found = [
@@ -114,7 +114,7 @@ class RandomlyAllocatedStatement(SampledStatement):
         a = max(order, Fraction(2)) if order == 1 else order
         known = [
             (float(b - a), (b - 1) * self._moment_divergence(b))
-            for b in sorted({min(math.floor(a) + more, _MOST_MOMENTS) for more in (1, 2, 4, 8, 16)})
+            for b in sorted({min(math.floor(a) + more, _MAX_MOMENTS) for more in (1, 2, 4, 8, 16)})
             if b > a
         ]
         return lambda loss: _raised(min((log - more * loss for more, log in known), default=math.inf))

@@ -21,7 +21,7 @@ from deniable.privacy.amplification.sampling.poisson import SampledStatement, kn
 from deniable.privacy.amplification.sampling.poisson_replace import StepFunction, densities, poisson_replaced
 from deniable.privacy.composition.compose import composed
 from deniable.privacy.composition.group import GroupStatement
-from deniable.privacy.pld.curve_law import heights_above, law_above, odds_grid
+from deniable.privacy.pld.curve_law import exp_epsilon_grid, heights_above, law_above
 from deniable.privacy.pld.law import UNIT, LossLaw, Pairs, ReversedLaw
 from deniable.privacy.pld.pilot import span
 from deniable.privacy.pld.positive_part import StepBounds, positive_part_above
@@ -99,8 +99,8 @@ def _pairs(loss: AllocatedReplacedStatement) -> Pairs:
     def upper(epsilon: Fraction) -> float:
         return min(above.upper(float(epsilon) * (1 - 4 * UNIT)), twice.curve(epsilon).upper)
 
-    near = odds_grid(lambda epsilon: max(upper(epsilon) - _LEAST, 0.0), limit, _POINTS)
-    far = odds_grid(lambda epsilon: twice.curve(epsilon).upper, limit, _POINTS // 3)
+    near = exp_epsilon_grid(lambda epsilon: max(upper(epsilon) - _LEAST, 0.0), limit, _POINTS)
+    far = exp_epsilon_grid(lambda epsilon: twice.curve(epsilon).upper, limit, _POINTS // 3)
     points = heights_above(upper, [*near, *(x for x in far if x > near[-1])])
     law = law_above(points, points)
     return Pairs((law, law), RandomlyAllocatedStatement(loss.base, loss.runs).laws().lower)

@@ -47,7 +47,7 @@ _DIGITS = 15  # of an irrational mu, rounded up
 _ROOM = 1e-4  # probability that the other units leave room in the sample, in data that a lower bound may take
 _CLEARLY = 1.25
 _CELL = 2.0**-5  # standard deviations
-_MOST_CELLS = 2e7  # of all centres
+_MAX_CELLS = 2e7  # of all centres
 _FAR = 8.0
 
 
@@ -224,7 +224,7 @@ def _full_sample(loss: CappedPoissonStatement) -> tuple[LossLaw | None, bool]:
     mean = others * rate
     spread = 9 * math.sqrt(mean) + 9
     sizes = np.arange(max(0, int(mean - spread)), min(loss.cap, int(mean + spread)) + 1)
-    if sizes.size * (mu * sizes.size + 2 * _FAR) > _MOST_CELLS * _CELL or sizes[-1] < loss.cap:
+    if sizes.size * (mu * sizes.size + 2 * _FAR) > _MAX_CELLS * _CELL or sizes[-1] < loss.cap:
         return None, False
     chances = np.array([_chance(others, int(size), loss.rate) for size in sizes[:-1]] + [loss._full(others + 1).upper])
     room = sizes < loss.cap

@@ -23,7 +23,7 @@ from deniable.privacy.statement import Statement
 
 _SMALL = 1e-30  # weights below this are left out
 _UNSEEN = 1e-22  # of the probability of losses so great that compositions need not see them
-_FARTHEST = 440.0  # of losses that the engine can compose
+_MAX_LOSS = 440.0  # of losses that the engine can compose
 _CELLS = 2**11
 _FINE = 2**14  # losses nearer than this part of the greatest are joined
 
@@ -46,8 +46,8 @@ class TruncatedLaw(LossLaw):
     def below(self, losses: Floats) -> Tails:
         return self.base.below(np.minimum(losses, self.highest))
 
-    def slack(self, reach: float) -> float:
-        return self.base.slack(reach)
+    def slack(self, magnitude: float) -> float:
+        return self.base.slack(magnitude)
 
     def slacks(self, losses: Floats) -> Floats:
         return self.base.slacks(losses)
@@ -69,10 +69,10 @@ def attained_laws(base: Statement, weights: Sequence[Interval]) -> tuple[LossLaw
         pairs = GaussianMixtureStatement(mixture, sigma=1 / mu, relation=AddRemove).laws()
         assert pairs is not None  # under add/remove both directions are known
         law: LossLaw = pairs.lower[0]
-        law = TruncatedLaw(law, min(span(law, _UNSEEN, 1.0)[1], _FARTHEST))
-    elif 0 < noise <= _FARTHEST:
+        law = TruncatedLaw(law, min(span(law, _UNSEEN, 1.0)[1], _MAX_LOSS))
+    elif 0 < noise <= _MAX_LOSS:
         limit = float(noise)
-        seen = seen[: max(int(_FARTHEST / limit), 1)]  # beyond, floats would not hold the outer cells
+        seen = seen[: max(int(_MAX_LOSS / limit), 1)]  # beyond, floats would not hold the outer cells
         cells = (
             _geometric_cells(limit, len(seen)) if pure else laplace_cells(limit, len(seen), max(_CELLS // len(seen), 8))
         )

@@ -29,12 +29,12 @@ from deniable.privacy.relation import Replace
 from deniable.privacy.statement import Stated, Statement
 
 _NEGLIGIBLE = 1e-50
-_MOST_DRAWS = 10**7
-_MOST_TIMES = 100  # the mean number of draws of one unit
-_MOST_UNITS = 10**15
+_MAX_DRAWS = 10**7
+_MAX_TIMES = 100  # the mean number of draws of one unit
+_MAX_UNITS = 10**15
 _UNDERFLOW = 1e-300  # added to curves: floats may say 0 where the truth is not
 _UNSEEN = 1e-22  # of delta where curves that are composed end
-_FARTHEST = 440.0  # of losses that the engine can compose
+_MAX_LOSS = 440.0  # of losses that the engine can compose
 _BEYOND = 1 + 1e-9  # of the greatest loss, so that it is passed
 _NEAR = 1e-3  # points are close together around this loss
 _POINTS = 2**12  # of a curve that is composed
@@ -67,10 +67,10 @@ class DrawnStatement(SampledStatement):
 
     def __init__(self, base: Stated, draws: object, population: object) -> None:
         count, whole = positive_integer("draws", draws), positive_integer("population", population)
-        if count > _MOST_DRAWS or not 2 <= whole <= _MOST_UNITS or count > _MOST_TIMES * whole:
+        if count > _MAX_DRAWS or not 2 <= whole <= _MAX_UNITS or count > _MAX_TIMES * whole:
             raise InvalidParameterError(
-                f"draws must be at most {_MOST_DRAWS} and {_MOST_TIMES} for each unit, and population from 2 to "
-                f"{_MOST_UNITS}, got draws={count}, population={whole}"
+                f"draws must be at most {_MAX_DRAWS} and {_MAX_TIMES} for each unit, and population from 2 to "
+                f"{_MAX_UNITS}, got draws={count}, population={whole}"
             )
         checked = checked_base(base, Replace, "drawing with replacement", "sampled_with_replacement")
         object.__setattr__(self, "base", checked)
@@ -130,7 +130,7 @@ class DrawnStatement(SampledStatement):
 @lru_cache(maxsize=32)
 def _pairs(loss: DrawnStatement) -> Pairs:
     """The part of the bound from loss 0 up to where it ends, and its mirror image."""
-    places = np.geomspace(_NEAR, _FARTHEST, 128)
+    places = np.geomspace(_NEAR, _MAX_LOSS, 128)
     limit = math.inf if loss.failing_epsilon is None else float(loss.failing_epsilon) * _BEYOND
     seen = max(_UNSEEN, 4 * loss._weights[-1].upper)
     end = min(places[min(int(np.count_nonzero(_upper_curve(loss, places) > seen)), 127)], limit)
@@ -182,7 +182,7 @@ def _times(loss: DrawnStatement) -> list[_Times]:
     for times, weight in enumerate(loss._weights[1:-1], 1):
         upper = known_laws(_group_above(loss.base, times)).upper
         laws = upper[:1] if upper[0] is upper[1] else upper
-        end = min(max(span(law, 1e-300, 1.0)[1] for law in laws), _FARTHEST) * _BEYOND
+        end = min(max(span(law, 1e-300, 1.0)[1] for law in laws), _MAX_LOSS) * _BEYOND
         places = np.linspace(0.0, end, _TABLE)
         mass = np.maximum.reduce([law.above(places).q for law in laws])
         found.append(_Times(weight.upper, laws, np.maximum.accumulate(-np.log(np.maximum(mass, 1e-300))), places))

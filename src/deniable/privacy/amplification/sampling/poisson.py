@@ -28,9 +28,9 @@ from deniable.privacy.pld.single import single_delta, single_epsilon
 from deniable.privacy.relation import AddRemove, Relation, Replace
 from deniable.privacy.statement import Stated, Statement, statement_of
 
-_FARTHEST = Fraction(600)  # beyond, a curve no longer falls
+_MAX_LOSS = Fraction(600)  # beyond, a curve no longer falls
 _POINTS = 512  # of a curve that is all that is known
-_MOST_MOMENTS = 128  # of the binomial sum of an integer order
+_MAX_MOMENTS = 128  # of the binomial sum of an integer order
 
 
 class SampledLaw(LossLaw):
@@ -68,10 +68,10 @@ class SampledLaw(LossLaw):
         losses = np.array([self._moved(float(loss)) for loss in found.losses])
         return Atoms(losses, self.rest * found.q + self.rate * found.p, found.q, found.error + 8 * UNIT)
 
-    def slack(self, reach: float) -> float:
+    def slack(self, magnitude: float) -> float:
         """Roundings of exp(l) - 1 count times 1 - exp(-l); those of the base's threshold are shrunk by the mixing."""
-        within = max(reach - math.log(self.rate), 40.0)
-        return UNIT * (16 + 8 * within + 8 * math.exp(min(-self.floor, reach, 700.0))) + self.base.slack(within)
+        within = max(magnitude - math.log(self.rate), 40.0)
+        return UNIT * (16 + 8 * within + 8 * math.exp(min(-self.floor, magnitude, 700.0))) + self.base.slack(within)
 
     def slacks(self, losses: Floats) -> Floats:
         """The base's threshold L has an error of roundings; it counts times dl/dL, the share of the sampled part."""
@@ -141,7 +141,7 @@ class SampledStatement(Statement):
         limit = self.failing_epsilon if delta >= self.share * self.failure else None
         if self._closed_delta(Fraction(0)) is None:
             return single_epsilon(self.laws(), delta, tolerance, limit)
-        unreachable = limit is None and self.failure > 0 and Fraction(self.curve(_FARTHEST).upper) > delta
+        unreachable = limit is None and self.failure > 0 and Fraction(self.curve(_MAX_LOSS).upper) > delta
         return inverse(self.curve, delta, limit=limit, unreachable=unreachable)
 
     def charge(self) -> Charge:
@@ -220,7 +220,7 @@ class PoissonSampledStatement(SampledStatement):
         known = upper_divergence(self.base, order)
         if base is None or base.upper[0] is not base.upper[1]:
             return integrated(pairs, order, tail, known)
-        if self.base.divergences_are_closed and order.denominator == 1 and 1 < order <= _MOST_MOMENTS:
+        if self.base.divergences_are_closed and order.denominator == 1 and 1 < order <= _MAX_MOMENTS:
             removed = _by_moments(self.base, self.rate, int(order))
             return removed, Interval(0.0, removed.upper)
         larger = Pairs.symmetric(pairs.upper[0], None if pairs.lower is pairs.upper else pairs.lower[0])
@@ -344,7 +344,7 @@ def _laws_or_curve(base: Statement) -> Pairs:
 
 @lru_cache(maxsize=32)
 def _pairs_above(loss: Statement) -> Pairs:
-    return pairs_above(loss.upper_delta, loss.failing_epsilon, _POINTS, least=loss.upper_delta(_FARTHEST))
+    return pairs_above(loss.upper_delta, loss.failing_epsilon, _POINTS, floor=loss.upper_delta(_MAX_LOSS))
 
 
 def mixed_pairs(base: Pairs, rate: Fraction) -> Pairs:

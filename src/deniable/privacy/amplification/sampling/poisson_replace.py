@@ -32,7 +32,7 @@ from deniable.privacy.relation import AddRemove, Replace
 from deniable.privacy.statement import Stated, Statement
 
 _BINS = 2**13
-_FARTHEST = 300.0
+_MAX_LOSS = 300.0
 
 
 class ExchangedNormalLaw(LossLaw):
@@ -53,9 +53,9 @@ class ExchangedNormalLaw(LossLaw):
         found = self._tails(self._place(losses))
         return Tails(found.q, found.p, found.error)
 
-    def slack(self, reach: float) -> float:
+    def slack(self, magnitude: float) -> float:
         """The place is off by a few roundings of its terms, over mu; the loss moves by at most 2 mu for each unit."""
-        return UNIT * (64 + 64 * reach + 64 * abs(self._log) + 16 * self.mu**2)
+        return UNIT * (64 + 64 * magnitude + 64 * abs(self._log) + 16 * self.mu**2)
 
     def moment_above(self, order: float, loss: float) -> float:
         """Q is at least its share (1 - q) of N(0, 1), against which the ratio is 1 + q/(1 - q) exp(mu x - mu^2/2)."""
@@ -122,10 +122,10 @@ class ExchangedLaw(FiniteLaw):
         self._middle = max((abs(float(log[-1])) for log in logs if log.size), default=0.0)
         self._chance, self._slack = chance, slack + 8 * UNIT
 
-    def slack(self, reach: float) -> float:
+    def slack(self, magnitude: float) -> float:
         """Both logarithms together are at most |l| + 2 |that in the middle|; the base's slack counts by P's share."""
-        share = min(1.0, self._chance + reach + self._middle)
-        return 32 * UNIT * (reach + 2 * self._middle) + 2 * self._slack * share
+        share = min(1.0, self._chance + magnitude + self._middle)
+        return 32 * UNIT * (magnitude + 2 * self._middle) + 2 * self._slack * share
 
     def slacks(self, losses: Floats) -> Floats:
         size = np.abs(losses)
@@ -225,7 +225,7 @@ def _cuts(law: LossLaw) -> tuple[Floats, Floats | None]:
         between = (atoms.losses[1:] + atoms.losses[:-1]) / 2
         return np.concatenate(([atoms.losses[0] - 1], between, [atoms.losses[-1] + 1])), atoms.losses
     low, high = span(law, 1e-280, 1e-280)
-    low, high = max(low, -_FARTHEST), min(high, _FARTHEST)
+    low, high = max(low, -_MAX_LOSS), min(high, _MAX_LOSS)
     if law.spacing is not None and (high - low) / law.spacing < 4 * _BINS:
         first, last = math.floor((low - law.anchor) / law.spacing), math.ceil((high - law.anchor) / law.spacing)
         places = np.arange(first, last + 1, dtype=np.float64)

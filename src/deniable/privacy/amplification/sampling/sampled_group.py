@@ -17,15 +17,15 @@ from deniable.privacy.composition.compose import Composed, composed
 from deniable.privacy.losses.dominated import curve_of
 from deniable.privacy.losses.gaussian_mixture import GaussianMixtureStatement
 from deniable.privacy.notions.renyi import Directions, directed
-from deniable.privacy.pld.curve_law import heights_above, law_above, odds_grid
+from deniable.privacy.pld.curve_law import exp_epsilon_grid, heights_above, law_above
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.relation import AddRemove, Relation, Replace
 from deniable.privacy.statement import Statement
 
-MOST_UNITS = 64
-_MOST_SPLITS = 4  # of a group, whose runs are composed one by one
+MAX_UNITS = 64
+_MAX_SPLITS = 4  # of a group, whose runs are composed one by one
 _POINTS_ABOVE = 320
-_MOST_MOMENTS = 256  # orders of the closed form
+_MAX_MOMENTS = 256  # orders of the closed form
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -64,8 +64,8 @@ class SampledGaussianGroupStatement(Statement):
             raise InvalidParameterError("one_direction must be True or False, and under replace False")
         if not 0 < self.rate < 1:
             raise InvalidParameterError(f"rate must be in (0, 1), got {rate!r}. Without sampling use GaussianLoss.")
-        if self.size > MOST_UNITS:
-            raise InvalidParameterError(f"size must be at most {MOST_UNITS}, got {size!r}")
+        if self.size > MAX_UNITS:
+            raise InvalidParameterError(f"size must be at most {MAX_UNITS}, got {size!r}")
         if self.relation is Replace and self.size % 2:
             raise InvalidParameterError(f"under replace size counts removed and added units: it is even, got {size!r}")
 
@@ -85,7 +85,7 @@ class SampledGaussianGroupStatement(Statement):
         ]
 
     def of_runs(self, runs: Statement) -> Statement:
-        return SplitRuns(runs, self) if 1 < len(self.pairs) <= _MOST_SPLITS else runs
+        return SplitRuns(runs, self) if 1 < len(self.pairs) <= _MAX_SPLITS else runs
 
     def grouped(self, units: int) -> Statement | None:
         return sampled_gaussian_group(1 / self.noise_multiplier**2, self.rate, self.size * units, self.relation)
@@ -128,7 +128,7 @@ class SampledGaussianGroupStatement(Statement):
         return 0.0 if units[1 - way] or order < 2 else self._alone(units[way], math.floor(order)).lower
 
     def _alone(self, units: int, order: int) -> Interval:
-        if order > _MOST_MOMENTS:
+        if order > _MAX_MOMENTS:
             return Interval(0.0, float(order * self.mu_squared / 2) * (1 + 1e-12))
         return one_sided_divergence(units, self.rate, 1 / self.noise_multiplier**2, order)
 
@@ -150,7 +150,7 @@ class SampledGaussianGroupStatement(Statement):
         def back(epsilon: Fraction) -> float:
             return max(curve_of(found.upper[1], epsilon).upper for found in known)
 
-        first, second = (heights_above(way, odds_grid(way, None, _POINTS_ABOVE)) for way in (there, back))
+        first, second = (heights_above(way, exp_epsilon_grid(way, None, _POINTS_ABOVE)) for way in (there, back))
         return Pairs((law_above(first, second), law_above(second, first)), attained.lower)
 
     @property
@@ -198,7 +198,7 @@ def sampled_gaussian_group(
 ) -> SampledGaussianGroupStatement | None:
     """The loss of a group on a Poisson sample of noise with this mu; None where mu is irrational or the group large."""
     mu = None if mu_squared is None else exact_root(mu_squared)
-    if not mu or size > MOST_UNITS:
+    if not mu or size > MAX_UNITS:
         return None
     return SampledGaussianGroupStatement(1 / mu, rate=rate, size=size, relation=relation, one_direction=one_direction)
 

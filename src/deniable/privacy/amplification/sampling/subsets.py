@@ -82,8 +82,8 @@ class MirroredLaw(LossLaw):
         joined = [np.concatenate((mirror[::-1], middle, part)) for mirror, part in ((q, p), (p, q))]
         return Atoms(places, joined[0], joined[1], error)
 
-    def slack(self, reach: float) -> float:
-        return self.right.slack(reach)
+    def slack(self, magnitude: float) -> float:
+        return self.right.slack(magnitude)
 
     def slacks(self, losses: Floats) -> Floats:
         return self.right.slacks(np.abs(losses))

@@ -21,7 +21,7 @@ _FAR = 8.0  # standard deviations of normal noise that are told apart
 _FINE = 2000  # losses that are told apart on each side
 _NEAR = 1e-2  # of the greatest loss: below it they are told apart evenly
 _LEAST = 1e-15  # of probabilities that are told apart
-_FARTHEST = 440.0  # of losses that the engine can compose; greater ones are left out, which reveals less
+_MAX_LOSS = 440.0  # of losses that the engine can compose; greater ones are left out, which reveals less
 _DOUBT = 2.0**18  # roundings of a difference of two tails, and of sums of them
 
 
@@ -98,7 +98,7 @@ def law_of_cells(p: Floats, q: Floats) -> LossLaw | None:
     Args:
         p, q: sums of differences of tails, each difference at least 2^-8 of its tails; or left-out cells.
     """
-    far = math.exp(-_FARTHEST)
+    far = math.exp(-_MAX_LOSS)
     told = (p > far * q) & (q > far * p)
     p, q = p[told], q[told]
     losses = np.log(p / q)

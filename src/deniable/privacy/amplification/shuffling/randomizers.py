@@ -15,7 +15,7 @@ from deniable.numbers.interval import INFINITE, NONNEGATIVE, Interval
 from deniable.numbers.rationals import decimal_above, nonnegative_rational, positive_integer, positive_rational
 from deniable.privacy.notions.gaussian_dp import DIGITS
 
-_MOST_CELLS = 10**5
+_MAX_CELLS = 10**5
 
 
 class Report(NamedTuple):
@@ -171,7 +171,7 @@ class Channel(Randomizer):
         table = tuple(tuple(nonnegative_rational("a probability", entry) for entry in row) for row in rows)
         if len(table) < 2 or len({len(row) for row in table}) != 1:
             raise InvalidParameterError("a channel needs at least two rows (values), all with the same reports")
-        if len(table) ** 2 * len(table[0]) > _MOST_CELLS:
+        if len(table) ** 2 * len(table[0]) > _MAX_CELLS:
             raise InvalidParameterError(
                 f"a channel of {len(table)} values and {len(table[0])} reports is too large to try every two values. "
                 "Use KaryResponse or AnyRandomizer."

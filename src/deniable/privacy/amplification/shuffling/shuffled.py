@@ -17,7 +17,14 @@ from deniable.numbers.interval import INFINITE, Interval
 from deniable.numbers.rationals import positive_integer
 from deniable.privacy.amplification.shuffling.randomizers import RANDOMIZERS, Randomizer, Reports
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, Wish
-from deniable.privacy.pld.curve_law import Between, heights_above, heights_around, law_above, law_below, odds_grid
+from deniable.privacy.pld.curve_law import (
+    Between,
+    exp_epsilon_grid,
+    heights_above,
+    heights_around,
+    law_above,
+    law_below,
+)
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.pld.positive_part import PRECISION, Bound, StepBounds, positive_part_above, positive_part_below
 from deniable.privacy.relation import Replace
@@ -25,7 +32,7 @@ from deniable.privacy.statement import Stated, Statement, statement_of
 
 _SHARE = 0.1  # of the tolerance, for delta on each side
 _FINE = 0.01  # of the tolerance, for the search of epsilon
-_FARTHEST = 600.0
+_MAX_LOSS = 600.0
 _NEAREST = 1e-9
 _SMALLEST = 1e-60  # below it, delta is as good as 0 and may be wider
 _ROUGH = 0.1
@@ -76,7 +83,7 @@ class ShuffledStatement(Statement):
         limit = self.randomizer.largest_loss
         if delta == 0:
             return limit
-        top = min(limit.upper, _FARTHEST)
+        top = min(limit.upper, _MAX_LOSS)
         cases = self.randomizer.blankets()
 
         def above(epsilon: float) -> Bound:
@@ -118,12 +125,14 @@ class ShuffledStatement(Statement):
         def above(epsilon: Fraction) -> float:
             return self._greatest(cases, epsilon, _COARSE).value
 
-        grid = odds_grid(above, self.failing_epsilon, _POINTS_ABOVE)
+        grid = exp_epsilon_grid(above, self.failing_epsilon, _POINTS_ABOVE)
         points = heights_above(above, grid)
         worst = self._worst_population(Fraction(math.log(grid[_POINTS_ABOVE // 3])))
 
         def between(case: Reports) -> list[Between]:
-            odds = odds_grid(lambda epsilon: self._below(case, epsilon, 0.5).value, self.failing_epsilon, _POINTS_BELOW)
+            odds = exp_epsilon_grid(
+                lambda epsilon: self._below(case, epsilon, 0.5).value, self.failing_epsilon, _POINTS_BELOW
+            )
             return heights_around(
                 lambda epsilon: self._below(case, epsilon, _COARSE).value,
                 lambda epsilon: self._above(case, epsilon, _COARSE).value,

@@ -28,8 +28,8 @@ from deniable.privacy.pld.laws import NormalLaw
 from deniable.privacy.relation import AddRemove
 from deniable.privacy.statement import Statement
 
-_MOST_STEPS = 10**7
-_MOST_ROWS = 2000
+_MAX_STEPS = 10**7
+_MAX_ROWS = 2000
 _FEW = 32
 
 
@@ -144,9 +144,9 @@ class ExplicitStrategy(Strategy):
         if not isinstance(rows, Iterable):
             raise InvalidParameterError(f"rows must be a list of rows, got {shown(rows)}")
         read = [_numbers("a row", row) for row in rows]
-        if not 1 <= len(read) <= _MOST_ROWS or any(len(row) != len(read) for row in read):
+        if not 1 <= len(read) <= _MAX_ROWS or any(len(row) != len(read) for row in read):
             raise InvalidParameterError(
-                f"rows must be a square matrix of at most {_MOST_ROWS} rows, zeros included; got {len(read)} rows of "
+                f"rows must be a square matrix of at most {_MAX_ROWS} rows, zeros included; got {len(read)} rows of "
                 f"{shown(sorted({len(row) for row in read}))} numbers"
             )
         table = np.array(read)
@@ -323,6 +323,6 @@ def _checked_strategy(strategy: object) -> Strategy:
 
 def _checked_steps(steps: object) -> int:
     count = positive_integer("steps", steps)
-    if count > _MOST_STEPS:
-        raise InvalidParameterError(f"steps must be at most {_MOST_STEPS}, got {count}")
+    if count > _MAX_STEPS:
+        raise InvalidParameterError(f"steps must be at most {_MAX_STEPS}, got {count}")
     return count

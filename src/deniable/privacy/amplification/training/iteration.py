@@ -26,7 +26,7 @@ from deniable.privacy.pld.law import LossLaw, Pairs
 from deniable.privacy.pld.laws import NOTHING, NormalLaw
 from deniable.privacy.statement import Statement
 
-_MOST_STARTS = 100_000
+_MAX_STARTS = 100_000
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -174,7 +174,7 @@ def _sum_of_powers(ratio: Arb, count: int) -> Arb:
 
 def _best_start(contraction: Fraction, period: int, after: int, uses: int, start: Fraction) -> _Schedule:
     """From which use on to count, when before it the processes are at most `start` apart."""
-    counts = np.unique(np.round(np.geomspace(1, uses, min(uses, _MOST_STARTS))))
+    counts = np.unique(np.round(np.geomspace(1, uses, min(uses, _MAX_STARTS))))
     c = float(contraction)
     steps = after + (counts - 1) * period + 1
     powers, squares = _float_sums(c**period, counts), _float_sums(c * c, steps)

@@ -103,9 +103,9 @@ class HalfNormalLaw(LossLaw):
         error = self.above(losses).error / np.clip(t, 1e-9, 1.0)  # of a difference of logarithms, which is about t
         return Tails(erf(t / math.sqrt(2)), -np.exp(least) * np.expm1(self._log_q(t) - least), error)
 
-    def slack(self, reach: float) -> float:
+    def slack(self, magnitude: float) -> float:
         """Losses nearer than this to the least one are not told apart: there, differences lose digits."""
-        return 1e-9 * self._s + 64 * UNIT * (reach + self.lowest)
+        return 1e-9 * self._s + 64 * UNIT * (magnitude + self.lowest)
 
     def _places(self, losses: Floats) -> Floats:
         return np.clip((losses - self.lowest) / self._s, 0.0, 1e3)
