@@ -10,7 +10,7 @@ from deniable.numbers.roots import largest
 
 
 def concentrated_delta(rho: Fraction, epsilon: Fraction) -> float:
-    """An upper bound on delta at `epsilon` of every rho-zCDP mechanism.
+    """Return an upper bound on delta at `epsilon` of every rho-zCDP mechanism.
 
     Guarantee: min over order > 1 of exp((order - 1)(order rho - epsilon)) (1 - 1/order)^order / (order - 1). Each order
         gives a bound, so the minimiser is searched in floats and the value is certified.
@@ -30,7 +30,9 @@ def concentrated_delta(rho: Fraction, epsilon: Fraction) -> float:
 
 @lru_cache(maxsize=256)
 def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest rho (to 12 digits, rounded down) for which rho-zCDP implies (epsilon, delta)-DP; delta in (0, 1).
+    """Return the largest rho for which rho-zCDP implies (epsilon, delta)-DP.
+
+    Rounded down to 12 digits; delta in (0, 1).
 
     Guarantee: concentrated_delta(rho, epsilon) <= delta for the value returned.
     """
@@ -38,26 +40,31 @@ def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def epsilon_within(rho: Fraction, *, per: int = 2) -> Fraction:
-    """An epsilon with epsilon^2 / per <= rho, below the largest by at most one part in 10^9.
+    """Return an epsilon with epsilon^2 / per <= rho.
+
+    It is below the largest by at most one part in 10^9.
 
     Guarantee: epsilon-DP implies epsilon^2/2-zCDP; a mechanism of bounded range epsilon (the exponential mechanism) is
         epsilon^2/8-zCDP.
     Source: Bun, Steinke (2016), arXiv:1605.02065; Cesar, Rogers (2021), arXiv:2004.07223.
     Raises: InvalidParameterError if rho is below 10^-80.
     """
-    places = 10**9
+    denominator = 10**9
     while True:
-        epsilon = Fraction(math.isqrt(int(per * rho * places * places)), places)
-        if epsilon > Fraction(1, 10**6) or places > 10**40:
+        epsilon = Fraction(math.isqrt(int(per * rho * denominator * denominator)), denominator)
+        if epsilon > Fraction(1, 10**6) or denominator > 10**40:
             break
-        places *= 10**6
+        denominator *= 10**6
     if epsilon <= 0:
         raise InvalidParameterError(f"rho={rho} is too small to buy any answer.")
     return epsilon
 
 
 def _best_excess(rho: float, epsilon: float) -> float:
-    """order - 1 at the root of (2 order - 1) rho - epsilon + ln(1 - 1/order), which increases with the order."""
+    """Return order - 1 at the minimum over orders.
+
+    It is the root of (2 order - 1) rho - epsilon + ln(1 - 1/order), which increases with the order.
+    """
     below, above = 1e-300, 1e300
     for _ in range(80):
         middle = math.sqrt(below) * math.sqrt(above)
@@ -69,4 +76,5 @@ def _best_excess(rho: float, epsilon: float) -> float:
 
 
 def _in_range(number: Fraction) -> float:
+    """Return a number as a float between 1e-290 and 1e290."""
     return max(float(number), 1e-290) if number < 10**290 else 1e290

@@ -1,4 +1,8 @@
-"""From one currency to another: every proved conversion, rounded to the safe side.
+"""Conversions from one notion to another, each rounded to the safe side.
+
+A result is a float that is at least the bound named in its docstring (at most, for a false negative rate). The
+certified curve of a loss is never above any of them; they serve where a loss is known by a divergence alone, and to
+compare. Proofs: docs/theory/privacy/notions.md.
 
 A result is a float that is at least the bound named in its docstring (at most, for a share of misses). The certified
 curve of a loss is never above any of them; they serve where a loss is known by a divergence alone, and to compare.
@@ -23,9 +27,9 @@ from deniable.privacy.notions.renyi import renyi
 if TYPE_CHECKING:
     from deniable.privacy.statement import Stated
 
-_GOLDEN = (math.sqrt(5) - 1) / 2
-_BEST = 2  # orders whose optimal conversion is computed
-_PATIENCE = 12  # orders in a row that are no better before a search stops
+_GOLDEN = (math.sqrt(5) - 1) / 2  # golden section
+_MAX_OPTIMISED = 2  # orders whose optimal conversion is computed
+_MAX_WORSE_ORDERS = 12  # orders in a row without an improvement before a search stops
 
 ORDERS = (
     *(Fraction(tenths, 20) for tenths in (21, 22, 24, 27, 30, 35, 40, 45, 50, 55)),
@@ -39,7 +43,9 @@ ORDERS = (
 
 
 def renyi_epsilon_classic(order: Real, divergence: Real, delta: Real) -> float:
-    """divergence + ln(1/delta)/(order - 1): never better than `renyi_epsilon`; for comparison.
+    """Return divergence + ln(1/delta)/(order - 1), for comparison.
+
+    It is never better than `renyi_epsilon`.
 
     Source: Mironov (2017), arXiv:1702.07476, Proposition 3.
     """
@@ -48,7 +54,9 @@ def renyi_epsilon_classic(order: Real, divergence: Real, delta: Real) -> float:
 
 
 def renyi_epsilon(order: Real, divergence: Real, delta: Real) -> float:
-    """divergence + ln(1 - 1/order) - ln(order delta)/(order - 1), at least 0.
+    """Return epsilon by a Rényi divergence: the best simple conversion, at least 0.
+
+    It is divergence + ln(1 - 1/order) - ln(order delta)/(order - 1).
 
     Source: Canonne, Kamath, Steinke (2020), arXiv:2004.00010; Balle et al. (2020), arXiv:1905.09982.
     """
@@ -57,8 +65,12 @@ def renyi_epsilon(order: Real, divergence: Real, delta: Real) -> float:
 
 
 def renyi_delta(order: Real, divergence: Real, epsilon: Real) -> float:
-    """exp((order - 1) (divergence - epsilon)) (1 - 1/order)^order / (order - 1), at most 1."""
-    a, d = checked_order(order), nonnegative_rational("divergence", divergence)
+    """Return delta by a Rényi divergence, at most 1.
+
+    It is exp((order - 1) (divergence - epsilon)) (1 - 1/order)^order / (order - 1).
+    """
+    a = checked_order(order)
+    d = nonnegative_rational("divergence", divergence)
     x = nonnegative_rational("epsilon", epsilon)
 
     return certified(lambda: (ball((a - 1) * (d - x)) + ball(a) * ball(1 - 1 / a).log()).exp() / ball(a - 1)).upper
@@ -66,7 +78,7 @@ def renyi_delta(order: Real, divergence: Real, epsilon: Real) -> float:
 
 @lru_cache(maxsize=1024)
 def renyi_delta_optimal(order: Real, divergence: Real, epsilon: Real) -> float:
-    """The best delta that one order can prove.
+    """Return the best delta that the divergence of one order can prove.
 
     Guarantee: where divergence >= epsilon + ln(order/(order - 1)), 1 - e^(epsilon - divergence). Elsewhere, for any
         0 <= s < t with (order - 1) (t^order - s^order) <= order e^epsilon (t^(order-1) - s^(order-1)),
@@ -75,7 +87,8 @@ def renyi_delta_optimal(order: Real, divergence: Real, epsilon: Real) -> float:
     Source: Asoodeh, Liao, Calmon, Kosut, Sankar (2020), arXiv:2001.05990; the form here is proved in
         docs/theory/privacy/notions.md.
     """
-    a, d = checked_order(order), nonnegative_rational("divergence", divergence)
+    a = checked_order(order)
+    d = nonnegative_rational("divergence", divergence)
     x = nonnegative_rational("epsilon", epsilon)
     plain = renyi_delta(a, d, x)
     if certified(lambda: ball(d - x) + ball(1 - 1 / a).log(), within=REAL).lower >= 0:
@@ -100,9 +113,13 @@ def renyi_delta_optimal(order: Real, divergence: Real, epsilon: Real) -> float:
 
 
 def renyi_epsilon_optimal(order: Real, divergence: Real, delta: Real) -> float:
-    """The least epsilon, to about 12 digits and rounded up, with `renyi_delta_optimal` at most delta."""
+    """Return the least epsilon with `renyi_delta_optimal` at most delta.
+
+    It has about 12 digits, rounded up.
+    """
     a, d, share = _checked(order, divergence, delta)
-    below, above = 0.0, renyi_epsilon(a, d, share)
+    below = 0.0
+    above = renyi_epsilon(a, d, share)
     if above == 0 or Fraction(renyi_delta_optimal(a, d, Fraction(0))) <= share:
         return 0.0
     for _ in range(45):
@@ -115,29 +132,35 @@ def renyi_epsilon_optimal(order: Real, divergence: Real, delta: Real) -> float:
 
 
 def epsilon_by_renyi(loss: "Stated", delta: Real, *, orders: Iterable[Real] = ORDERS) -> float:
-    """The best `renyi_epsilon` over orders: what a Rényi accountant says about a loss."""
+    """Return the best `renyi_epsilon` over orders: the answer of a Rényi accountant."""
     share = _checked_delta(delta)
-    return _least(orders, lambda order: _or_infinite(renyi_epsilon, order, renyi(loss.statement, order).upper, share))
+    return _least_value(
+        orders, lambda order: _or_infinite(renyi_epsilon, order, renyi(loss.statement, order).upper, share)
+    )
 
 
 def delta_by_renyi(loss: "Stated", epsilon: Real, *, orders: Iterable[Real] = ORDERS) -> float:
-    """The best `renyi_delta_optimal` over orders; at most 1."""
-    x, found = nonnegative_rational("epsilon", epsilon), list[tuple[Fraction, Fraction]]()
+    """Return the best `renyi_delta_optimal` over orders; at most 1."""
+    x = nonnegative_rational("epsilon", epsilon)
+    known = list[tuple[Fraction, Fraction]]()
 
     def plain(order: Fraction) -> float:
         divergence = renyi(loss.statement, order).upper
         if math.isinf(divergence):
             return math.inf
-        found.append((order, Fraction(divergence)))
-        return _log_delta(order, found[-1][1], x)
+        known.append((order, Fraction(divergence)))
+        return _log_delta(order, known[-1][1], x)
 
-    _least(orders, plain)
-    return delta_of_divergences(found, x)
+    _least_value(orders, plain)
+    return delta_of_divergences(known, x)
 
 
 def delta_of_divergences(known: Iterable[tuple[Fraction, Fraction]], epsilon: Fraction) -> float:
-    """The best `renyi_delta_optimal` of several (order, divergence), chosen in floats; 1 without any."""
-    best = sorted(known, key=lambda point: _log_delta(point[0], point[1], epsilon))[:_BEST]
+    """Return the best `renyi_delta_optimal` of several (order, divergence).
+
+    It is chosen in floats; 1 without any.
+    """
+    best = sorted(known, key=lambda point: _log_delta(point[0], point[1], epsilon))[:_MAX_OPTIMISED]
     return min((renyi_delta_optimal(order, value, epsilon) for order, value in best), default=1.0)
 
 
@@ -145,11 +168,14 @@ def delta_of_divergences(known: Iterable[tuple[Fraction, Fraction]], epsilon: Fr
 
 
 def renyi_probability(order: Real, divergence: Real, chance: object) -> float:
-    """(e^divergence chance)^(1 - 1/order): the most probable that an event of this chance can be for a neighbour.
+    """Return the largest probability under a neighbour of an event of this chance.
+
+    It is (e^divergence chance)^(1 - 1/order).
 
     Source: Mironov (2017), arXiv:1702.07476, Proposition 10.
     """
-    a, d = checked_order(order), nonnegative_rational("divergence", divergence)
+    a = checked_order(order)
+    d = nonnegative_rational("divergence", divergence)
     share = probability("chance", chance)
     if share == 0:
         return 0.0
@@ -160,45 +186,60 @@ def renyi_probability(order: Real, divergence: Real, chance: object) -> float:
 
 
 def concentrated_epsilon_classic(rho: Real, delta: Real) -> float:
-    """rho + 2 sqrt(rho ln(1/delta)): for comparison; `ConcentratedLoss(rho).epsilon(delta)` is never worse.
+    """Return rho + 2 sqrt(rho ln(1/delta)), for comparison.
+
+    `ConcentratedLoss(rho).epsilon(delta)` is never worse.
 
     Source: Bun, Steinke (2016), arXiv:1605.02065.
     """
-    r, share = nonnegative_rational("rho", rho), _checked_delta(delta)
+    r = nonnegative_rational("rho", rho)
+    share = _checked_delta(delta)
     return _rounded(lambda: ball(r) + 2 * (-ball(r) * ball(share).log()).sqrt())
 
 
 def shifted_concentrated_delta(xi: object, rho: Real, epsilon: Real) -> float:
-    """delta of a mechanism with D_a <= xi + rho a for every order a > 1: that of rho-zCDP at epsilon - xi."""
+    """Return delta of a mechanism with D_a <= xi + rho a for every order a > 1.
+
+    It is that of rho-zCDP at epsilon - xi.
+    """
     start, r = nonnegative_rational("xi", xi), nonnegative_rational("rho", rho)
     x = nonnegative_rational("epsilon", epsilon)
     return 1.0 if x < start else min(concentrated_delta(r, x - start), 1.0)
 
 
 def rho_of_pure(epsilon: Real) -> Fraction:
-    """The least rho of all epsilon-DP mechanisms, epsilon tanh(epsilon/2), to 12 digits and rounded up.
+    """Return the least rho of all epsilon-DP mechanisms: epsilon tanh(epsilon/2).
+
+    It has 12 digits, rounded up, and is below epsilon^2/2, the bound of Bun and Steinke (2016). Proof:
+    docs/theory/privacy/notions.md.
 
     It is below epsilon^2/2, the bound of Bun and Steinke (2016). Proof: docs/theory/privacy/notions.md.
     """
     limit = nonnegative_rational("epsilon", epsilon)
     if limit == 0:
         return Fraction(0)
-    found = certified(lambda: ball(limit) * (ball(limit) / 2).tanh(), within=NONNEGATIVE)
-    return min(decimal_above(Fraction(found.upper), DIGITS), limit**2 / 2)
+    rho = certified(lambda: ball(limit) * (ball(limit) / 2).tanh(), within=NONNEGATIVE)
+    return min(decimal_above(Fraction(rho.upper), DIGITS), limit**2 / 2)
 
 
 def concentrated_of_mean_concentrated(mean: Real, spread: Real) -> tuple[Fraction, Fraction]:
-    """(xi, rho) with D_a <= xi + rho a, of a (mean, spread)-CDP mechanism: (mean - spread^2/2, spread^2/2).
+    """Return (xi, rho) with D_a <= xi + rho a, for a (mean, spread)-CDP mechanism.
+
+    It is (mean - spread^2/2, spread^2/2). The way back, `mean_concentrated_of_concentrated`, does not return where it
+    came from.
 
     The way back, `mean_concentrated_of_concentrated`, does not return where it came from.
     Source: Dwork, Rothblum (2016), arXiv:1603.01887; Bun, Steinke (2016), arXiv:1605.02065.
     """
-    centre, width = nonnegative_rational("mean", mean), nonnegative_rational("spread", spread)
+    centre = nonnegative_rational("mean", mean)
+    width = nonnegative_rational("spread", spread)
     return centre - width**2 / 2, width**2 / 2
 
 
 def mean_concentrated_of_concentrated(rho: Real) -> tuple[float, float]:
-    """(mean, spread) for which every rho-zCDP mechanism is (mean, spread)-CDP: E[L] <= mean, L - E[L] sub-Gaussian.
+    """Return (mean, spread) for which every rho-zCDP mechanism is (mean, spread)-CDP.
+
+    That is: E[L] <= mean, and L - E[L] is sub-Gaussian.
 
     Guarantee: mean = rho, and spread^2/2 = max(rho (1 + 1/t), (exp(rho t (1 + t)) - 1)/t^2) for any t in (0, 1]; the
         best of several is taken. For small rho the spread is 2 sqrt(rho), sqrt(2) times that of Gaussian noise.
@@ -214,12 +255,12 @@ def mean_concentrated_of_concentrated(rho: Real) -> tuple[float, float]:
         return 0.0, 0.0
 
     def half_square(part: Fraction) -> Fraction:
-        near = certified(lambda: ball(cost * part * (1 + part)).expm1() / ball(part**2), within=NONNEGATIVE)
-        return max(Fraction(near.upper), cost * (1 + 1 / part))
+        exact = certified(lambda: ball(cost * part * (1 + part)).expm1() / ball(part**2), within=NONNEGATIVE)
+        return max(Fraction(exact.upper), cost * (1 + 1 / part))
 
     parts = (Fraction(k, 64) for k in range(1, 65))
-    found = [half_square(part) for part in parts if cost * part * (1 + part) < 700]
-    spread = certified(lambda: (2 * ball(min(found))).sqrt(), within=NONNEGATIVE).upper if found else math.inf
+    candidates = [half_square(part) for part in parts if cost * part * (1 + part) < 700]
+    spread = certified(lambda: (2 * ball(min(candidates))).sqrt(), within=NONNEGATIVE).upper if candidates else math.inf
     return round_up(cost), spread
 
 
@@ -227,7 +268,9 @@ def mean_concentrated_of_concentrated(rho: Real) -> tuple[float, float]:
 
 
 def advantage_of_divergence(divergence: Real) -> float:
-    """The most that hits can exceed false alarms at this Kullback-Leibler divergence.
+    """Return the largest advantage of a test at this Kullback-Leibler divergence.
+
+    The advantage is the true positive rate less the false positive rate.
 
     Guarantee: the smaller of sqrt(divergence/2) (Pinsker) and sqrt(1 - exp(-divergence)) (Bretagnolle, Huber 1979).
     """
@@ -238,18 +281,25 @@ def advantage_of_divergence(divergence: Real) -> float:
 
 
 def advantage_of_approximate(epsilon: Real, delta: Real) -> float:
-    """(e^epsilon - 1 + 2 delta)/(e^epsilon + 1): the total variation of any (epsilon, delta)-DP mechanism."""
-    x, share = nonnegative_rational("epsilon", epsilon), probability("delta", delta)
+    """Return the total variation of any (epsilon, delta)-DP mechanism.
+
+    It is (e^epsilon - 1 + 2 delta)/(e^epsilon + 1).
+    """
+    x = nonnegative_rational("epsilon", epsilon)
+    share = probability("delta", delta)
     return certified(lambda: (ball(x).expm1() + 2 * ball(share)) / (ball(x).exp() + 1)).upper
 
 
 def loss_above(epsilon: Real, delta: Real, *, loss: object) -> float:
-    """The most probable that the privacy loss exceeds `loss` > epsilon, when (epsilon, delta)-DP holds.
+    """Return the largest probability that the privacy loss exceeds `loss` > epsilon.
+
+    It holds for every (epsilon, delta)-DP mechanism.
 
     Guarantee: delta / (1 - exp(epsilon - loss)), at most 1. It is not delta: (epsilon, delta)-DP says nothing about
         losses just above epsilon.
     """
-    x, share = nonnegative_rational("epsilon", epsilon), probability("delta", delta)
+    x = nonnegative_rational("epsilon", epsilon)
+    share = probability("delta", delta)
     limit = nonnegative_rational("loss", loss)
     if limit <= x:
         raise InvalidParameterError(f"loss must be > epsilon, got loss={loss!r}, epsilon={epsilon!r}")
@@ -260,13 +310,17 @@ def loss_above(epsilon: Real, delta: Real, *, loss: object) -> float:
 
 
 def _touching_points(a: float, d: float, x: float) -> tuple[Fraction, Fraction] | None:
-    """A good (s, t) for `renyi_delta_optimal`, searched in floats on logarithms; None when s = 0 is as good."""
+    """Return a good (s, t) for `renyi_delta_optimal`; None when s = 0 is as good.
+
+    It is searched in floats on logarithms.
+    """
     if x > 600 or a * max(x, d, 1.0) > 1e5:
         return None
 
     def upper_point(s: float) -> float:
         start = math.log(s)
-        low, high = max(x, start), x + math.log(a / (a - 1))
+        low = max(x, start)
+        high = x + math.log(a / (a - 1))
         for _ in range(48):
             middle = (low + high) / 2
             w = math.exp(start - middle)
@@ -275,12 +329,14 @@ def _touching_points(a: float, d: float, x: float) -> tuple[Fraction, Fraction] 
         return low - 1e-13 * (1 + abs(low))
 
     def height(s: float) -> float:
-        top, more = upper_point(s), (a - 1) * s**a - a * s ** (a - 1)
+        top = upper_point(s)
+        more = (a - 1) * s**a - a * s ** (a - 1)
         grown = (a - 1) * d
         value = grown + math.log1p(more * math.exp(-grown)) if more * math.exp(-grown) > -1 else -math.inf
         return value - (a - 1) * top - math.log1p(-math.exp((a - 1) * (math.log(s) - top)))
 
-    low, high = 1e-12, 1 - 1e-9
+    low = 1e-12
+    high = 1 - 1e-9
     points = [low + share * (high - low) for share in (_GOLDEN**2, _GOLDEN)]
     heights = [height(point) for point in points]
     for _ in range(22):
@@ -296,30 +352,37 @@ def _touching_points(a: float, d: float, x: float) -> tuple[Fraction, Fraction] 
     return Fraction(s), Fraction(math.exp(upper_point(s)))
 
 
-def _least(orders: Iterable[Real], value: Callable[[Fraction], float]) -> float:
-    """The least value over orders; the search stops when values have only risen for a while, or become infinite.
+def _least_value(orders: Iterable[Real], value: Callable[[Fraction], float]) -> float:
+    """Return the least value over orders.
+
+    The search stops when values have only risen for a while, or become infinite: a divergence that is infinite at an
+    order is so at all larger ones.
 
     A divergence that is infinite at an order is so at all larger ones.
     """
-    best, worse = math.inf, 0
+    best = math.inf
+    worse = 0
     for order in sorted(map(checked_order, orders)):
         checkpoint()
-        found = value(order)
-        if math.isinf(found):
+        current = value(order)
+        if math.isinf(current):
             break
-        if found < best:
-            best, worse = found, 0
+        if current < best:
+            best = current
+            worse = 0
         else:
             worse += 1
-            if worse > _PATIENCE:
+            if worse > _MAX_WORSE_ORDERS:
                 break
     return best
 
 
 def _log_delta(order: Fraction, divergence: Fraction, epsilon: Fraction) -> float:
-    """About the logarithm of `renyi_delta`, to find the best of many orders."""
+    """Return about the logarithm of `renyi_delta`, to find the best of many orders."""
     try:
-        grown, a, less = float((order - 1) * (divergence - epsilon)), float(order), float(order - 1)
+        grown = float((order - 1) * (divergence - epsilon))
+        a = float(order)
+        less = float(order - 1)
         return grown + a * math.log(less / a) - math.log(less)
     except (OverflowError, ValueError):
         return math.inf
@@ -328,6 +391,7 @@ def _log_delta(order: Fraction, divergence: Fraction, epsilon: Fraction) -> floa
 def _or_infinite(
     convert: Callable[[Real, Real, Real], float], order: Fraction, divergence: float, at: Fraction
 ) -> float:
+    """Return the conversion of a finite divergence; infinity for an infinite one."""
     return convert(order, Fraction(divergence), at) if math.isfinite(divergence) else math.inf
 
 
@@ -336,7 +400,7 @@ def _checked(order: Real, divergence: Real, delta: Real) -> tuple[Fraction, Frac
 
 
 def checked_order(order: Real) -> Fraction:
-    """An order above 1, exact."""
+    """Return a Rényi order above 1, exact."""
     number = exact_rational("order", order)
     if number <= 1:
         raise InvalidParameterError(f"order must be > 1, got {order!r}")
@@ -351,5 +415,5 @@ def _checked_delta(delta: Real) -> Fraction:
 
 
 def _rounded(formula: Callable[[], Arb]) -> float:
-    """The upper end of a number that is at least 0 by nature."""
+    """Return the upper end of a number that is at least 0 by nature."""
     return max(certified(formula, within=REAL).upper, 0.0)

@@ -1,4 +1,4 @@
-"""Gaussian differential privacy: the curve of mu-GDP, and which mu a bounded loss has."""
+"""Gaussian differential privacy: the curve of mu-GDP, and mu of bounded losses."""
 
 from fractions import Fraction
 from functools import lru_cache
@@ -12,7 +12,9 @@ DIGITS = 12  # significant decimal digits of a mu^2 that is rounded up
 
 
 def gaussian_delta(mu_squared: Fraction, epsilon: Fraction) -> Interval:
-    """delta at `epsilon` of a mechanism whose trade-off curve is that of N(0, 1) against N(mu, 1).
+    """Return delta at `epsilon` of real Gaussian noise with this mu^2.
+
+    Its trade-off curve is that of N(0, 1) against N(mu, 1).
 
     Guarantee: Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu).
     Source: Balle, Wang (2018), arXiv:1805.06530.
@@ -21,7 +23,8 @@ def gaussian_delta(mu_squared: Fraction, epsilon: Fraction) -> Interval:
         return Interval(0.0, 0.0)
 
     def formula() -> Arb:
-        mu, x = ball(mu_squared).sqrt(), ball(epsilon)
+        mu = ball(mu_squared).sqrt()
+        x = ball(epsilon)
         return _upper_normal(x / mu - mu / 2) - x.exp() * _upper_normal(x / mu + mu / 2)
 
     return certified(formula)
@@ -29,7 +32,9 @@ def gaussian_delta(mu_squared: Fraction, epsilon: Fraction) -> Interval:
 
 @lru_cache(maxsize=256)
 def largest_mu_squared(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest mu^2 (to 12 digits, rounded down) for which mu-GDP implies (epsilon, delta)-DP; delta in (0, 1).
+    """Return the largest mu^2 for which mu-GDP implies (epsilon, delta)-DP.
+
+    Rounded down to 12 digits; delta in (0, 1).
 
     Guarantee: gaussian_delta(mu_squared, epsilon).upper <= delta for the value returned.
     """
@@ -38,7 +43,7 @@ def largest_mu_squared(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 @lru_cache(maxsize=1024)
 def mu_squared_of_pure(epsilon: Fraction) -> Fraction:
-    """A rational just above the least mu^2 for which every epsilon-DP mechanism is mu-GDP.
+    """Return a rational just above the least mu^2 of all epsilon-DP mechanisms.
 
     Guarantee: mu = 2 Phi^-1(e^epsilon / (1 + e^epsilon)) = 2 sqrt(2) erfinv(tanh(epsilon / 2)), since a convex
         trade-off curve that lies below the polygon of randomised response at its corners lies below it everywhere.
@@ -56,7 +61,7 @@ def mu_squared_of_pure(epsilon: Fraction) -> Fraction:
 
 
 def _upper_normal(x: Arb) -> Arb:
-    """P(N(0, 1) > x)."""
+    """Return P(N(0, 1) > x)."""
     from flint import arb
 
     return (x / arb(2).sqrt()).erfc() / 2

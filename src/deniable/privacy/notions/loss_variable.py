@@ -1,4 +1,7 @@
-"""The privacy loss as a random variable: its tails, moments and quantiles under the law of the release.
+"""Privacy loss as a random variable: its tails, moments and quantiles.
+
+A pair of laws (P, Q) gives an outcome y the loss L(y) = ln(P(y)/Q(y)), and the variable is L(Y) for Y drawn from P.
+Proofs: docs/theory/privacy/notions.md, "The loss as a random variable".
 
 A pair of laws (P, Q) gives an outcome y the loss L(y) = ln(P(y)/Q(y)), and the variable is L(Y) for Y drawn from P.
 Proofs: docs/theory/privacy/notions.md, "The loss as a random variable".
@@ -27,19 +30,24 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_POINTS = 2**16  # of the grid of an integral
-_MAX_LOSS, _SMALLEST = 600.0, 1e-300
+_GRID_POINTS = 2**16  # of an integral over a tail
+_MAX_LOSS = 600.0  # which floats can exponentiate
+_UNDERFLOW = 1e-300  # more than a probability that underflows to 0
 
 
 def outcome_loss(p: Real, q: Real) -> Interval:
-    """The privacy loss ln(p/q) of an outcome that has probability, or density, `p` with a unit and `q` without it.
+    """Return the privacy loss ln(p/q) of one outcome.
 
     Infinite where q = 0 < p: the outcome proves that the unit is there; minus infinite where p = 0 < q.
 
-    >>> print(f"{outcome_loss('3/4', '1/4'):.4f}")
-    [1.0986, 1.0987]
+    Args:
+        p: probability, or density, of the outcome with the unit.
+        q: probability, or density, of the outcome without the unit.
 
     Raises: InvalidParameterError if one is negative or both are 0, an outcome that never comes.
+
+    >>> print(f"{outcome_loss('3/4', '1/4'):.4f}")
+    [1.0986, 1.0987]
     """
     with_unit, without = exact_rational("p", p), exact_rational("q", q)
     if with_unit < 0 or without < 0 or with_unit == without == 0:
@@ -51,7 +59,7 @@ def outcome_loss(p: Real, q: Real) -> Interval:
 
 
 class LossVariable:
-    """The privacy loss random variable of the worst pair of neighbours: `loss.variable()`.
+    """Privacy loss random variable of the worst pair of neighbours: `loss.variable()`.
 
     Args:
         loss: one mechanism, known by a pair of laws.
@@ -70,7 +78,8 @@ class LossVariable:
     """
 
     def __init__(self, loss: Stated, *, added: bool = False) -> None:
-        self.loss, self.added = statement_of("loss", loss), added
+        self.loss = statement_of("loss", loss)
+        self.added = added
         pairs = self.loss.laws()
         if pairs is None:
             raise UnprovedError(
@@ -85,7 +94,7 @@ class LossVariable:
     # --- tails ---------------------------------------------------------------------------------------------------
 
     def above(self, epsilon: Real) -> Interval:
-        """P(L > epsilon), infinite losses included; `epsilon` is any number, of either sign.
+        """Return P(L > epsilon), infinite losses included, for any number `epsilon`.
 
         If it is at most delta in both directions, (epsilon, delta)-DP holds; the converse is false (`suffices`).
         """
@@ -94,15 +103,17 @@ class LossVariable:
         for side in (-1, 1):
             at = np.array([float(number)])
             moved = np.nextafter(at - side * self._law.slack(float(np.abs(at[0]))), -side * np.inf)
-            found = self._law.above(moved)
-            ends.append(float(found.p[0]) * (1 + side * (float(found.error[0]) + 4 * UNIT)))
+            tails = self._law.above(moved)
+            ends.append(float(tails.p[0]) * (1 + side * (float(tails.error[0]) + 4 * UNIT)))
             ends[-1] += self._law.infinite * (1 + side * 4 * UNIT)
         if moved[0] < self._law.highest:
-            ends[1] += _SMALLEST  # probabilities may have underflowed
+            ends[1] += _UNDERFLOW  # probabilities may have underflowed
         return Interval(min(max(ends[0], 0.0), 1.0), min(max(ends[1], 0.0), 1.0))
 
     def suffices(self, epsilon: Real, delta: Real) -> bool:
-        """Whether P(L > epsilon) <= delta is certain in both directions, which proves (epsilon, delta)-DP.
+        """Return whether P(L > epsilon) <= delta is certain in both directions.
+
+        That proves (epsilon, delta)-DP.
 
         Guarantee: P(S) <= P(S and L <= epsilon) + P(L > epsilon) <= e^epsilon Q(S) + delta. It is sufficient and not
             necessary: delta(epsilon) is smaller than the tail.
@@ -114,19 +125,20 @@ class LossVariable:
     # --- moments -------------------------------------------------------------------------------------------------
 
     def mean(self) -> Interval:
-        """E[L], the Kullback-Leibler divergence of P from Q."""
+        """Return E[L], the Kullback-Leibler divergence of P from Q."""
         return self._divergence(Fraction(1))
 
     def variance(self) -> Interval:
-        """E[L^2] - E[L]^2, to a relative width of about 1e-3."""
-        mean, square = self.mean(), self.moment(2)
+        """Return E[L^2] - E[L]^2, to a relative width of about 1e-3."""
+        mean = self.mean()
+        square = self.moment(2)
         if math.isinf(square.upper):
             return NONNEGATIVE
         low = Fraction(square.lower) - Fraction(mean.upper) ** 2
         return Interval(max(round_down(low), 0.0), round_up(Fraction(square.upper) - Fraction(mean.lower) ** 2))
 
     def moment(self, power: int) -> Interval:
-        """E[L^power] for a whole power >= 1; infinite where the loss may be.
+        """Return E[L^power] for a whole power >= 1; infinite where the loss may be.
 
         Guarantee: the integrals of power l^(power - 1) over P(L > l) and P(L < -l), both of which decrease, so that the
             sums over a grid at either end of its cells bound them.
@@ -134,7 +146,8 @@ class LossVariable:
         count = positive_integer("power", power)
         if self._law.infinite > 0:
             return INFINITE
-        positive, negative = self._tail_moment(count, below=False), self._tail_moment(count, below=True)
+        positive = self._tail_moment(count, below=False)
+        negative = self._tail_moment(count, below=True)
         if count % 2:
             return Interval(
                 np.nextafter(positive.lower - negative.upper, -np.inf),
@@ -145,20 +158,28 @@ class LossVariable:
         )
 
     def moment_generating(self, exponent: Real) -> Interval:
-        """E[exp(exponent L)]: exp(s D) with D the Rényi divergence of order 1 + s, of the exchanged pair below -1."""
+        """Return E[exp(exponent L)], the moment generating function.
+
+        It is exp(s D) with D the Rényi divergence of order 1 + s, of the exchanged pair below -1.
+        """
         s = exact_rational("exponent", exponent)
         if s in (0, -1):
             mass = 1.0 if s == 0 else 1 - self._law.vanishing
             return Interval(mass if s == 0 else max(mass - 4 * UNIT, 0.0), 1.0)
         if s > -1:
-            found, rate = self._divergence(1 + s), s
+            divergence = self._divergence(1 + s)
+            rate = s
         else:
-            found, rate = directed(self.loss, -s)[0 if self.added else 1], -s - 1
-        ends = sorted([found.lower, found.upper], reverse=rate < 0)
+            divergence = directed(self.loss, -s)[0 if self.added else 1]
+            rate = -s - 1
+        ends = sorted([divergence.lower, divergence.upper], reverse=rate < 0)
         return Interval(_exp(rate, ends[0]).lower, _exp(rate, ends[1]).upper)
 
     def sub_gaussian(self) -> Interval:
-        """The least tau with E[exp(s (L - E[L]))] <= exp(s^2 tau^2/2) for every s: the mechanism's (mu, tau)-CDP.
+        """Return the least tau with E[exp(s (L - E[L]))] <= exp(s^2 tau^2/2) for every s.
+
+        The mechanism is then (mu, tau)-CDP, and mu is `mean()`. The lower end is the standard deviation, which tau is
+        never below.
 
         mu is `mean()`. The lower end is the standard deviation, which tau is never below.
 
@@ -182,7 +203,7 @@ class LossVariable:
     # --- simulation and pictures -----------------------------------------------------------------------------------
 
     def quantiles(self, probabilities: ArrayLike) -> Floats:
-        """The least loss l with P(L <= l) >= each probability in (0, 1), to about 9 digits.
+        """Return the least loss l with P(L <= l) >= each probability, to about 9 digits.
 
         It is infinite where the loss is. Independent uniform numbers give independent draws of L, to simulate public
         models: `variable.quantiles(deniable.noise.simulation.uniforms((1000,), bits=bits))`.
@@ -199,8 +220,8 @@ class LossVariable:
             reached = self._law.below(middle).p >= shares.ravel()
             low, high = np.where(reached, low, middle), np.where(reached, middle, high)
         certain = self._law.below(high).p >= shares.ravel() * (1 - 1e-12)
-        found: Floats = np.where(certain, high, np.inf if self._law.infinite > 0 else high).reshape(shares.shape)
-        return found
+        losses: Floats = np.where(certain, high, np.inf if self._law.infinite > 0 else high).reshape(shares.shape)
+        return losses
 
     def plot(self, *, points: int = 129, ax: "Axes | None" = None) -> "Axes":
         """Draw P(L > l) and delta(l) against l; needs the extra `plot`."""
@@ -209,40 +230,44 @@ class LossVariable:
     # --- below -----------------------------------------------------------------------------------------------------
 
     def _divergence(self, order: Fraction) -> Interval:
-        """Divergence of this pair, if its loss is bounded; else of the mechanism, whose closed forms are sharper."""
+        """Return the divergence of this pair if its loss is bounded.
+
+        Otherwise that of the mechanism, whose closed forms are sharper.
+        """
         if math.isfinite(self._law.highest) and self._law.infinite == 0:
             return law_divergence(self._law, order) if order >= 1 else law_divergence_below_one(self._law, order)
         return directed(self.loss, order)[1 if self.added else 0]
 
     def _tail_moment(self, power: int, *, below: bool) -> Interval:
-        """The integral of power l^(power - 1) over P(L > l), or P(L < -l), for l > 0."""
+        """Return the integral of power l^(power - 1) P(L > l), or P(L < -l), for l > 0."""
         furthest = -self._law.lowest if below else self._law.highest
         if furthest <= 0:
             return Interval(0.0, 0.0)
         bounded = math.isfinite(furthest) and furthest <= _MAX_LOSS
-        end = furthest * (1 + 4 * UNIT) if bounded else self._reach(below)
-        grid: Floats = np.concatenate([[0.0], np.geomspace(end * 1e-6, end, _POINTS)])
+        end = furthest * (1 + 4 * UNIT) if bounded else self._tail_end(below)
+        grid: Floats = np.concatenate([[0.0], np.geomspace(end * 1e-6, end, _GRID_POINTS)])
         cells = np.diff(grid**power)
         slack = self._law.slack(end)
-        found = self._law.below(slack - grid) if below else self._law.above(grid - slack)
-        upper = np.minimum(found.p * (1 + found.error), 1.0)
-        found = self._law.below(np.nextafter(-slack - grid, -np.inf)) if below else self._law.above(grid + slack)
-        lower = found.p * (1 - found.error)
-        upper, room = (
-            np.maximum(upper, _SMALLEST),
-            1e-9,
-        )  # rounding of cells and sums, several thousand roundings at most
+        tails = self._law.below(slack - grid) if below else self._law.above(grid - slack)
+        upper = np.minimum(tails.p * (1 + tails.error), 1.0)
+        tails = self._law.below(np.nextafter(-slack - grid, -np.inf)) if below else self._law.above(grid + slack)
+        lower = tails.p * (1 - tails.error)
+        upper = np.maximum(upper, _UNDERFLOW)
+        room = 1e-9  # more than the rounding of cells and sums, which is several thousand roundings
         top = float(np.sum(cells * upper[:-1])) * (1 + room) + (0.0 if bounded else self._beyond(power, end, below))
         return Interval(max(float(np.sum(cells * lower[1:])) * (1 - room), 0.0), top)
 
-    def _reach(self, below: bool) -> float:
-        """Where little of a tail is left."""
+    def _tail_end(self, below: bool) -> float:
+        """Return a loss beyond which little of a tail is left."""
         if below:
             return 60.0
         return min(45.0 + self._divergence(Fraction(2)).upper, _MAX_LOSS)
 
     def _beyond(self, power: int, end: float, below: bool) -> float:
-        """A bound on the integral beyond `end`: P(L > l) <= E[e^L] e^-l by Markov, and P(L < -l) <= e^-l always.
+        """Return a bound on the integral beyond `end`, by Markov's inequality.
+
+        P(L > l) <= E[e^L] e^-l, and P(L < -l) <= e^-l always. The integral of power l^(power - 1) e^-l is e^-end times
+        a sum of power!/j! end^j over j < power.
 
         The integral of power l^(power - 1) e^-l is e^-end times a sum of power!/j! end^j over j < power.
         """
@@ -254,6 +279,7 @@ class LossVariable:
 
 
 def _exp(rate: Fraction, divergence: float) -> Interval:
+    """Return exp(rate divergence), certified."""
     if math.isinf(divergence):
         return INFINITE if rate > 0 else PROBABILITIES
     return certified(lambda: ball(rate * Fraction(divergence)).exp(), within=NONNEGATIVE)

@@ -1,4 +1,7 @@
-"""Rényi divergences of a loss: every order from above 0 to infinity, in the worse direction; 1 is Kullback-Leibler.
+"""Rényi divergences of a loss, of every order above 0, in the worse direction.
+
+Order 1 is Kullback-Leibler. A loss states its own in `Statement.divergences`: a closed form, in ball arithmetic, or an
+integral over the curve of its laws, with bounds on both sides. Proofs: docs/theory/privacy/notions.md.
 
 A loss states its own in `PrivacyLoss.divergences`: a closed form, in ball arithmetic, or an integral over the curve of
 its laws, with bounds on both sides. Proofs: docs/theory/privacy/notions.md.
@@ -31,7 +34,7 @@ Directions = tuple[Interval, Interval]  # (with the unit, without it) and (witho
 
 
 def renyi(loss: "Statement", order: Real) -> Interval:
-    """The Rényi divergence of this order, the larger of both directions.
+    """Return the Rényi divergence of this order, the larger of both directions.
 
     Guarantee: D = ln E_Q[(P/Q)^order] / (order - 1); the Kullback-Leibler divergence E_P[ln P/Q] at order 1, the
         greatest loss at infinity. It adds up over compositions.
@@ -50,35 +53,43 @@ def renyi(loss: "Statement", order: Real) -> Interval:
 
 @lru_cache(maxsize=4096)
 def directed(loss: "Statement", order: Fraction) -> Directions:
-    """The divergences of both directions."""
+    """Return the divergences of both directions."""
     checkpoint()
     return loss.divergences(order) if order >= 1 else loss.divergences_below_one(order)
 
 
 def divergences_below_one(loss: "Statement", order: Fraction) -> Directions:
-    """The divergences of an order in (0, 1), from the laws of a loss or from its Kullback-Leibler divergence.
+    """Return the divergences of an order in (0, 1).
+
+    They come from the laws of a loss or from its Kullback-Leibler divergence. D is increasing in the order, and D(P, Q)
+    = order/(1 - order) times the divergence of order 1 - order of (Q, P), so the Kullback-Leibler divergence bounds
+    both.
 
     D is increasing in the order, and D(P, Q) = order/(1 - order) times the divergence of order 1 - order of (Q, P), so
     the Kullback-Leibler divergence bounds both.
     Source: van Erven, Harremoës (2014), arXiv:1206.2459, Theorem 3 and Proposition 2.
     """
-    rate, pairs = min(Fraction(1), order / (1 - order)), loss.laws()
+    rate = min(Fraction(1), order / (1 - order))
+    pairs = loss.laws()
     if pairs is None:
         known = largest(directed(loss, Fraction(1))).upper
         return both_ways(Interval(0.0, round_up(rate * Fraction(known)) if math.isfinite(known) else known))
     ends = [law_divergence_below_one(law, order) for law in pairs.upper]
     starts = ends if pairs.lower is pairs.upper else [law_divergence_below_one(law, order) for law in pairs.lower]
-    found = [Interval(min(low.lower, high.upper), high.upper) for low, high in zip(starts, ends, strict=True)]
-    return found[0], found[1]
+    divergences = [Interval(min(low.lower, high.upper), high.upper) for low, high in zip(starts, ends, strict=True)]
+    return divergences[0], divergences[1]
 
 
 def upper_divergence(loss: "Statement", order: Fraction) -> float:
-    """The upper end of the larger of both directions."""
+    """Return the upper end of the larger of both directions."""
     return largest(directed(loss, order)).upper
 
 
 def divergences_of_laws(loss: "Statement", order: Fraction) -> Directions:
-    """The divergences of a loss of no special form, from its laws, or from what else is proved."""
+    """Return the divergences of a loss of no special form.
+
+    They come from its laws, or from what else is proved.
+    """
     pairs = loss.laws()
     if pairs is None:
         return known_divergences(loss, order)
@@ -90,7 +101,7 @@ def divergences_of_laws(loss: "Statement", order: Fraction) -> Directions:
 
 
 def integrated(pairs: Pairs, order: Fraction, tail: Tail | None, known: float) -> Directions:
-    """The divergences of the laws of both directions, each at most `known`."""
+    """Return the divergences of the laws of both directions, each at most `known`."""
 
     def both(laws: tuple[LossLaw, LossLaw]) -> Directions:
         first = law_divergence(laws[0], order, tail)
@@ -98,20 +109,23 @@ def integrated(pairs: Pairs, order: Fraction, tail: Tail | None, known: float) -
 
     ends = both(pairs.upper)
     starts = ends if pairs.lower is pairs.upper else both(pairs.lower)
-    found = [
+    divergences = [
         Interval(min(start.lower, end.upper, known), min(end.upper, known))
         for start, end in zip(starts, ends, strict=True)
     ]
-    return found[0], found[1]
+    return divergences[0], divergences[1]
 
 
 def tail_of(divergence: Callable[[Fraction], float], order: Fraction, rate: Fraction = Fraction(1)) -> Tail:
-    """A bound on the tail of a moment, from divergences of other orders; see `chernoff_tail`."""
+    """Return a bound on the tail of a moment, from divergences of other orders.
+
+    See `chernoff_tail`.
+    """
     return chernoff_tail(2.0 if order == 1 else float(order), rate, divergence)
 
 
 def known_divergences(loss: "Statement", order: Fraction) -> Directions:
-    """Bounds from rho, mu or epsilon, for a loss that is known by these alone."""
+    """Return bounds from rho, mu or epsilon, for a loss that is known by these alone."""
     bounds = [math.inf]
     if loss.rho is not None:
         bounds.append(round_up(order * loss.rho))
@@ -123,7 +137,9 @@ def known_divergences(loss: "Statement", order: Fraction) -> Directions:
 
 
 def bounded_divergence(limit: Fraction, order: Fraction) -> Interval:
-    """The greatest divergence of an order among all `limit`-DP mechanisms: that of randomised response.
+    """Return the greatest divergence of an order among all `limit`-DP mechanisms.
+
+    It is that of randomised response.
 
     Guarantee: ln(cosh((order - 1/2) limit) / cosh(limit/2)) / (order - 1); at order 1 limit tanh(limit/2).
     Source: Mironov (2017), arXiv:1702.07476; docs/theory/privacy/notions.md.
@@ -142,23 +158,24 @@ def bounded_divergence(limit: Fraction, order: Fraction) -> Interval:
 
 
 def total(parts: list[tuple[Interval, int]]) -> Interval:
-    """The sum of divergences, each times its count."""
-    if any(math.isinf(found.lower) for found, _ in parts):
+    """Return the sum of divergences, each times its count."""
+    if any(math.isinf(divergence.lower) for divergence, _ in parts):
         return INFINITE
-    lower = sum((Fraction(found.lower) * count for found, count in parts), Fraction(0))
-    if any(math.isinf(found.upper) for found, _ in parts):
+    lower = sum((Fraction(divergence.lower) * count for divergence, count in parts), Fraction(0))
+    if any(math.isinf(divergence.upper) for divergence, _ in parts):
         return Interval(round_down(lower), math.inf)
     return Interval(
-        round_down(lower), round_up(sum((Fraction(found.upper) * count for found, count in parts), Fraction(0)))
+        round_down(lower),
+        round_up(sum((Fraction(divergence.upper) * count for divergence, count in parts), Fraction(0))),
     )
 
 
-def largest(found: Iterable[Interval]) -> Interval:
-    """The greatest of several divergences."""
-    ends = list(found)
+def largest(divergences: Iterable[Interval]) -> Interval:
+    """Return the greatest of several divergences."""
+    ends = list(divergences)
     return Interval(max(one.lower for one in ends), max(one.upper for one in ends))
 
 
-def both_ways(found: Interval) -> Directions:
-    """One divergence for both directions."""
-    return found, found
+def both_ways(divergence: Interval) -> Directions:
+    """Return one divergence for both directions."""
+    return divergence, divergence

@@ -13,15 +13,19 @@ from deniable.numbers.interval import INFINITE, NONNEGATIVE, Interval, round_up
 
 Divergence = Callable[[Fraction], float]  # an upper bound for each order > 1
 
-_SHARES = (Fraction(1, 2), Fraction(3, 4), Fraction(1), Fraction(4, 3), Fraction(2))  # of the exponent that suits noise
-_FINE_SIZE = 3  # of groups for which more than one exponent is tried
-_MAX_UNITS = 64
-_ABOVE_ONE = tuple(Fraction(*pair) for pair in ((11, 10), (3, 2), (2, 1)))  # orders that bound order 1
-_DENOMINATOR = 64
+# factors of the exponent p that is best for divergences linear in the order
+_EXPONENT_SHARES = (Fraction(1, 2), Fraction(3, 4), Fraction(1), Fraction(4, 3), Fraction(2))
+_MAX_FINE_SIZE = 3  # of groups for which more than one exponent is tried
+_MAX_UNITS = 64  # of a group; each needs orders twice as high
+# which bound the divergence of order 1
+_ORDERS_ABOVE_ONE = tuple(Fraction(*pair) for pair in ((11, 10), (3, 2), (2, 1)))
+_MAX_DENOMINATOR = 64  # of an exponent, so that orders repeat
 
 
 def group_divergence(single: Divergence, size: int, order: Fraction) -> float:
-    """A bound on the divergence of `size` units together, from that of one; infinite for more than 64.
+    """Return a bound on the divergence of `size` units together, from that of one.
+
+    It is infinite for more than 64.
 
     Guarantee: for 1/p + 1/q = 1, D_a(P, R) <= (p a - 1)/(p (a - 1)) D_pa(P, Q) + D_(q (a - 1) + 1)(Q, R). The group is
         cut into halves, again and again; p is the best one for a divergence that is a multiple of the order, or near.
@@ -29,7 +33,7 @@ def group_divergence(single: Divergence, size: int, order: Fraction) -> float:
     """
     if size > _MAX_UNITS:
         return math.inf
-    orders = _ABOVE_ONE if order == 1 else (order,)
+    orders = _ORDERS_ABOVE_ONE if order == 1 else (order,)
 
     @cache
     def of(units: int, a: Fraction) -> float:
@@ -37,23 +41,23 @@ def group_divergence(single: Divergence, size: int, order: Fraction) -> float:
             return single(a)
         second = units // 2
         first = units - second
-        found = [math.inf]
-        for share in _SHARES if units <= _FINE_SIZE else (Fraction(1),):
-            rest = (share * second * (a - 1) / (first * a)).limit_denominator(_DENOMINATOR)
+        bounds = [math.inf]
+        for share in _EXPONENT_SHARES if units <= _MAX_FINE_SIZE else (Fraction(1),):
+            rest = (share * second * (a - 1) / (first * a)).limit_denominator(_MAX_DENOMINATOR)
             if rest <= 0:
                 continue
             p, q = 1 + rest, 1 + 1 / rest
             ends = of(first, p * a), of(second, q * (a - 1) + 1)
             if max(ends) < math.inf:
                 weight = (p * a - 1) / (p * (a - 1))
-                found.append(round_up(weight * Fraction(ends[0]) + Fraction(ends[1])))
-        return min(found)
+                bounds.append(round_up(weight * Fraction(ends[0]) + Fraction(ends[1])))
+        return min(bounds)
 
     return min(of(size, a) for a in orders)
 
 
 def mixture_divergence(parts: list[tuple[Fraction, float]], order: Fraction) -> Interval:
-    """ln(sum of weight e^((order - 1) D)) / (order - 1), and at order 1 the mean of D."""
+    """Return ln(sum of weight e^((order - 1) D)) / (order - 1), or the mean of D."""
     if any(divergence == math.inf for _, divergence in parts):
         return INFINITE
     known = [(weight, Fraction(divergence)) for weight, divergence in parts]

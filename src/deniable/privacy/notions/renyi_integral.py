@@ -1,4 +1,4 @@
-"""Rényi divergences of any pair, from its two curves: one certified integral.
+"""Rényi divergences of any pair, from its two curves, by one certified integral.
 
 For order a > 0, with delta the curve of (P, Q) and delta' that of (Q, P),
 
@@ -21,17 +21,19 @@ from deniable.numbers.balls import Arb, ball
 from deniable.numbers.interval import INFINITE, NONNEGATIVE, Interval
 from deniable.privacy.pld.law import UNIT, LossLaw, Tails
 
-_FIRST_POINTS, _MAX_POINTS = 2**11, 2**18
-_ENOUGH = 1e-6
-_LITTLE = -90.0  # the logarithm of a moment that does not matter
-_MAX_LOSS, _SMALLEST = 600.0, 1e-280
+_FIRST_POINTS = 2**11  # of the first grid
+_MAX_POINTS = 2**18  # of the last grid
+_RELATIVE_WIDTH = 1e-6  # at which refinement stops
+_NEGLIGIBLE_LOGARITHM = -90.0  # of a moment that does not matter
+_MAX_LOSS = 600.0  # which floats can exponentiate
+_MIN_PROBABILITY = 1e-280  # of a tail; smaller ones underflow
 
 
 Tail = Callable[[float], float]
 
 
 class _Sum(NamedTuple):
-    """exp(log) times a number between lower and upper."""
+    """Number exp(log) times something between lower and upper."""
 
     log: float
     lower: float
@@ -39,12 +41,16 @@ class _Sum(NamedTuple):
 
 
 def law_divergence(law: LossLaw, order: Fraction, tail: Tail | None = None) -> Interval:
-    """Bounds on the divergence of order >= 1 of the pair, to a relative width of about 1e-6 where floats allow it.
+    """Return bounds on the divergence of order >= 1 of a pair.
+
+    Their relative width is about 1e-6 where floats allow it.
 
     Args:
-        tail: the logarithm of a bound on E_Q[(P/Q)^a; L > loss] with a = order, or 2 for order 1; where that of the
-            law (`LossLaw.moment_above`) is smaller it is taken. With it the upper end holds for every pair with this
-            tail whose curve is at most that of the law, which may then have an infinite loss.
+        law: the law of the loss of the pair.
+        order: the Rényi order, at least 1.
+        tail: the logarithm of a bound on E_Q[(P/Q)^a; L > loss] with a = order, or 2 for order 1; where that of the law
+            (`LossLaw.moment_above`) is smaller it is taken. With it the upper end holds for every pair with this tail
+            whose curve is at most that of the law, which may then have an infinite loss.
     """
     if law.infinite > 0 and tail is None:
         return INFINITE
@@ -52,27 +58,33 @@ def law_divergence(law: LossLaw, order: Fraction, tail: Tail | None = None) -> I
         tail = partial(law.moment_above, 2.0 if order == 1 else float(order))
     elif law.infinite == 0:
         tail = partial(_smaller, tail, partial(law.moment_above, 2.0 if order == 1 else float(order)))
-    found, points = NONNEGATIVE, _FIRST_POINTS
+    divergence, points = NONNEGATIVE, _FIRST_POINTS
     end = _far_end(law, tail)
     while points <= _MAX_POINTS:
-        fresh, before = _on_grid(law, order, end, points, tail), found.width
-        found = found.narrowed(fresh)
-        if not _ENOUGH * found.upper < found.width < before / 2:
+        fresh = _on_grid(law, order, end, points, tail)
+        before = divergence.width
+        divergence = divergence.narrowed(fresh)
+        if not _RELATIVE_WIDTH * divergence.upper < divergence.width < before / 2:
             break
         points *= 4
-    return found
+    return divergence
 
 
 def law_divergence_below_one(law: LossLaw, order: Fraction) -> Interval:
-    """Bounds on the divergence of order a in (0, 1) of the pair: -ln(1 - a (1 - a) I)/(1 - a), finite for most pairs.
+    """Return bounds on the divergence of order a in (0, 1); finite for most pairs.
+
+    It is -ln(1 - a (1 - a) I)/(1 - a). Both weights fall by themselves, so that beyond a loss l no more than delta(l)
+    exp((a - 1) l)/(1 - a) is left; the share of I of infinite losses is P(L = inf)/(1 - a) + Q(L = -inf)/a.
 
     Both weights fall by themselves, so that beyond a loss l no more than delta(l) exp((a - 1) l)/(1 - a) is left; the
     share of I of infinite losses is P(L = inf)/(1 - a) + Q(L = -inf)/a.
     """
-    found, points = NONNEGATIVE, _FIRST_POINTS
-    front, back = _weighted_end(law, 1 - order, back=False), _weighted_end(law, order, back=True)
+    divergence, points = NONNEGATIVE, _FIRST_POINTS
+    front = _weighted_end(law, 1 - order, back=False)
+    back = _weighted_end(law, order, back=True)
     slack = law.slack(max(front, back))
-    forward, backward = _forward(law, slack), _backward(law, slack, law.vanishing)
+    forward = _forward(law, slack)
+    backward = _backward(law, slack, law.vanishing)
     far = law.highest < _MAX_LOSS, law.lowest > -_MAX_LOSS
     rest = [
         0.0 if done else float(curve(np.array([end]), 1)[0]) * math.exp(-float(rate) * end) * (1 + 1e-9)
@@ -82,18 +94,21 @@ def law_divergence_below_one(law: LossLaw, order: Fraction) -> Interval:
     beyond = infinite + float(order) * rest[0] + float(1 - order) * rest[1]
     while points <= _MAX_POINTS:
         parts = [_integral(forward, order - 1, front, points), _integral(backward, -order, back, points)]
-        before = found.width
+        before = divergence.width
         lower = _below_one(order, [(part.log, part.lower) for part in parts], infinite * (1 - 1e-12)).lower
         upper = _below_one(order, [(part.log, part.upper) for part in parts], beyond * (1 + 1e-9)).upper
-        found = found.narrowed(Interval(lower, max(lower, upper)))
-        if not _ENOUGH * found.upper < found.width < before / 2:
+        divergence = divergence.narrowed(Interval(lower, max(lower, upper)))
+        if not _RELATIVE_WIDTH * divergence.upper < divergence.width < before / 2:
             break
         points *= 4
-    return found
+    return divergence
 
 
 def _weighted_end(law: LossLaw, rate: Fraction, *, back: bool) -> float:
-    """A loss beyond which the weight exp(-rate l), times what is left of the curve, is next to nothing."""
+    """Return a loss beyond which weight times curve is next to nothing.
+
+    The weight is exp(-rate l).
+    """
     furthest = -law.lowest if back else law.highest
     if furthest < _MAX_LOSS:
         return max(furthest * (1 + 1e-9), 1e-12)
@@ -108,6 +123,7 @@ def _weighted_end(law: LossLaw, rate: Fraction, *, back: bool) -> float:
 
 
 def _below_one(order: Fraction, parts: list[tuple[float, float]], rest: float) -> Interval:
+    """Return -ln(1 - a (1 - a) I - rest)/(1 - a) from summands of I."""
     from flint import arb, ctx
 
     with ctx.workprec(160):
@@ -119,16 +135,20 @@ def _below_one(order: Fraction, parts: list[tuple[float, float]], rest: float) -
 
 
 def _smaller(first: Tail, second: Tail, loss: float) -> float:
+    """Return the smaller of two bounds on a tail."""
     return min(first(loss), second(loss))
 
 
 def bounded_tail(greatest: float) -> Tail:
-    """No loss is above `greatest`."""
+    """Return the tail of a loss that is never above `greatest`."""
     return lambda loss: -math.inf if loss >= greatest else math.inf
 
 
 def chernoff_tail(order: float, rate: Fraction, divergence: Callable[[Fraction], float]) -> Tail:
-    """A bound on the moment of a sampled pair above a loss l > 0, from divergences of its base at higher orders.
+    """Return a bound on the moment of a sampled pair above a loss l > 0.
+
+    It follows from divergences of its base at higher orders: there exp(l) <= (rate + exp(-l)) exp(base loss), the
+    base's loss is at least l, and E_Q[t^a; t > x] <= x^(a-b) E_Q[t^b] for b > a.
 
     There exp(l) <= (rate + exp(-l)) exp(base loss), the base's loss is at least l, and E_Q[t^a; t > x] <=
     x^(a-b) E_Q[t^b] for b > a.
@@ -145,13 +165,16 @@ def chernoff_tail(order: float, rate: Fraction, divergence: Callable[[Fraction],
 
 
 def _far_end(law: LossLaw, tail: Tail) -> float:
-    """A loss beyond which little of the moment lies, and not so far that probabilities underflow."""
+    """Return a loss beyond which little of the moment lies.
+
+    It is not so far that probabilities underflow.
+    """
     if law.highest < _MAX_LOSS and law.infinite == 0:
         return max(law.highest * (1 + 1e-9), 1e-12)
     end = 1e-3
-    while tail(end) > _LITTLE:
+    while tail(end) > _NEGLIGIBLE_LOGARITHM:
         further = end * 1.2
-        if further > _MAX_LOSS or (law.infinite == 0 and law.above(np.array([further])).p[0] < _SMALLEST):
+        if further > _MAX_LOSS or (law.infinite == 0 and law.above(np.array([further])).p[0] < _MIN_PROBABILITY):
             break
         end = further
     below = end / 1.2
@@ -162,7 +185,7 @@ def _far_end(law: LossLaw, tail: Tail) -> float:
 
 
 def _back_end(law: LossLaw, order: float) -> float:
-    """The same for losses below 0, whose weight falls by itself."""
+    """Return the end for losses below 0, whose weight falls by itself."""
     if law.lowest > -90.0 / order:
         return max(-law.lowest * (1 + 1e-9), 1e-12)
     end = 1e-3
@@ -172,7 +195,10 @@ def _back_end(law: LossLaw, order: float) -> float:
 
 
 def _on_grid(law: LossLaw, order: Fraction, end: float, points: int, tail: Tail) -> Interval:
-    """The two integrals on grids, the first over [0, end], and bounds on the rest."""
+    """Return the divergence from two integrals on grids and bounds on the rest.
+
+    The first integral is over [0, end].
+    """
     slack = law.slack(max(end, 90.0))
     forward = _integral(_forward(law, slack, law.infinite), order - 1, end, points)
     back = _back_end(law, float(order))
@@ -188,7 +214,10 @@ def _on_grid(law: LossLaw, order: Fraction, end: float, points: int, tail: Tail)
 
 
 def _divergence(order: Fraction, inner: list[tuple[float, float]], rest: list[tuple[float, float]]) -> Interval:
-    """ln(1 + a (a - 1) I + R)/(a - 1) from summands of I and R, given as exp(log) times a number; I + R at a = 1."""
+    """Return ln(1 + a (a - 1) I + R)/(a - 1) from summands of I and R.
+
+    Summands are given as exp(log) times a number; at a = 1 it is I + R.
+    """
     from flint import arb, ctx
 
     with ctx.workprec(160):
@@ -204,38 +233,49 @@ Curve = Callable[[Floats, int], Floats]  # numbers below the curve (side -1) or 
 
 
 def _forward(law: LossLaw, slack: float, infinite: float = 0.0) -> Curve:
-    """P(L > e) - exp(e) Q(L > e): any event bounds from below, an earlier threshold from above."""
+    """Return bounds on the curve P(L > e) - exp(e) Q(L > e).
+
+    Any event bounds it from below, an earlier threshold from above.
+    """
 
     def curve(losses: Floats, side: int) -> Floats:
         early = slack if side > 0 else 0.0
-        found = law.above(losses - early)
+        tails = law.above(losses - early)
         if side > 0:
-            found = found._replace(p=found.p + infinite)
-        return _end(found, losses, side, 1 + 3 * early)
+            tails = tails._replace(p=tails.p + infinite)
+        return _end(tails, losses, side, 1 + 3 * early)
 
     return curve
 
 
 def _backward(law: LossLaw, slack: float, without: float = 0.0) -> Curve:
-    """Q(L < -e) - exp(e) P(L < -e), likewise, less the mass `without` at L = -inf."""
+    """Return bounds on the reversed curve Q(L < -e) - exp(e) P(L < -e).
+
+    The mass `without` at L = -inf is subtracted.
+    """
 
     def curve(losses: Floats, side: int) -> Floats:
         early = slack if side > 0 else 0.0
-        found = law.below(early - losses)
-        return _end(Tails(found.q + (law.vanishing - without), found.p, found.error), losses, side, 1 + 3 * early)
+        tails = law.below(early - losses)
+        return _end(Tails(tails.q + (law.vanishing - without), tails.p, tails.error), losses, side, 1 + 3 * early)
 
     return curve
 
 
-def _end(found: Tails, losses: Floats, side: int, wider: float) -> Floats:
-    """p - exp(loss) q, moved to a side by the errors of both and by the rounding of exp and of the difference."""
-    value = found.p * (1 + side * found.error) * wider - np.exp(losses) * found.q * (1 - side * found.error)
-    held: Floats = np.clip(value + side * 16 * UNIT * found.p, 0.0, 1.0)
+def _end(tails: Tails, losses: Floats, side: int, wider: float) -> Floats:
+    """Return p - exp(loss) q, moved to a side by all errors.
+
+    They are the errors of both and the rounding of exp and of the difference.
+    """
+    value = tails.p * (1 + side * tails.error) * wider - np.exp(losses) * tails.q * (1 - side * tails.error)
+    held: Floats = np.clip(value + side * 16 * UNIT * tails.p, 0.0, 1.0)
     return held
 
 
 def _integral(curve: Curve, power: Fraction, end: float, points: int) -> _Sum:
-    """The integral of exp(power e) curve(e) over [0, end] or a little more, where a multiple of a short step ends.
+    """Return the integral of exp(power e) curve(e) over [0, end].
+
+    Or a little more, where a multiple of a short step ends. The curve is convex and decreasing in exp(e).
 
     The curve is convex and decreasing in exp(e).
     """
@@ -258,13 +298,19 @@ def _integral(curve: Curve, power: Fraction, end: float, points: int) -> _Sum:
 
 
 def _short(step: float) -> float:
-    """The step with 20 significant bits, rounded up, so that its multiples are exact."""
+    """Return the step with 20 significant bits, so that its multiples are exact.
+
+    It is rounded up.
+    """
     mantissa, exponent = math.frexp(step)
     return math.ldexp(math.ceil(mantissa * 2**20), exponent - 20)
 
 
 def _weights(power: Fraction, step: Fraction) -> tuple[float, float, float]:
-    """Integral of exp(s t) on [0, h], its share for the right end of a chord in exp(t), and ln of the mean of exp(t).
+    """Return the weights of a cell: integral, share of the right end, mean.
+
+    They are the integral of exp(s t) on [0, h], its share for the right end of a chord in exp(t), and ln of the mean of
+    exp(t). Errors: a rounding each, which the caller covers.
 
     Errors: a rounding each, which the caller covers.
     """

@@ -1,4 +1,7 @@
-"""What an attacker can achieve: the trade-off between false alarms and misses, and what follows from it.
+"""Trade-off between error rates of the best attack, and numbers derived from it.
+
+An attacker decides from the release whether one unit was in the data. Everything here bounds the best such attacker,
+with all other rows known to them.
 
 An attacker decides from the release whether one unit was in the data. Everything here bounds the best such attacker,
 with all other rows known to them.
@@ -26,21 +29,36 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_UNIT = 2.0**-53
-_ROUNDS, _SECTIONS, _MAX_LOSS = 9, 17, 600  # of searches on the curve
-_MIN_RATE, _MU_RATE, _MU_POINTS, _MU_ROUNDS = 1e-12, 1e-4, 20, 2  # of the rates at which a mu is searched
+_UNIT = 2.0**-53  # largest relative error of one rounding
+_SEARCH_ROUNDS = 9  # of a search on the curve
+_SEARCH_SECTIONS = 17  # rates in each round of a search
+_MAX_LOSS = 600  # which floats can exponentiate
+_MIN_RATE = 1e-12  # at which curves are compared
+_HOPELESS_RATE = 1e-4  # least rate of a lower bound on mu, where the upper one is infinite
+_MU_POINTS = 20  # rates at which a mu is searched
+_MU_ROUNDS = 2  # of that search
 
 
 class TradeOff:
-    """Certified bounds on what the best attack on a loss achieves: error rates, and numbers that follow from them.
+    """Certified bounds on the best attack on a loss: error rates, risks and beliefs.
+
+    Args:
+        loss: the loss, or its statement; usually made by `loss.tradeoff()`.
+        tolerance: relative width of the true positive rate.
 
     Guarantee: the error rates are those of the largest symmetric f for which the loss is f-DP (`TradeOffCurve`).
-    Error: the share of hits is known to a relative width of about `tolerance`, where delta is.
+    Error: the true positive rate is known to a relative width of about `tolerance`, where delta is.
     Source: Dong, Roth, Su (2019), arXiv:1905.02383; proofs in docs/theory/privacy/notions.md.
+
+    >>> from deniable.privacy import GaussianLoss
+    >>> curve = GaussianLoss(noise_multiplier=1).tradeoff()
+    >>> print(f"{curve.true_positive_rate(0.01):.3f}")
+    [0.092, 0.093]
     """
 
     def __init__(self, loss: Stated, *, tolerance: float = CURVE_TOLERANCE) -> None:
-        self.loss, self.tolerance = statement_of("loss", loss), checked_tolerance(tolerance)
+        self.loss = statement_of("loss", loss)
+        self.tolerance = checked_tolerance(tolerance)
         self._curve = TradeOffCurve(self.loss, self.tolerance)
 
     def __repr__(self) -> str:
@@ -49,30 +67,42 @@ class TradeOff:
     # --- error rates ---------------------------------------------------------------------------------------------
 
     def false_negative_rates(self, false_positive_rates: ArrayLike) -> Rates:
-        """Bounds on the least share of misses for each share of false alarms in [0, 1]."""
+        """Return bounds on the least false negative rate at each false positive rate.
+
+        Args:
+            false_positive_rates: numbers in [0, 1], of any shape.
+        """
         return self._curve.misses(_checked_rates(false_positive_rates))
 
     def true_positive_rates(self, false_positive_rates: ArrayLike) -> Rates:
-        """Bounds on the largest share of hits for each share of false alarms in [0, 1]; sharp also where it is tiny."""
+        """Return bounds on the largest true positive rate at each false positive rate.
+
+        They are sharp also where it is tiny.
+
+        Args:
+            false_positive_rates: numbers in [0, 1], of any shape.
+        """
         return self._curve.hits(_checked_rates(false_positive_rates))
 
     def false_negative_rate(self, false_positive_rate: float) -> Interval:
-        """The least share of misses of a test with this share of false alarms."""
+        """Return the least false negative rate of a test with this false positive rate."""
         return _only(self.false_negative_rates([false_positive_rate]))
 
     def true_positive_rate(self, false_positive_rate: float) -> Interval:
-        """The largest share of hits of a test with this share of false alarms."""
+        """Return the largest true positive rate of a test with this false positive rate."""
         return _only(self.true_positive_rates([false_positive_rate]))
 
     def false_positive_rate(self, false_negative_rate: float) -> Interval:
-        """The least share of false alarms of a test with this share of misses: the inverse of the curve.
+        """Return the least false positive rate of a test with this false negative rate.
+
+        This is the inverse of the curve.
 
         Guarantee: f is symmetric, so it is its own inverse.
         """
         return self.false_negative_rate(false_negative_rate)
 
     def conjugate(self, slope: Real) -> Interval:
-        """The convex conjugate f*(y) = max over a of (y a - f(a)), at a slope y < 0.
+        """Return the convex conjugate f*(y) = max over a of (y a - f(a)), at y < 0.
 
         Guarantee: f*(-e^epsilon) = delta(epsilon) - 1 for epsilon >= 0, and f*(y) = -y f*(1/y) by symmetry.
         Source: Dong, Roth, Su (2019), arXiv:1905.02383, Proposition 2.12.
@@ -81,12 +111,15 @@ class TradeOff:
         if steep <= 0:
             raise InvalidParameterError(f"slope must be < 0, got {slope!r}")
         rate = max(steep, 1 / steep)
-        found = delta_between(self.loss, lambda: ball(rate).log())
-        ends = [min(steep, Fraction(1)) * (Fraction(end) - 1) for end in (found.lower, found.upper)]
+        delta = delta_between(self.loss, lambda: ball(rate).log())
+        ends = [min(steep, Fraction(1)) * (Fraction(end) - 1) for end in (delta.lower, delta.upper)]
         return Interval(round_down(ends[0]), round_up(ends[1]))
 
     def dominates(self, other: "TradeOff", *, least_rate: Real = "1e-6") -> bool:
-        """Whether the best attack on this loss errs at most as often as that on `other`, at every rate.
+        """Return whether attacks on this loss err at most as often as on `other`.
+
+        That is compared at every rate. Then `other` is the more private: it has the smaller delta at every epsilon up
+        to the one that `least_rate` reaches. Curves that touch cannot be told apart by certified numbers.
 
         Then `other` is the more private: it has the smaller delta at every epsilon up to the one that `least_rate`
         reaches. Curves that touch cannot be told apart by certified numbers.
@@ -97,12 +130,13 @@ class TradeOff:
         Guarantee: a convex curve is below a convex polygon when it is below its corners.
         Raises: InvalidParameterError where the curves are nearer to each other than they are known.
         """
-        least = probability("least_rate", least_rate)
-        places: Floats = np.geomspace(max(float(least), _MIN_RATE), 0.5, _MU_POINTS)
-        mine, theirs = self.false_negative_rates(places), other.false_negative_rates(places)
+        min_rate = probability("least_rate", least_rate)
+        rates: Floats = np.geomspace(max(float(min_rate), _MIN_RATE), 0.5, _MU_POINTS)
+        mine = self.false_negative_rates(rates)
+        theirs = other.false_negative_rates(rates)
         if np.any(mine.lower > theirs.upper):
             return False
-        corners = other._curve.corners_below(places, least)
+        corners = other._curve.corners_below(rates, min_rate)
         reached = self.false_negative_rates([float(a) for a, _ in corners]).upper
         if all(Fraction(float(above)) <= b for above, (_, b) in zip(reached, corners, strict=True)):
             return True
@@ -114,11 +148,17 @@ class TradeOff:
     # --- single numbers ------------------------------------------------------------------------------------------
 
     def advantage(self) -> Interval:
-        """The largest difference between hits and false alarms: the total variation distance, delta(0)."""
+        """Return the largest true positive rate less the false positive rate of a test.
+
+        It is the total variation distance, delta(0).
+        """
         return self.loss.delta_at(Fraction(0))
 
     def minimax_error(self) -> Interval:
-        """The least value of the larger error rate of a test: the two-point bound on what nobody can do better.
+        """Return the least value of the larger error rate of a test: the two-point bound.
+
+        Of two data sets that differ by k units, `loss.group(k).tradeoff().minimax_error()` bounds every estimator that
+        must tell them apart.
 
         Of two data sets that differ by k units, `loss.group(k).tradeoff().minimax_error()` bounds every estimator that
         must tell them apart.
@@ -131,10 +171,10 @@ class TradeOff:
         [0.2689, 0.2690]
         """
         low, high = 0.0, 0.5
-        for _ in range(_ROUNDS):
-            places: Floats = np.linspace(low, high, _SECTIONS)
-            found = self.false_negative_rates(places)
-            above, below = places[found.lower >= places], places[found.upper <= places]
+        for _ in range(_SEARCH_ROUNDS):
+            rates: Floats = np.linspace(low, high, _SEARCH_SECTIONS)
+            misses = self.false_negative_rates(rates)
+            above, below = rates[misses.lower >= rates], rates[misses.upper <= rates]
             fresh = float(above.max(initial=low)), float(below.min(initial=high))
             if fresh == (low, high):
                 break
@@ -142,7 +182,10 @@ class TradeOff:
         return Interval(low, high)
 
     def loss_above(self, epsilon: Real) -> Interval:
-        """The largest P(L > epsilon) over all that may be done with a release: the delta of probabilistic privacy.
+        """Return the largest P(L > epsilon) over all post-processing of a release.
+
+        It is the delta of probabilistic privacy. It stands beside delta(epsilon), which it is never below: outcomes
+        whose loss exceeds epsilon have together at most this probability, also where they are merged with others.
 
         It stands beside delta(epsilon), which it is never below: outcomes whose loss exceeds epsilon have together at
         most this probability, also where they are merged with others.
@@ -157,36 +200,41 @@ class TradeOff:
             return Interval(0.0, 0.0)
         if number > _MAX_LOSS:
             return Interval(round_down(self.loss.infinite_mass), self.loss.delta_at(Fraction(_MAX_LOSS - 1)).upper * 2)
-        odds = Interval.of_ball(ball(number).exp())
-        low, high = 1e-280, 1.0  # logarithms of the share of false alarms would be nearer to its scale
+        exp_epsilon = Interval.of_ball(ball(number).exp())
+        # logarithms of the share of false alarms would be nearer to its scale
+        low = 1e-280
+        high = 1.0
         best = float(self.loss.infinite_mass)
         top = 1.0
-        for _ in range(_ROUNDS):
-            places = np.exp(np.linspace(math.log(low), math.log(high), _SECTIONS))
-            found = self.true_positive_rates(np.minimum(places, 1.0))
-            meets = found.lower > places * odds.upper * (1 + 4 * _UNIT)
-            fails = found.upper <= places * odds.lower * (1 - 4 * _UNIT)
-            best = max(best, float(found.lower[meets].max(initial=0.0)))
-            top = min(top, float(found.upper[fails].min(initial=1.0)))
-            fresh = float(places[meets].max(initial=low)), float(places[fails].min(initial=high))
+        for _ in range(_SEARCH_ROUNDS):
+            rates = np.exp(np.linspace(math.log(low), math.log(high), _SEARCH_SECTIONS))
+            powers = self.true_positive_rates(np.minimum(rates, 1.0))
+            meets = powers.lower > rates * exp_epsilon.upper * (1 + 4 * _UNIT)
+            fails = powers.upper <= rates * exp_epsilon.lower * (1 - 4 * _UNIT)
+            best = max(best, float(powers.lower[meets].max(initial=0.0)))
+            top = min(top, float(powers.upper[fails].min(initial=1.0)))
+            fresh = float(rates[meets].max(initial=low)), float(rates[fails].min(initial=high))
             if fresh == (low, high):
                 break
             low, high = fresh
         return Interval(min(best, top), top)
 
     def bayes_risk(self, prior: Real) -> Interval:
-        """The least probability of a wrong decision when the unit was in the data with probability `prior`.
+        """Return the least probability of a wrong decision, given the prior of membership.
 
         Guarantee: p (1 - delta(ln((1 - p)/p))) with p the smaller of prior and 1 - prior.
         """
         share = _checked_prior(prior)
         share = min(share, 1 - share)
-        found = delta_between(self.loss, lambda: (ball(1 - share) / ball(share)).log())
-        ends = [share * (1 - Fraction(end)) for end in (found.upper, found.lower)]
+        delta = delta_between(self.loss, lambda: (ball(1 - share) / ball(share)).log())
+        ends = [share * (1 - Fraction(end)) for end in (delta.upper, delta.lower)]
         return Interval(max(round_down(ends[0]), 0.0), min(round_up(ends[1]), 0.5))
 
     def precision(self, prior: Real, *, false_positive_rate: float) -> Interval:
-        """The largest share of right ones among the alarms of a test, when units are in the data with rate `prior`.
+        """Return the largest precision of a test, if units are members at rate `prior`.
+
+        It is the share of true alarms among all alarms, and also the belief, after an alarm, of an attacker who
+        believed `prior` before.
 
         It is also the belief, after an alarm, of an attacker who believed `prior` before.
         """
@@ -198,17 +246,23 @@ class TradeOff:
         return Interval(round_down(low), round_up(high))
 
     def posterior(self, prior: Real, *, failure: Real = 0) -> Interval:
-        """The least belief that the attacker's belief exceeds with probability at most `failure`, whatever is true.
+        """Return the belief that an attacker exceeds with probability at most `failure`.
+
+        It is the least such bound, whatever is true.
 
         Guarantee: with l the quantile of the privacy loss, prior e^l / (prior e^l + 1 - prior); for failure 0 the loss
             is at most epsilon(0). P(L > l) lies between delta(l) and delta(e) / (1 - exp(e - l)) for every e < l.
         """
-        share, allowed = _checked_prior(prior), probability("failure", failure)
+        share = _checked_prior(prior)
+        allowed = probability("failure", failure)
         limit = _loss_quantile(self.loss, allowed)
         return Interval(_believed(share, limit.lower).lower, _believed(share, limit.upper).upper)
 
     def mu(self, *, least_rate: Real = 0) -> Interval:
-        """The least mu for which the loss is mu-GDP wherever both error rates are at least `least_rate`.
+        """Return the least mu for which the loss is mu-GDP at error rates >= `least_rate`.
+
+        Infinite for least_rate 0 when the loss may be infinite, or unbounded and not that of real Gaussian noise; take
+        the smallest rate that matters, and say it beside the result.
 
         Infinite for least_rate 0 when the loss may be infinite, or unbounded and not that of real Gaussian noise; take
         the smallest rate that matters, and say it beside the result.
@@ -217,30 +271,30 @@ class TradeOff:
             -Phi^-1(a) - Phi^-1(b) over the corners (a, b) of the bound on misses.
         Source: Dong, Roth, Su (2019), arXiv:1905.02383; Gomez et al. (2025), arXiv:2503.10945.
         """
-        least = probability("least_rate", least_rate)
-        if least == 0 and self.loss.infinite_mass > 0:
+        min_rate = probability("least_rate", least_rate)
+        if min_rate == 0 and self.loss.infinite_mass > 0:
             return INFINITE
         exact = self._curve.mu_squared
         if exact is not None:
             return certified(lambda: ball(exact).sqrt(), within=NONNEGATIVE)
-        hopeless = least == 0 and self.loss.pure_epsilon is None
-        reached = max(float(least), _MU_RATE if hopeless else _MIN_RATE)
-        places: Floats = np.geomspace(reached, 0.5, _MU_POINTS)
+        hopeless = min_rate == 0 and self.loss.pure_epsilon is None
+        reached = max(float(min_rate), _HOPELESS_RATE if hopeless else _MIN_RATE)
+        rates: Floats = np.geomspace(reached, 0.5, _MU_POINTS)
         for _ in range(1 if hopeless else _MU_ROUNDS):
-            edges = self._curve.corners_below(places, least)
-            places = np.clip([float(a) for a, _ in edges] or [0.5], reached, 0.5)
+            edges = self._curve.corners_below(rates, min_rate)
+            rates = np.clip([float(a) for a, _ in edges] or [0.5], reached, 0.5)
         upper = max((_mu_of(a, b).upper for a, b in edges), default=0.0)
-        attained = zip(places, self.false_negative_rates(places).upper, strict=True)
+        attained = zip(rates, self.false_negative_rates(rates).upper, strict=True)
         lower = max(_mu_of(Fraction(float(a)), Fraction(float(b))).lower for a, b in attained)
         return Interval(min(lower, upper), upper)
 
     def plot(self, *, points: int = 97, ax: "Axes | None" = None) -> "Axes":
-        """Draw misses against false alarms, both bounds; needs the extra `plot`."""
+        """Draw false negatives against false positives; needs the extra `plot`."""
         return draw_tradeoff(self, points=points, ax=ax)
 
 
 def delta_between(loss: Statement, formula: Callable[[], Arb]) -> Interval:
-    """delta of a loss at a certified epsilon >= 0."""
+    """Return delta of a loss at a certified epsilon >= 0."""
     at = certified(formula, within=NONNEGATIVE)
     return Interval(
         loss.delta_at(Fraction(at.upper)).lower if math.isfinite(at.upper) else 0.0,
@@ -249,16 +303,19 @@ def delta_between(loss: Statement, formula: Callable[[], Arb]) -> Interval:
 
 
 def _loss_quantile(loss: Statement, failure: Fraction) -> Interval:
-    """Around the least l with P(L > l) <= failure."""
-    found = loss.epsilon_at(failure)
+    """Return bounds around the least l with P(L > l) <= failure."""
+    epsilon = loss.epsilon_at(failure)
     if failure == 0:
-        return found
+        return epsilon
     ends = [loss.epsilon_at(failure / share).upper - math.log1p(-1 / share) + 1e-12 for share in (2, 10, 100)]
-    return Interval(found.lower, max(min(loss.epsilon_at(Fraction(0)).upper, *ends) * (1 + 4 * _UNIT), found.lower))
+    return Interval(epsilon.lower, max(min(loss.epsilon_at(Fraction(0)).upper, *ends) * (1 + 4 * _UNIT), epsilon.lower))
 
 
 def _mu_of(alarms: Fraction, misses_: Fraction) -> Interval:
-    """-Phi^-1(alarms) - Phi^-1(misses), at least 0: the mu whose curve passes through the point."""
+    """Return the mu whose curve passes through a point: -Phi^-1(a) - Phi^-1(b).
+
+    At least 0.
+    """
     if alarms + misses_ >= 1:
         return Interval(0.0, 0.0)
     if alarms <= 0 or misses_ <= 0:
@@ -273,7 +330,7 @@ def _mu_of(alarms: Fraction, misses_: Fraction) -> Interval:
 
 
 def _believed(prior: Fraction, loss: float) -> Interval:
-    """prior e^loss / (prior e^loss + 1 - prior)."""
+    """Return the posterior prior e^loss / (prior e^loss + 1 - prior)."""
     if math.isinf(loss):
         return Interval(1.0, 1.0)
     return certified(lambda: 1 / (1 + ball((1 - prior) / prior) * ball(Fraction(-loss)).exp()))

@@ -1,4 +1,4 @@
-"""Certified bounds on the trade-off function of a loss: the least share of misses for each share of false alarms."""
+"""Certified trade-off function: false negatives at each false positive rate."""
 
 import math
 from fractions import Fraction
@@ -14,11 +14,12 @@ from deniable.privacy.notions.convex import Corner, Point, corners, hits, misses
 from deniable.privacy.pld.accountant import Wish
 from deniable.privacy.statement import Statement
 
-_MAX_KNOTS = 400
-_MAX_ATOMS = 256
-_MAX_LOSS = 650.0
+_MAX_KNOTS = 400  # values of delta on one curve
+_MAX_ATOMS = 256  # losses of a finite pair that are all knots
+_MAX_LOSS = 650.0  # which floats can exponentiate
 _NUDGE = Fraction(1, 2**44)  # more than the error of a sum of losses, relative to the largest one
-_SMALL_HIT, _SMALL_MISS = 1e-15, 0.01  # rates below them are known to the tolerance times these
+_SMALL_HIT = 1e-15  # true positive rate below which the tolerance is absolute, times this
+_SMALL_MISS = 0.01  # false negative rate below which the tolerance is absolute, times this
 
 
 class Rates(NamedTuple):
@@ -29,7 +30,7 @@ class Rates(NamedTuple):
 
 
 class _Knot(NamedTuple):
-    """What one evaluation of delta proves, with x = exp(epsilon).
+    """Bounds that one evaluation of delta proves, with x = exp(epsilon).
 
     delta is at least `lower` at x_low, and at most `upper` at x_high; x_low <= x <= x_high.
     """
@@ -42,7 +43,7 @@ class _Knot(NamedTuple):
 
 
 class TradeOffCurve:
-    """The largest symmetric function f for which a loss is f-DP, from delta at as many epsilons as are needed.
+    """Largest symmetric f for which a loss is f-DP, from delta at several epsilons.
 
     Guarantee: f(a) = sup over epsilon >= 0 of max(0, 1 - d - e^epsilon a, (1 - d - a) e^-epsilon) with d =
         delta(epsilon). Lower bounds come from any finite set of epsilons, the knots, upper bounds from the convexity of
@@ -58,7 +59,7 @@ class TradeOffCurve:
         self._linear = False
 
     def misses(self, rates: Floats) -> Rates:
-        """Bounds on the least share of misses for each share of false alarms."""
+        """Return bounds on the least false negative rate at each false positive rate."""
         if self.mu_squared is not None:
             return _rates_of([_gaussian_misses(self.mu_squared, rate) for rate in rates.flat], rates.shape)
         self._refine(rates)
@@ -67,7 +68,10 @@ class TradeOffCurve:
         return Rates(np.minimum(lower, upper), upper)
 
     def hits(self, rates: Floats) -> Rates:
-        """Bounds on the largest share of hits for each share of false alarms; sharp also where it is tiny."""
+        """Return bounds on the largest true positive rate at each false positive rate.
+
+        They are sharp also where it is tiny.
+        """
         if self.mu_squared is not None:
             return _rates_of([_gaussian_misses(self.mu_squared, rate, hits=True) for rate in rates.flat], rates.shape)
         self._refine(rates)
@@ -75,13 +79,16 @@ class TradeOffCurve:
         lower = hits([(corner.x, corner.delta) for corner in self._certain_corners()], rates, side=-1)
         return Rates(np.minimum(lower, upper), upper)
 
-    def corners_below(self, rates: Floats, least: Fraction) -> list[tuple[Fraction, Fraction]]:
-        """(false alarms, misses), `least` and more, at corners of a polygon below f that is sharp at `rates`."""
+    def corners_below(self, rates: Floats, min_rate: Fraction) -> list[tuple[Fraction, Fraction]]:
+        """Return (false positives, false negatives) at corners of a polygon below f.
+
+        The rates are `min_rate` and more, and the polygon is sharp at `rates`.
+        """
         self._refine(rates)
-        return polygon([(knot.x_high, knot.upper) for knot in self._sorted()], least)
+        return polygon([(knot.x_high, knot.upper) for knot in self._sorted()], min_rate)
 
     def _refine(self, rates: Floats) -> None:
-        """Adds epsilons until corners change hits by less than the tolerance, relatively, at each of the rates."""
+        """Add epsilons until corners change hits by less than the tolerance at all rates."""
         if not self._knots:
             self._start()
         settled: set[float] = set()
@@ -100,7 +107,10 @@ class TradeOffCurve:
                 settled.add(self._sorted()[segment].epsilon)
 
     def _start(self) -> None:
-        """The ends of the curve; for a finite pair all of its losses, between which delta is linear in exp(epsilon)."""
+        """Add the ends of the curve, and for a finite pair all of its losses.
+
+        Between these delta is linear in exp(epsilon).
+        """
         self._add(0.0)
         losses = _atoms(self.loss)
         if losses is not None:
@@ -115,7 +125,10 @@ class TradeOffCurve:
             self._add(end)
 
     def _worst(self, rates: Floats, settled: set[float]) -> tuple[int, float, float]:
-        """(segment, epsilon, gap) of the corner that leaves most of a relative gap, but for those in `settled`."""
+        """Return (segment, epsilon, gap) of the corner with the largest relative gap.
+
+        Segments in `settled` are skipped.
+        """
         worst = (0, 0.0, 0.0)
         knots = self._sorted()
         for points in ([(k.x_low, k.lower) for k in knots], [(k.x_high, k.upper) for k in knots]):
@@ -130,20 +143,21 @@ class TradeOffCurve:
             lines = np.stack([hits([(corner.x, corner.delta)], rates, side=-1) for corner in inner])
             best = np.min(lines, axis=0)
             gaps = (known - best) / np.clip(np.minimum(known, np.maximum(1 - best, _SMALL_MISS)), _SMALL_HIT, 1.0)
-            place = int(np.argmax(gaps))
-            if gaps[place] > worst[2]:
-                corner = inner[int(np.argmin(lines[:, place]))]
-                worst = (corner.segment, math.log(corner.x), float(gaps[place]))
+            index = int(np.argmax(gaps))
+            if gaps[index] > worst[2]:
+                corner = inner[int(np.argmin(lines[:, index]))]
+                worst = (corner.segment, math.log(corner.x), float(gaps[index]))
         return worst
 
     def _split(self, segment: int, epsilon: float) -> bool:
-        """Puts a knot near `epsilon`, well inside its segment; False when there is no room."""
-        knots, before = self._sorted(), len(self._knots)
+        """Add a knot near `epsilon`, well inside its segment; return False without room."""
+        knots = self._sorted()
+        before = len(self._knots)
         start = knots[segment].epsilon
         if segment == len(knots) - 1:
             limit = self.loss.pure_epsilon
-            farthest = min(_MAX_LOSS, round_up(limit)) if limit is not None else _MAX_LOSS
-            trial = min(max(epsilon, start + 0.1), 2 * start + 1, farthest)
+            max_epsilon = min(_MAX_LOSS, round_up(limit)) if limit is not None else _MAX_LOSS
+            trial = min(max(epsilon, start + 0.1), 2 * start + 1, max_epsilon)
             if start < trial:
                 self._add(trial)
         else:
@@ -154,30 +168,34 @@ class TradeOffCurve:
         return len(self._knots) > before
 
     def _add(self, epsilon: float, *, nudge: Fraction = Fraction(0)) -> None:
-        """A knot at epsilon, or beside it where delta cannot be computed: at the edge of the greatest loss."""
-        for place in (epsilon, epsilon * (1 + 1e-9), epsilon * (1 + 1e-6)):
-            found = self.curve(Fraction(place) + nudge)
-            if found is not None:
+        """Add a knot at epsilon, or beside it where delta cannot be computed.
+
+        That is so at the edge of the greatest loss.
+        """
+        for position in (epsilon, epsilon * (1 + 1e-9), epsilon * (1 + 1e-6)):
+            bounds = self.curve(Fraction(position) + nudge)
+            if bounds is not None:
                 break
         else:
-            found = self.loss.infinite_mass, min((knot.upper for knot in self._knots.values()), default=Fraction(1))
-        if place == 0:
-            self._knots[place] = _Knot(place, Fraction(1), Fraction(1), *found)
+            bounds = self.loss.infinite_mass, min((knot.upper for knot in self._knots.values()), default=Fraction(1))
+        if position == 0:
+            self._knots[position] = _Knot(position, Fraction(1), Fraction(1), *bounds)
             return
-        grown, off = Fraction(math.exp(place)), Fraction(1, 2**51) + 2 * nudge
-        self._knots[place] = _Knot(place, grown * (1 - off), grown * (1 + off), *found)
+        grown = Fraction(math.exp(position))
+        off = Fraction(1, 2**51) + 2 * nudge
+        self._knots[position] = _Knot(position, grown * (1 - off), grown * (1 + off), *bounds)
 
     def curve(self, epsilon: Fraction) -> tuple[Fraction, Fraction] | None:
-        """Delta, as sharp as the tolerance asks, or as sharp as possible."""
+        """Return delta, as sharp as the tolerance asks, or as sharp as possible."""
         limit = self.loss.pure_epsilon
         if limit is not None and epsilon >= limit:
             return Fraction(0), Fraction(0)
         for tolerance in (self.tolerance / 4, self.tolerance, 0.1, 1.0):
             try:
-                found = self.loss.delta_within(epsilon, tolerance)
+                delta = self.loss.delta_within(epsilon, tolerance)
             except InvalidParameterError:
                 continue
-            return Fraction(found.lower), Fraction(found.upper)
+            return Fraction(delta.lower), Fraction(delta.upper)
         return None
 
     def _sorted(self) -> list[_Knot]:
@@ -194,23 +212,26 @@ class TradeOffCurve:
 
 
 def _atoms(loss: Statement) -> Floats | None:
-    """The losses of a finite pair whose two directions are one, each known to 2^-48 of the largest; None for others."""
+    """Return the losses of a finite pair with one law in both directions, or None.
+
+    Each is known to 2^-48 of the largest.
+    """
     sums = np.zeros(1)
     for pairs, count in loss.laws_of_runs(1):
         if pairs is None or any(law is not pairs.upper[0] for law in (*pairs.upper, *pairs.lower)):
             return None
-        found = pairs.upper[0].atoms()
-        if found is None or count * (found.losses.size - 1) >= _MAX_ATOMS:
+        atoms = pairs.upper[0].atoms()
+        if atoms is None or count * (atoms.losses.size - 1) >= _MAX_ATOMS:
             return None
         for _ in range(count):
-            sums = _distinct(np.add.outer(sums, found.losses).ravel())
+            sums = _distinct(np.add.outer(sums, atoms.losses).ravel())
             if sums.size > _MAX_ATOMS:
                 return None
     return sums if np.max(np.abs(sums)) <= _MAX_LOSS else None
 
 
 def _distinct(losses: Floats) -> Floats:
-    """The losses in order, those that differ by rounding alone taken as one."""
+    """Return the losses in order; those equal up to rounding are taken as one."""
     ordered = np.sort(losses)
     apart = np.diff(ordered) > 2.0**-50 * np.max(np.abs(ordered))
     kept: Floats = ordered[np.append(True, apart)]
@@ -218,7 +239,7 @@ def _distinct(losses: Floats) -> Floats:
 
 
 def _gaussian_misses(mu_squared: Fraction, rate: float, *, hits: bool = False) -> Interval:
-    """Phi(Phi^-1(1 - rate) - mu), or one minus it."""
+    """Return Phi(Phi^-1(1 - rate) - mu), or one minus it."""
     share = Fraction(float(rate))
     if share in (0, 1):
         missed = share == 0
@@ -227,12 +248,12 @@ def _gaussian_misses(mu_squared: Fraction, rate: float, *, hits: bool = False) -
     def formula() -> Arb:
         from flint import arb
 
-        place = arb(2).sqrt() * (1 - 2 * ball(share)).erfinv() - ball(mu_squared).sqrt()
-        return ((place if hits else -place) / arb(2).sqrt()).erfc() / 2
+        quantile = arb(2).sqrt() * (1 - 2 * ball(share)).erfinv() - ball(mu_squared).sqrt()
+        return ((quantile if hits else -quantile) / arb(2).sqrt()).erfc() / 2
 
     return certified(formula, within=PROBABILITIES)
 
 
-def _rates_of(found: list[Interval], shape: tuple[int, ...]) -> Rates:
-    lower, upper = ([getattr(item, end) for item in found] for end in ("lower", "upper"))
+def _rates_of(intervals: list[Interval], shape: tuple[int, ...]) -> Rates:
+    lower, upper = ([getattr(item, end) for item in intervals] for end in ("lower", "upper"))
     return Rates(np.array(lower).reshape(shape), np.array(upper).reshape(shape))
