@@ -15,7 +15,7 @@ from deniable.query.auto import Limits, Search
 from deniable.query.database import Database
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.grouped import Grouped
-from deniable.query.relation import Scan
+from deniable.query.table_expression import Scan
 
 PEOPLE = np.arange(4000)
 SOURCE = pa.table({"person": PEOPLE // 2, "cost": 100.0 + PEOPLE % 100, "age": PEOPLE % 90})

@@ -12,8 +12,8 @@ from deniable.errors import InvalidParameterError
 from deniable.query.catalog import Table
 from deniable.query.columns import Expr, node_of
 from deniable.query.expression import Kind
-from deniable.query.relation import Scan
 from deniable.query.scope import Item, RowScope
+from deniable.query.table_expression import Scan
 from deniable.query.translation import translate
 
 col = dn.col

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.query.dependency import told
-from deniable.query.relation import Relation
-from tests.query.test_relation import SOME_ORDERS, SOME_PEOPLE, Rows, engine_of, plan_of, tables_of, totals
+from deniable.query.table_expression import TableExpression
+from tests.query.test_table_expression import SOME_ORDERS, SOME_PEOPLE, Rows, engine_of, plan_of, tables_of, totals
 
 OWN = "(SELECT DISTINCT buyer, item FROM orders)"
 HIS = "(SELECT DISTINCT buyer, region FROM people)"
@@ -59,12 +59,12 @@ PEOPLE: Rows = [(0, region) for region in ("n", "s", "w")] * 2
 
 
 @cache
-def relation_of(text: str) -> Relation:
+def relation_of(text: str) -> TableExpression:
     engine = engine_of([], [])
     return plan_of(f"SELECT COUNT(*) FROM ({text}) q", tables_of(engine), engine).query.question.source
 
 
-def agreeing(relation: Relation, orders: Rows, people: Rows, fixed: Sequence[str]) -> int:
+def agreeing(relation: TableExpression, orders: Rows, people: Rows, fixed: Sequence[str]) -> int:
     """The most rows of one unit that agree on some columns, counted."""
     held = engine_of(orders, people).columns(relation, [relation.column(name) for name in fixed])
     rows = zip(*(held.column(place).to_pylist() for place in range(held.num_columns)), strict=True)

@@ -15,7 +15,7 @@ from deniable.query.canonical import MAX_PARTS
 from deniable.query.clauses import MAX_AGGREGATES
 from deniable.query.database import Database
 from deniable.query.plan import Question
-from deniable.query.relation import MAX_TABLES
+from deniable.query.table_expression import MAX_TABLES
 from tests.query.conftest import frame
 
 SUM = "SELECT SUM(LEAST(GREATEST({}, 0), {})) AS n FROM {}"

@@ -4,7 +4,7 @@ import pytest
 
 from deniable.errors import UnsupportedQueryError
 from deniable.query.sql import parse
-from tests.query.test_relation import engine_of, plan_of, tables_of
+from tests.query.test_table_expression import engine_of, plan_of, tables_of
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,12 @@ import pytest
 
 from deniable.errors import UnsupportedQueryError
 from deniable.privacy import PrivacyUnit
-from deniable.query import relation
+from deniable.query import table_expression
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.join import MAX_JOINS, Join
 from deniable.query.promise import declared_tables
 from deniable.query.sql import parse
-from tests.query.test_relation import engine_of, plan_of, tables_of
+from tests.query.test_table_expression import engine_of, plan_of, tables_of
 
 
 def test_a_unit_of_one_day_is_joined_and_grouped_by_both_of_its_columns() -> None:
@@ -67,13 +67,13 @@ def test_what_is_derived_of_many_joins_and_levels_takes_few_steps() -> None:
         pairs = [(f"t{n}", f"t{n - 1}") for n in range(1, many + 1)]
         joins = " ".join(f"JOIN {own} {a} ON {a}.buyer = {b}.buyer AND {a}.item = {b}.item" for a, b in pairs)
         source = parse(f"SELECT COUNT(*) FROM {own} t0 {joins} WHERE t0.item = 1", tables).question.source
-        with patch.object(Join, "fixed_below", autospec=True, side_effect=Join.fixed_below) as counted:
+        with patch.object(Join, "fixed_in", autospec=True, side_effect=Join.fixed_in) as counted:
             assert source.multiplicity() == (1 if many == MAX_JOINS else None)
         assert counted.call_count < 20 * many
     text = "SELECT buyer, item, paid > 0 AS up FROM orders"
     for level in range(30):
         text = f"SELECT buyer, item, CASE WHEN item > {level} THEN up ELSE up END AS up FROM ({text}) q"
     source = parse(f"SELECT COUNT(*) FROM (SELECT DISTINCT buyer, up FROM ({text}) q) r", tables).question.source
-    with patch.object(relation, "values_of", side_effect=relation.values_of) as counted:
+    with patch.object(table_expression, "values_of", side_effect=table_expression.values_of) as counted:
         assert source.multiplicity() == 3
     assert counted.call_count < 200

@@ -14,7 +14,7 @@ from deniable.query.aggregates.aggregate import PricedAggregate
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.promise import declared_tables
 from tests.query.conftest import SECRET
-from tests.query.test_relation import engine_of, plan_of, tables_of
+from tests.query.test_table_expression import engine_of, plan_of, tables_of
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from sqlglot import exp
 from deniable.errors import UnsupportedQueryError
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.expression import Column
-from deniable.query.relation import Scan
 from deniable.query.scope import Item, RowScope
+from deniable.query.table_expression import Scan
 from tests.query.conftest import frame, table_of
 
 ROWS = Scan(table_of(DuckDBEngine.from_arrow(frame())))

@@ -3,7 +3,7 @@
 import pytest
 
 from deniable.errors import UnsupportedQueryError
-from tests.query.test_relation import Rows, engine_of, plan_of, tables_of, totals
+from tests.query.test_table_expression import Rows, engine_of, plan_of, tables_of, totals
 
 ORDERS: Rows = [(1, 1, 1.0), (1, 2, 9.0), (2, 1, -5.0), (2, 2, None), (3, None, 2.0), (None, 1, 3.0), (7, 2, 1.5)]
 PEOPLE: Rows = [(1, "n"), (2, "s"), (2, "n"), (3, "elsewhere"), (None, "s")]

@@ -32,8 +32,8 @@ from deniable.query.expression import Kind, literal
 from deniable.query.grouped import Grouped, Total
 from deniable.query.operators import call
 from deniable.query.plan import Outcome, PricedPlan, Query, Question
-from deniable.query.relation import Scan
 from deniable.query.rules.price import price as priced
+from deniable.query.table_expression import Scan
 from deniable.rows import numbers
 from deniable.statistics.bounds import SHARE, Bounding, resolve
 from deniable.statistics.shares import rows_that_count
@@ -163,7 +163,7 @@ class Limits:
     def plans(self) -> tuple[PricedPlan, ...]:
         """The questions about the units."""
         rows = self.asked.rows
-        places = Grouped(rows, (rows.owner, *self.asked.keys), (Total("count", None),))
+        places = Grouped(rows, (rows.unit_expression, *self.asked.keys), (Total("count", None),))
         most = {"rows": Total("max", places.column("total 0")), "groups": Total("count", None)}
         units = Grouped(places, (places.column("key 0"),), tuple(most[word] for word in self.words))
         plans = []

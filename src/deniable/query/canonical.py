@@ -21,7 +21,7 @@ from deniable.query.effort import check_time
 from deniable.query.expression import Call, Column, Expression, Literal, canonical, operands, substituted
 from deniable.query.grouped import Grouped
 from deniable.query.join import Join
-from deniable.query.relation import Filter, Project, Relation, Renamed, Scan
+from deniable.query.table_expression import FilteredRows, Project, Renamed, Scan, TableExpression
 from deniable.query.union import Union
 
 if TYPE_CHECKING:
@@ -38,14 +38,14 @@ _MOST_ORDERS = 24  # of equal tables in a join that are compared; beyond, they s
 
 
 def kept(form: Form) -> Form:
-    """Let a form of a relation, or of a column of it by name, be made once: columns above name it again and again."""
+    """Memoize the form of a table expression, or of one of its columns by name: columns above name it repeatedly."""
 
     @wraps(form)
-    def made(relation: Relation, *columns: Column) -> Any:
-        memo = relation.__dict__.setdefault("forms", {})
+    def made(tree: TableExpression, *columns: Column) -> Any:
+        memo = tree.__dict__.setdefault("forms", {})
         key = (form.__qualname__, *(column.name for column in columns))
         if key not in memo:
-            memo[key] = form(relation, *columns)
+            memo[key] = form(tree, *columns)
         return memo[key]
 
     return cast("Form", made)
@@ -69,7 +69,7 @@ def check_parts(question: "Question") -> None:
 
     Raises: UnsupportedQueryError.
     """
-    parts = sum(relation.parts(each) for relation, each in _expressions(question))
+    parts = sum(tree.parts(each) for tree, each in _expressions(question))
     if parts > MAX_PARTS:
         raise UnsupportedQueryError(
             f"the query has {parts:,} parts when columns of its subqueries are written out as often as they are named; "
@@ -77,13 +77,13 @@ def check_parts(question: "Question") -> None:
         )
 
 
-def public_tables(relation: Relation) -> Iterator[Scan]:
-    """The public tables that a relation reads, with repetitions."""
-    if isinstance(relation, Scan):
-        yield from () if relation.private else (relation,)
+def public_tables(tree: TableExpression) -> Iterator[Scan]:
+    """Yield the public tables that a table expression reads, with repetitions."""
+    if isinstance(tree, Scan):
+        yield from () if tree.private else (tree,)
         return
-    below = [getattr(relation, name, None) for name in ("source", "left", "right")]
-    for source in (*below, *getattr(relation, "sources", ())):
+    below = [getattr(tree, name, None) for name in ("source", "left", "right")]
+    for source in (*below, *getattr(tree, "sources", ())):
         yield from () if source is None else public_tables(source)
 
 
@@ -97,16 +97,16 @@ def fingerprint(held: "pa.Table") -> str:
     return digest.hexdigest()
 
 
-def _expressions(question: "Question") -> Iterator[tuple[Relation, Expression]]:
-    """Every expression that a question's name holds, over the relation whose columns it names."""
+def _expressions(question: "Question") -> Iterator[tuple[TableExpression, Expression]]:
+    """Yield every expression in a question's name, with the table expression whose columns it names."""
     arguments = (each.argument for each in question.aggregates)
     for each in (*question.keys, *(argument for argument in arguments if argument is not None)):
         yield question.source, each
     waiting = [question.source]
     while waiting:
-        relation = waiting.pop()
-        match relation:
-            case Filter(source=source, condition=condition):
+        tree = waiting.pop()
+        match tree:
+            case FilteredRows(source=source, condition=condition):
                 yield source, condition
                 waiting.append(source)
             case Project(source=source) | Renamed(source=source):
@@ -168,19 +168,19 @@ def _followed(aggregate: Any, meaning: Meaning) -> Any:
     return replace(aggregate, **{name: substituted(value, meaning) for name, value in read.items()})
 
 
-def _leaves(relation: Relation) -> list[Relation]:
+def _leaves(tree: TableExpression) -> list[TableExpression]:
     """What inner joins put together, below all that is done row by row."""
-    match relation:
-        case Filter(source=source) | Project(source=source) | Renamed(source=source):
+    match tree:
+        case FilteredRows(source=source) | Project(source=source) | Renamed(source=source):
             return _leaves(source)
         case Join(left=left, right=right, outer=False):
             return [*_leaves(left), *_leaves(right)]
-    return [relation]
+    return [tree]
 
 
-def _orders(relation: Relation) -> Iterator[list[int]]:
+def _orders(tree: TableExpression) -> Iterator[list[int]]:
     """Numbers for the leaves, by their forms; those of equal forms in every order."""
-    forms = [json.dumps(_leaf(leaf), sort_keys=True) for leaf in _leaves(relation)]
+    forms = [json.dumps(_leaf(leaf), sort_keys=True) for leaf in _leaves(tree)]
     ties = [list(tie) for _, tie in groupby(sorted(range(len(forms)), key=forms.__getitem__), key=forms.__getitem__)]
     few = prod(factorial(len(tie)) for tie in ties) <= _MOST_ORDERS
     for choice in product(*(permutations(tie) if few else [tie] for tie in ties)):
@@ -188,17 +188,17 @@ def _orders(relation: Relation) -> Iterator[list[int]]:
         yield [placed.index(leaf) for leaf in range(len(forms))]
 
 
-def _meaning(relation: Relation, labels: Sequence[int], *, alone: bool = False) -> Meaning:
-    """What a column of a relation is, over those of its leaves."""
-    match relation:
-        case Filter(source=source):
+def _meaning(tree: TableExpression, labels: Sequence[int], *, alone: bool = False) -> Meaning:
+    """Return the function from a column of a table expression to the expression that it is over its leaves."""
+    match tree:
+        case FilteredRows(source=source):
             return _meaning(source, labels, alone=alone)
         case Renamed(source=source, prefix=prefix):
             inner = _meaning(source, labels, alone=alone)
             return lambda column: inner(Column(column.name.removeprefix(prefix), column.facts))
         case Project(source=source, columns=columns):
             inner = _meaning(source, labels, alone=alone)
-            meant = cache(lambda name: substituted(columns.get(name) or source.owner, inner))
+            meant = cache(lambda name: substituted(columns.get(name) or source.unit_expression, inner))
             return lambda column: meant(column.name)
         case Join(left=left, right=right, outer=False):
             cut, own = len(_leaves(left)), {*left.names, left.unit}
@@ -206,7 +206,7 @@ def _meaning(relation: Relation, labels: Sequence[int], *, alone: bool = False) 
             return lambda column: (first if column.name in own else second)(column)
     if alone:
         return lambda column: column
-    return lambda column: Column(_shortened([labels[0], _inside(relation, column)]), column.facts)
+    return lambda column: Column(_shortened([labels[0], _inside(tree, column)]), column.facts)
 
 
 def _shortened(said: object) -> str:
@@ -215,41 +215,41 @@ def _shortened(said: object) -> str:
     return text if len(text) <= MAX_NAME else hashlib.sha256(text.encode()).hexdigest()
 
 
-def _conditions(relation: Relation, labels: Sequence[int], *, alone: bool = False) -> Iterator[object]:
-    match relation:
-        case Filter(source=source, condition=condition):
+def _conditions(tree: TableExpression, labels: Sequence[int], *, alone: bool = False) -> Iterator[object]:
+    match tree:
+        case FilteredRows(source=source, condition=condition):
             for each in operands(condition, "and"):
                 yield substituted(each, _meaning(source, labels, alone=alone)).to_json()
             yield from _conditions(source, labels, alone=alone)
         case Project(source=source) | Renamed(source=source):
             yield from _conditions(source, labels, alone=alone)
         case Join(left=left, right=right, on=on, outer=False):
-            cut, meaning = len(_leaves(left)), _meaning(relation, labels)
+            cut, meaning = len(_leaves(left)), _meaning(tree, labels)
             yield from ({"equal": canonical(substituted(side, meaning).to_json() for side in pair)} for pair in on)
             yield from _conditions(left, labels[:cut])
             yield from _conditions(right, labels[cut:])
 
 
-def _block(relation: Relation, labels: Sequence[int]) -> object:
+def _block(tree: TableExpression, labels: Sequence[int]) -> object:
     check_time()
-    leaves = canonical(_leaf(leaf) for leaf in _leaves(relation))
-    return {"joined": leaves, "where": canonical(_conditions(relation, labels))}
+    leaves = canonical(_leaf(leaf) for leaf in _leaves(tree))
+    return {"joined": leaves, "where": canonical(_conditions(tree, labels))}
 
 
 @kept
-def _best(relation: Relation) -> tuple[object, list[int]]:
-    """The form of a relation by itself, and the numbers of its leaves there."""
-    forms = [(_block(relation, labels), labels) for labels in _orders(relation)]
+def _best(tree: TableExpression) -> tuple[object, list[int]]:
+    """Return the form of a table expression by itself, and the numbers of its leaves there."""
+    forms = [(_block(tree, labels), labels) for labels in _orders(tree)]
     return min(forms, key=lambda form: json.dumps(form[0], sort_keys=True))
 
 
-def _within(relation: Relation, expression: Expression) -> object:
-    """An expression over a relation that is a form by itself."""
-    return substituted(expression, _meaning(relation, _best(relation)[1])).to_json()
+def _within(tree: TableExpression, expression: Expression) -> object:
+    """Return an expression over a table expression that is a form by itself, as plain data."""
+    return substituted(expression, _meaning(tree, _best(tree)[1])).to_json()
 
 
 @kept
-def _leaf(leaf: Relation) -> object:
+def _leaf(leaf: TableExpression) -> object:
     match leaf:
         case Grouped(source=source, keys=keys):
             return {"grouped": _best(source)[0], "keys": canonical(_within(source, key) for key in keys)}
@@ -262,7 +262,7 @@ def _leaf(leaf: Relation) -> object:
 
 
 @kept
-def _inside(leaf: Relation, column: Column) -> object:
+def _inside(leaf: TableExpression, column: Column) -> object:
     """What a column of a leaf is, whatever it is called there."""
     match leaf:
         case Grouped(source=source, keys=keys, totals=totals) if column.name != leaf.unit:

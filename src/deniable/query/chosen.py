@@ -16,7 +16,7 @@ from deniable.query.catalog import BOUNDS, KEYS, Table, declaring
 from deniable.query.declarations import Declaration
 from deniable.query.engines.base import ARROW
 from deniable.query.expression import Expression, Key, Kind
-from deniable.query.relation import Scan
+from deniable.query.table_expression import Scan
 from deniable.release import Release
 
 if TYPE_CHECKING:

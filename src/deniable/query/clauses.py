@@ -27,8 +27,8 @@ from deniable.query.expression import (
 )
 from deniable.query.operators import call
 from deniable.query.plan import Axis, Ordering, Outcome, Output, Query, Question
-from deniable.query.relation import Filter
 from deniable.query.scope import RowScope, Scope
+from deniable.query.table_expression import FilteredRows
 from deniable.query.texts import check_texts
 from deniable.query.translation import condition, declarable, translate
 
@@ -127,7 +127,7 @@ def check_count(aggregates: int) -> None:
 
 def read_select(text: str, select: exp.Select, rows: RowScope, *, find: bool = False) -> Query:
     """The plan of a SELECT whose FROM is already resolved; see `parse`."""
-    if not rows.relation.private:
+    if not rows.source.private:
         raise UnsupportedQueryError("every table of the query is public: count their rows without noise, elsewhere.")
     if select.args.get("distinct") is not None:
         raise UnsupportedQueryError("DISTINCT in SELECT is not supported: GROUP BY lists each group once.")
@@ -143,7 +143,7 @@ def read_select(text: str, select: exp.Select, rows: RowScope, *, find: bool = F
     outcome = _outcome(select, scope)
     if not scope.aggregates and all(key.facts.keys is not None for key in listed):
         raise UnsupportedQueryError("the query asks for no aggregate. Add COUNT(*), SUM(...) or AVG(...) to SELECT.")
-    kept = rows.relation if where is None else Filter(rows.relation, condition(checked(where).this, rows, "WHERE"))
+    kept = rows.source if where is None else FilteredRows(rows.source, condition(checked(where).this, rows, "WHERE"))
     question = Question(source=kept, keys=listed, aggregates=tuple(scope.aggregates), joint=joint)
     check_texts(question)
     return Query(text, question, outcome)
@@ -179,7 +179,7 @@ def _keys(
         raise UnsupportedQueryError("GROUP BY needs at least one column.")
     if len(set(keys)) < len(keys):
         raise UnsupportedQueryError("GROUP BY names the same column twice.")
-    joint = tuple(Axis(*found) for found in rows.relation.joint_keys(dict(enumerate(keys))))
+    joint = tuple(Axis(*found) for found in rows.source.joint_keys(dict(enumerate(keys))))
     together = {place: tuple(dict.fromkeys(values)) for axis in joint for place, values in axis.columns}
     listed = []
     for place, (node, means, key) in enumerate(zip(nodes, meant, keys, strict=True)):

@@ -10,9 +10,9 @@ from deniable.errors import CatalogError, UnsupportedQueryError
 from deniable.query.catalog import Table, changed, did_you_mean, each_row, listed
 from deniable.query.declarations import Declaration
 from deniable.query.expression import Expression, Kind
-from deniable.query.relation import Scan
 from deniable.query.scope import Item, RowScope
 from deniable.query.statement import read_statement
+from deniable.query.table_expression import Scan
 from deniable.query.translation import translate
 
 

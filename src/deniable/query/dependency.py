@@ -25,7 +25,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def once(method: Method) -> Method:
-    """Let a method of a relation answer each question about columns once, however many expressions lead to them."""
+    """Memoize a method of a table expression by the columns that it is asked about."""
 
     @wraps(method)
     def answered(self: Any, *asked: Any) -> Any:

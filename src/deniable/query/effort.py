@@ -2,8 +2,8 @@
 
 They hold before anything is paid, for plans and for prices: what calibrates noise and proves losses calls
 `deniable.privacy.deadline.checkpoint`. Other limits stand where a question grows: the number of tables where they meet
-(`relation.limited`), the size and depth of one expression where it is made (`operators.call`), the number of aggregates
-where they are collected (`clauses`), and the length of the text where it is parsed (`statement`).
+(`table_expression.count_tables`), the size and depth of one expression where it is made (`operators.call`), the number
+of aggregates where they are collected (`clauses`), and the length of the text where it is parsed (`statement`).
 """
 
 import threading

@@ -1,4 +1,4 @@
-"""Frames: a question that is built in Python is read by the readers of SQL into the same tree of relations.
+"""Frames: a question that is built in Python is read by the readers of SQL into the same table expressions.
 
 Nothing here decides about privacy: types, bounds, keys and prices are theirs to check, and a question has one name in
 the ledger whichever way it is asked. A filter before an inner join is one behind it, as both mean the same.
@@ -20,8 +20,16 @@ from deniable.query.columns import Expr, col, condition_of, lit, node_of
 from deniable.query.expression import Expression
 from deniable.query.operators import call
 from deniable.query.plan import Query
-from deniable.query.relation import Filter, Project, Relation, Renamed, Scan, missing_too, renamed
 from deniable.query.scope import RowScope
+from deniable.query.table_expression import (
+    FilteredRows,
+    Project,
+    Renamed,
+    Scan,
+    TableExpression,
+    made_nullable,
+    renamed,
+)
 from deniable.query.tables import Known, aggregated
 from deniable.query.translation import condition, translate
 from deniable.query.union import Union
@@ -59,16 +67,16 @@ def _spoken() -> Iterator[None]:
 
 
 class Rows(RowScope):
-    """The rows of a frame: a relation, what each column shown stands for, and the condition that is still to hold.
+    """The rows of a frame: a source, what each column shown stands for, and the condition that is still to hold.
 
     Args:
         bases: the names of the tables in it; columns of several carry theirs as a prefix.
     """
 
     def __init__(
-        self, relation: Relation, bases: tuple[str, ...], shown: Mapping[str, Expression], where: Expression | None
+        self, source: TableExpression, bases: tuple[str, ...], shown: Mapping[str, Expression], where: Expression | None
     ) -> None:
-        super().__init__(relation, ())
+        super().__init__(source, ())
         self.bases, self.shown, self.where = bases, shown, where
 
     @property
@@ -79,25 +87,25 @@ class Rows(RowScope):
         name = node.name
         if name in self.shown:
             return self.shown[name]
-        if isinstance(self.relation, Scan):
-            self.relation.column(name)  # it says best what is wrong
+        if isinstance(self.source, Scan):
+            self.source.column(name)  # it says best what is wrong
         raise UnsupportedQueryError(
             f"there is no column {name!r} here.{did_you_mean(name, self.shown)} Columns: {', '.join(self.shown)}."
         )
 
     @property
-    def kept(self) -> Relation:
+    def kept(self) -> TableExpression:
         """The rows for which the condition holds."""
-        return self.relation if self.where is None else Filter(self.relation, self.where)
+        return self.source if self.where is None else FilteredRows(self.source, self.where)
 
     @classmethod
-    def made(cls, relation: Relation, base: str) -> "Rows":
-        """All columns of a relation."""
-        return cls(relation, (base,), {name: relation.column(name) for name in relation.names}, None)
+    def made(cls, source: TableExpression, base: str) -> "Rows":
+        """All columns of a source."""
+        return cls(source, (base,), {name: source.column(name) for name in source.names}, None)
 
     def filtered(self, where: Expression | None) -> "Rows":
         both = call("and", self.where, where) if self.where and where else self.where or where
-        return Rows(self.relation, self.bases, self.shown, both)
+        return Rows(self.source, self.bases, self.shown, both)
 
     def beside(self, others: tuple[str, ...], *, hoist: bool) -> "Rows":
         """The same rows under names that a join can tell from those of other tables."""
@@ -108,11 +116,11 @@ class Rows(RowScope):
         prefix = f"{base}{'' if number == 1 else f'#{number}'}."
         moved = {name: renamed(value, lambda column: prefix + column) for name, value in rows.shown.items()}
         where = None if rows.where is None else renamed(rows.where, lambda column: prefix + column)
-        return Rows(Renamed(rows.relation, prefix), (base,), moved, where)
+        return Rows(Renamed(rows.source, prefix), (base,), moved, where)
 
     @property
     def _own(self) -> set[Expression]:
-        return {self.relation.column(name) for name in self.shown if name in self.relation.names}
+        return {self.source.column(name) for name in self.shown if name in self.source.names}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -173,7 +181,7 @@ class Frame:
     def _computed(self, method: str, found: list[Expr], *, keep: bool) -> "Frame":
         def step(rows: Rows, known: Known) -> Rows:
             made = {each.name: translate(each.node, rows) for each in found}
-            return Rows(rows.relation, rows.bases, {**(rows.shown if keep else {}), **made}, rows.where)
+            return Rows(rows.source, rows.bases, {**(rows.shown if keep else {}), **made}, rows.where)
 
         return self._then(f"{method}({_text(found)})", step)
 
@@ -202,13 +210,13 @@ class Frame:
             right = other.read(known).beside(left.bases, hoist=how == "inner")
             names = zip(first, second, strict=True)
             pairs = tuple((left.column(exp.column(one)), right.column(exp.column(other))) for one, other in names)
-            relation = known.joined(left.relation, right.relation, pairs, outer=how == "left")
+            source = known.joined(left.source, right.source, pairs, outer=how == "left")
             taken, shown = set(left.names), dict(left.shown)
             for name in right.shown:
                 if not on or name not in second:
-                    value = missing_too(right.shown[name]) if how == "left" else right.shown[name]
+                    value = made_nullable(right.shown[name]) if how == "left" else right.shown[name]
                     shown[name + suffix if name.casefold() in taken else name] = value
-            return Rows(relation, (*left.bases, *right.bases), shown, left.where).filtered(right.where)
+            return Rows(source, (*left.bases, *right.bases), shown, left.where).filtered(right.where)
 
         return self._then(f"join({other.said}, {', '.join(first)}, {how})", step)
 
@@ -333,7 +341,7 @@ class Ask:
     collect = release
 
 
-def _rows_of(table: Table | Relation) -> Rows:
+def _rows_of(table: Table | TableExpression) -> Rows:
     assert isinstance(table, Table)
     scan = Scan(table)
     usable = [name for name, kind in table.schema.items() if kind is not None or name in table.columns]

@@ -18,8 +18,8 @@ from deniable.query.catalog import BOUNDS, UNIT, Table, declaring
 from deniable.query.clauses import ResultScope, check_count
 from deniable.query.dependency import NOTHING, Names, once, told
 from deniable.query.expression import Column, Expression, Facts, Kind, columns_of, literal, text_of
-from deniable.query.relation import WHOLE, Relation, typed
 from deniable.query.scope import RowScope
+from deniable.query.table_expression import WHOLE, TableExpression, typed
 from deniable.query.translation import translate
 
 _KINDS: tuple[type[exp.Expr], ...] = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
@@ -79,17 +79,17 @@ class Total:
 
 
 @dataclass(frozen=True)
-class Grouped(Relation):
+class Grouped(TableExpression):
     """One row for each unit and values of `keys` that occur: columns "key 0", ... and "total 0", ..."""
 
-    source: Relation
+    source: TableExpression
     keys: tuple[Expression, ...]
     totals: tuple[Total, ...]
 
     def __post_init__(self) -> None:
         if self.private and self.unit is None:
             raise UnsupportedQueryError("every row is a unit: its rows cannot be aggregated before the noise.")
-        parts = {self.source.part(key) for key in self.keys}
+        parts = {self.source.unit_part(key) for key in self.keys}
         if self.private and WHOLE not in parts and not {"column", "period"} <= parts:
             raise UnsupportedQueryError(
                 "a subquery aggregates the rows of each unit: its GROUP BY names the column that says whose row it is "
@@ -111,14 +111,14 @@ class Grouped(Relation):
         return typed(name, facts)
 
     @property
-    def single(self) -> bool:
-        return all(self.source.part(key) is not None for key in self.keys)
+    def one_row_per_unit(self) -> bool:
+        return all(self.source.unit_part(key) is not None for key in self.keys)
 
     @property
     def unit(self) -> str | None:
         return UNIT if self.private else None
 
-    def below(self, expression: Expression) -> tuple[Relation, Expression] | None:
+    def definition(self, expression: Expression) -> tuple[TableExpression, Expression] | None:
         if not isinstance(expression, Column) or not expression.name.startswith("key "):
             return None
         return self.source, self.keys[int(expression.name.split()[1])]
@@ -131,15 +131,15 @@ class Grouped(Relation):
     def tables(self) -> int:
         return self.source.tables
 
-    def made_of(self, column: Column) -> Sequence[tuple[Relation, Expression]]:
+    def inputs(self, column: Column) -> Sequence[tuple[TableExpression, Expression]]:
         kind, _, number = column.name.partition(" ")
         argument = self.totals[int(number)].argument if kind == "total" else None
-        return super().made_of(column) if argument is None else ((self.source, argument),)
+        return super().inputs(column) if argument is None else ((self.source, argument),)
 
     @once
     def multiplicity(self, fixed: Names = NOTHING) -> int | None:
         """The product of how many values keys have that are not fixed; or what the rows below are bounded by."""
-        here = self.fixed_below(fixed, self.source)
+        here = self.fixed_in(fixed, self.source)
         found, below = [], self.source.multiplicity(here)
         for place, key in enumerate(self.keys):
             if f"key {place}" in fixed or self.source.fixes(here, key):
@@ -150,7 +150,7 @@ class Grouped(Relation):
         known = [prod(counts)] if len(counts) == len(found) else []
         return min([*known, *([] if below is None else [below])], default=None)
 
-    def fixed_below(self, fixed: Names, source: Relation) -> Names:
+    def fixed_in(self, fixed: Names, source: TableExpression) -> Names:
         return told(key for place, key in enumerate(self.keys) if f"key {place}" in fixed)
 
     def to_json(self) -> object:

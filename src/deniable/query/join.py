@@ -1,4 +1,4 @@
-"""Pairs of rows: an inner or a left join of two relations."""
+"""Pairs of rows: an inner or a left join of two table expressions."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,32 +7,41 @@ from deniable.errors import UnsupportedQueryError
 from deniable.query.catalog import Table
 from deniable.query.dependency import NOTHING, Names, once, told
 from deniable.query.expression import Column, Expression, Kind, Value, columns_of, text_of
-from deniable.query.relation import WHOLE, Pairs, Relation, apart, limited, missing_too
+from deniable.query.table_expression import (
+    WHOLE,
+    Pairs,
+    TableExpression,
+    check_distinct_names,
+    count_tables,
+    made_nullable,
+)
 
 MAX_JOINS = 8  # below each other, of which the multiplicity is derived
 
 
 @dataclass(frozen=True)
-class Join(Relation):
+class Join(TableExpression):
     """Pairs of rows that agree on the `on` columns; with `outer`, rows of the left side that find none stay alone.
 
-    A private relation may meet public ones, and another private one where both are matched by their unit: then every
-    pair is of one unit's rows and of public ones, whatever else is compared. Where every row is a unit, a public
-    relation may only be met by what is `unique` in it, so that there is at most one pair.
+    Private rows may meet public ones, and other private ones where both are matched by their unit: then every
+    pair is of one unit's rows and of public ones, whatever else is compared. Where every row is a unit, public
+    rows may only be met by what is `unique` in them, so that there is at most one pair.
 
     Args:
         unique: whether no two rows of the public side agree on its columns in `on`.
     """
 
-    left: Relation
-    right: Relation
+    left: TableExpression
+    right: TableExpression
     on: Pairs
     outer: bool = False
     unique: bool = False
 
     def __post_init__(self) -> None:
-        limited(self.left, self.right)
-        apart(*(name for side in (self.left, self.right) for name in dict.fromkeys((*side.names, side.unit))))
+        count_tables(self.left, self.right)
+        check_distinct_names(
+            *(name for side in (self.left, self.right) for name in dict.fromkeys((*side.names, side.unit)))
+        )
         for one, other in self.on:
             for side in (one, other):
                 if side.facts.kind in (Kind.REAL, Kind.TIMESTAMP, Kind.NULL):
@@ -58,7 +67,7 @@ class Join(Relation):
             )
 
     def _by_unit(self) -> None:
-        pairs = ((self.left.part(one), self.right.part(other)) for one, other in self.on)
+        pairs = ((self.left.unit_part(one), self.right.unit_part(other)) for one, other in self.on)
         equal = {one for one, other in pairs if one == other}
         if WHOLE not in equal and not {"column", "period"} <= equal:
             raise UnsupportedQueryError(
@@ -77,25 +86,25 @@ class Join(Relation):
     def column(self, name: str) -> Expression:
         if name in self.left.names:
             return self.left.column(name)
-        return missing_too(self.right.column(name)) if self.outer else self.right.column(name)
+        return made_nullable(self.right.column(name)) if self.outer else self.right.column(name)
 
     @cached_property
     def unit(self) -> str | None:
         return self.left.unit if self.left.private else self.right.unit
 
-    def below(self, expression: Expression) -> tuple[Relation, Expression] | None:
+    def definition(self, expression: Expression) -> tuple[TableExpression, Expression] | None:
         """The side whose columns an expression is over."""
         read = set(columns_of(expression))
         return next(((side, expression) for side in (self.left, self.right) if read <= {*side.names, side.unit}), None)
 
-    def part(self, expression: Expression) -> str | None:
+    def unit_part(self, expression: Expression) -> str | None:
         """Where both sides are private, an inner join makes their units equal."""
-        found = self.below(expression)
-        return super().part(expression) if found is None or found[0] is self.left or not self.outer else None
+        found = self.definition(expression)
+        return super().unit_part(expression) if found is None or found[0] is self.left or not self.outer else None
 
     @cached_property
     def tables(self) -> int:
-        return limited(self.left, self.right)
+        return count_tables(self.left, self.right)
 
     @cached_property
     def joins(self) -> int:
@@ -111,9 +120,9 @@ class Join(Relation):
             return None
         found = []
         for first, second, place in ((self.left, self.right, 1), (self.right, self.left, 0)):
-            rows = first.multiplicity(self.fixed_below(fixed, first))
+            rows = first.multiplicity(self.fixed_in(fixed, first))
             compared = told(pair[place] for pair in self.on)
-            partners = second.multiplicity(self.fixed_below(fixed, second) | compared)
+            partners = second.multiplicity(self.fixed_in(fixed, second) | compared)
             partners = 1 if self.unique and not second.private else partners
             if rows is not None and partners is not None and not (self.outer and place == 0):
                 found.append(rows * partners)
@@ -126,7 +135,7 @@ class Join(Relation):
             return expression.name in fixed
         return super().fixes(fixed, expression)
 
-    def fixed_below(self, fixed: Names, source: Relation) -> Names:
+    def fixed_in(self, fixed: Names, source: TableExpression) -> Names:
         """The columns of one side; in an inner join, what equals one that is fixed is fixed too."""
         sides = {id(side): fixed & {*side.names} for side in (self.left, self.right)}
         pairs = [] if self.outer else [((self.left, a), (self.right, b)) for a, b in self.on]

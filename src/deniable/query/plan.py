@@ -16,7 +16,7 @@ from deniable.query.catalog import Table
 from deniable.query.dependency import told
 from deniable.query.expression import Expression, Key, Kind
 from deniable.query.keys import KeySearch
-from deniable.query.relation import Filter, Relation
+from deniable.query.table_expression import FilteredRows, TableExpression
 
 MANY = 2**40  # groups, where they are not known yet
 
@@ -48,7 +48,7 @@ class Question:
         joint: keys whose values are declared together.
     """
 
-    source: Relation
+    source: TableExpression
     keys: tuple[Expression, ...]
     aggregates: tuple[Aggregate, ...]
     found: Sequence[tuple[Key, ...]] | None = None
@@ -78,12 +78,12 @@ class Question:
 
     @property
     def where(self) -> Expression | None:
-        return self.source.condition if isinstance(self.source, Filter) else None
+        return self.source.condition if isinstance(self.source, FilteredRows) else None
 
     @property
-    def rows(self) -> Relation:
-        """The relation below WHERE."""
-        return self.source.source if isinstance(self.source, Filter) else self.source
+    def rows(self) -> TableExpression:
+        """The table expression below WHERE."""
+        return self.source.source if isinstance(self.source, FilteredRows) else self.source
 
     @property
     def key_values(self) -> tuple[tuple[Key, ...], ...]:
@@ -127,7 +127,7 @@ class Question:
     def to_json(self) -> dict[str, object]:
         """The question as plain data, with what is promised of a unit: what it can have at most follows from these."""
         table = self.source.table
-        if self.source.single:
+        if self.source.one_row_per_unit:
             table = replace(table, rows=1, groups=1, total_rows=None, auto=())
         joint = [[axis.places, [[*map(plain_key, row)] for row in axis.values or ()]] for axis in self.joint]
         return {

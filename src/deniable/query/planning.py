@@ -30,12 +30,11 @@ from deniable.query.frames import Ask
 from deniable.query.naming import named
 from deniable.query.options import stricter, without_options
 from deniable.query.plan import Name, PricedPlan, Query, Question
-from deniable.query.relation import Relation as Rows
-from deniable.query.relation import Scan
 from deniable.query.rules import cheapest, price
 from deniable.query.rules.target import Target, first_step, is_relative
 from deniable.query.sql import parse
 from deniable.query.statistics import Statistics
+from deniable.query.table_expression import Scan, TableExpression
 
 MAX_PLANS = 100  # that are kept
 PLAIN = (str, int, float, Fraction, Decimal)
@@ -97,7 +96,7 @@ class Planning(Statistics):
         """
         looked = False
 
-        def look(rows: Rows, expression: Expression) -> Sequence[Value]:
+        def look(rows: TableExpression, expression: Expression) -> Sequence[Value]:
             nonlocal looked
             looked = True
             return self._look(rows, expression)
@@ -172,8 +171,8 @@ class Planning(Statistics):
                 plans = [priced(settle(found, self.ledger, self._engine, self._bits), prices[due], way)]
         return plans, not (found or looked or public)
 
-    def _look(self, rows: Rows, expression: Expression) -> Sequence[Value]:
-        """A column of a public relation."""
+    def _look(self, rows: TableExpression, expression: Expression) -> Sequence[Value]:
+        """Return a column of public rows."""
         return self._engine.columns(rows, [expression]).column(0).to_pylist()  # type: ignore[no-any-return]
 
     def _fingerprint(self, scan: Scan) -> str:

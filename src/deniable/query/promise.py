@@ -11,7 +11,7 @@ from deniable.query.catalog import Path, Table, did_you_mean, listed
 from deniable.query.declarations import Declaration
 from deniable.query.declared import declared_table
 from deniable.query.expression import Kind
-from deniable.query.relation import Pairs, Relation
+from deniable.query.table_expression import Pairs, TableExpression
 
 
 def declared_tables(
@@ -96,7 +96,7 @@ def _path(
     return Path(said[0], declared(said[1], (name, *below)), said[-1] if len(said) == 3 else said[0])
 
 
-def along_paths(left: Relation, right: Relation, on: Pairs) -> Pairs:
+def along_paths(left: TableExpression, right: TableExpression, on: Pairs) -> Pairs:
     """The pairs of a join, and the units of both sides where it follows a key path of private tables.
 
     A row at the end of a path has every unit that holds its key, so equal units single out the one of its partner.
@@ -104,9 +104,13 @@ def along_paths(left: Relation, right: Relation, on: Pairs) -> Pairs:
     if not left.private or not right.private or left.unit is None or right.unit is None:
         return on
     for one, other in on:
-        ends = [_end(side.origin(key)) for side, key in ((left, one), (right, other))]
-        if ends[0] is not None and ends[0] == ends[1] and (left.origin(one), right.origin(other)) != tuple(ends):
-            return (*on, (left.owner, right.owner))
+        ends = [_end(side.base_column(key)) for side, key in ((left, one), (right, other))]
+        if (
+            ends[0] is not None
+            and ends[0] == ends[1]
+            and (left.base_column(one), right.base_column(other)) != tuple(ends)
+        ):
+            return (*on, (left.unit_expression, right.unit_expression))
     return on
 
 

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from deniable.errors import UnsupportedQueryError
 from deniable.query.expression import Expression, Key, Literal
-from deniable.query.relation import Relation, missing_too, renamed
+from deniable.query.table_expression import TableExpression, made_nullable, renamed
 
 Values = Callable[[exp.Expr], Sequence[Literal]]
 
@@ -34,13 +34,13 @@ class Item:
 
     Args:
         aliases: what the query calls it, the wanted name first.
-        prefix: of its columns' names in the relation of the whole FROM.
+        prefix: of its columns' names in the source of the whole FROM.
         merged: columns that another item shows already, by USING.
         outer: whether its columns may be missing, by LEFT JOIN.
     """
 
     aliases: tuple[str, ...]
-    relation: Relation
+    source: TableExpression
     prefix: str = ""
     merged: frozenset[str] = frozenset()
     outer: bool = False
@@ -52,11 +52,11 @@ class Item:
     def shows(self, name: str) -> bool:
         """Whether the bare name means one of its columns."""
         folded = name.casefold()
-        return folded not in self.merged and any(each.casefold() == folded for each in self.relation.names)
+        return folded not in self.merged and any(each.casefold() == folded for each in self.source.names)
 
     def column(self, name: str) -> Expression:
-        found = renamed(self.relation.column(name), lambda column: self.prefix + column)
-        return missing_too(found) if self.outer else found
+        found = renamed(self.source.column(name), lambda column: self.prefix + column)
+        return made_nullable(found) if self.outer else found
 
 
 class RowScope(Scope):
@@ -64,12 +64,12 @@ class RowScope(Scope):
 
     def __init__(
         self,
-        relation: Relation,
+        source: TableExpression,
         items: Sequence[Item],
         values: Values | None = None,
-        public: Callable[[Relation, Expression], tuple[Key, ...] | None] | None = None,
+        public: Callable[[TableExpression, Expression], tuple[Key, ...] | None] | None = None,
     ) -> None:
-        self.relation = relation
+        self.source = source
         self.items = items
         self._values = values
         self._public = public
@@ -80,13 +80,13 @@ class RowScope(Scope):
     @property
     def names(self) -> Iterator[str]:
         """The bare names of all columns, in lower case."""
-        return (name.casefold() for item in self.items for name in item.relation.names)
+        return (name.casefold() for item in self.items for name in item.source.names)
 
     def keys_of(self, expression: Expression) -> tuple[Key, ...] | None:
         """Public values of an expression: as declared, or those of a column in the rows of a public table."""
-        declared = self.relation.keys_of(expression)
+        declared = self.source.keys_of(expression)
         if declared is None and self._public is not None and expression.facts.keys is None:
-            return self._public(self.relation, expression)
+            return self._public(self.source, expression)
         return declared
 
     def resolve(self, node: exp.Expr) -> Expression | None:

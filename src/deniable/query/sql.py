@@ -24,7 +24,7 @@ def parse(
     """Return the question that a text asks about tables.
 
     Args:
-        look: reads a column of a public relation; None where no subquery may need it.
+        look: reads a column of public rows; None where no subquery may need it.
         dialect: of the text.
         find: whether groups may be found that are not declared, which takes a price with delta.
 

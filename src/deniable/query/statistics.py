@@ -20,9 +20,9 @@ from deniable.query.catalog import Table
 from deniable.query.chosen import Chosen
 from deniable.query.engines.base import Engine
 from deniable.query.expression import Expression
-from deniable.query.relation import Filter, Scan
 from deniable.query.rules import price
 from deniable.query.sql import parse
+from deniable.query.table_expression import FilteredRows, Scan
 from deniable.release import Provenance, Release, stored
 
 
@@ -184,7 +184,7 @@ class Statistics:
         """
         release, kept = None, ""
         try:
-            rows = Scan(self._table) if chosen.where is None else Filter(Scan(self._table), chosen.where)
+            rows = Scan(self._table) if chosen.where is None else FilteredRows(Scan(self._table), chosen.where)
             held = self._engine.columns(rows, list(chosen.expressions.values()))
             release = chosen.release(held, public, ledger=None, bits=self._bits)
             kept = stored.as_text(release)

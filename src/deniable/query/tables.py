@@ -1,4 +1,4 @@
-"""FROM: names of declared tables, joins of them and subqueries, as one relation and the names that its columns have."""
+"""FROM: declared tables, joins and subqueries, as one table expression and the names of its columns."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -19,8 +19,8 @@ from deniable.query.grouped import Grouped, Total, TotalScope
 from deniable.query.join import Join
 from deniable.query.operators import call
 from deniable.query.promise import along_paths
-from deniable.query.relation import Filter, Pairs, Project, Relation, Renamed, Scan
 from deniable.query.scope import Item, RowScope, Scope
+from deniable.query.table_expression import FilteredRows, Pairs, Project, Renamed, Scan, TableExpression
 from deniable.query.translation import condition, translate
 from deniable.query.union import Union
 
@@ -28,27 +28,27 @@ MOST_VALUES = 1_000
 KINDS_OF_KEYS = frozenset({Kind.INTEGER, Kind.TEXT, Kind.DATE})
 
 
-Look = Callable[[Relation, Expression], Sequence[Value]]
+Look = Callable[[TableExpression, Expression], Sequence[Value]]
 
 
 @dataclass(frozen=True)
 class Known:
     """What names in FROM mean, and how public tables are read."""
 
-    tables: Mapping[str, Table | Relation]
+    tables: Mapping[str, Table | TableExpression]
     look: Look | None = None
 
     def values(self, query: exp.Expr) -> list[Literal]:
         """The one column of a subquery over public tables, each value once."""
-        relation = _derived(_bare(query), self)
-        if relation.private:
+        tree = _derived(_bare(query), self)
+        if tree.private:
             raise UnsupportedQueryError(
                 "a subquery in a condition or an expression reads public tables alone: what it found in private ones "
                 "would tell about all units at once. JOIN them by the column that says whose row it is."
             )
-        if len(relation.names) != 1 or self.look is None:
-            raise UnsupportedQueryError(f"a subquery here gives one column, and this one {len(relation.names)}.")
-        once = Grouped(relation, (relation.column(relation.names[0]),), ())
+        if len(tree.names) != 1 or self.look is None:
+            raise UnsupportedQueryError(f"a subquery here gives one column, and this one {len(tree.names)}.")
+        once = Grouped(tree, (tree.column(tree.names[0]),), ())
         found = [each for each in self.look(once, once.column("key 0")) if each not in (inf, -inf)]
         if len(found) > MOST_VALUES:
             raise UnsupportedQueryError(
@@ -56,9 +56,9 @@ class Known:
             )
         return [literal(Fraction(value) if isinstance(value, float) else value) for value in found]
 
-    def keys(self, relation: Relation, expression: Expression) -> tuple[Key, ...] | None:
+    def keys(self, tree: TableExpression, expression: Expression) -> tuple[Key, ...] | None:
         """The values in the rows of a public table of a column that comes from there; None of any other expression."""
-        origin = relation.origin(expression)
+        origin = tree.base_column(expression)
         if origin is None or not origin[0].public or self.look is None or expression.facts.kind not in KINDS_OF_KEYS:
             return None
         scan = Scan(origin[0])
@@ -66,26 +66,26 @@ class Known:
         found: list[Any] = [each for each in self.look(once, once.column("key 0")) if each is not None]
         return tuple(sorted(found)) if 0 < len(found) <= LARGEST_KEYS else None
 
-    def is_unique(self, relation: Relation, columns: Sequence[Expression]) -> bool:
-        """Whether no two rows of a public relation agree in these columns."""
-        if relation.private or self.look is None:
+    def is_unique(self, tree: TableExpression, columns: Sequence[Expression]) -> bool:
+        """Whether no two public rows agree in these columns."""
+        if tree.private or self.look is None:
             return False
         for column in columns:  # what is missing matches nothing
-            relation = Filter(relation, call("not", call("is_null", column)))
-        counted = Grouped(relation, tuple(columns), (Total("count", None),))
+            tree = FilteredRows(tree, call("not", call("is_null", column)))
+        counted = Grouped(tree, tuple(columns), (Total("count", None),))
         count = counted.column("total 0")
-        return not self.look(Filter(counted, call("gt", count, literal(1))), count)
+        return not self.look(FilteredRows(counted, call("gt", count, literal(1))), count)
 
-    def joined(self, left: Relation, right: Relation, pairs: Pairs, *, outer: bool) -> Join:
-        """Two relations that meet where pairs of columns agree."""
+    def joined(self, left: TableExpression, right: TableExpression, pairs: Pairs, *, outer: bool) -> Join:
+        """Return the join of two table expressions where pairs of columns agree."""
         unique = _few(left) and self.is_unique(right, [other for _, other in pairs])
         unique = unique or (_few(right) and self.is_unique(left, [one for one, _ in pairs]))
         return Join(left, right, along_paths(left, right, pairs), outer=outer, unique=unique)
 
 
-def _few(relation: Relation) -> bool:
+def _few(tree: TableExpression) -> bool:
     """Whether it matters how many partners a private row has: it is the only one of its unit that has its values."""
-    return relation.private and (relation.unit is None or relation.multiplicity(frozenset(relation.names)) is not None)
+    return tree.private and (tree.unit is None or tree.multiplicity(frozenset(tree.names)) is not None)
 
 
 def read_from(select: exp.Select, tables: Known) -> RowScope:
@@ -105,13 +105,13 @@ def read_from(select: exp.Select, tables: Known) -> RowScope:
     joins = [checked(join) for join in select.args.get("joins") or ()]
     items = [_item(node, known) for node in (checked(source).this, *(join.this for join in joins))]
     if not joins:
-        return RowScope(items[0].relation, items, known.values, known.keys)
+        return RowScope(items[0].source, items, known.values, known.keys)
     items = _prefixed(items)
-    relation: Relation = Renamed(items[0].relation, items[0].prefix)
+    tree: TableExpression = Renamed(items[0].source, items[0].prefix)
     for number, join in enumerate(joins, 1):
         with placed(join):
-            relation, items[number] = _joined(relation, items[: number + 1], join, known)
-    return RowScope(relation, items, known.values, known.keys)
+            tree, items[number] = _joined(tree, items[: number + 1], join, known)
+    return RowScope(tree, items, known.values, known.keys)
 
 
 def _item(node: exp.Expr, known: Known) -> Item:
@@ -135,35 +135,35 @@ def _item(node: exp.Expr, known: Known) -> Item:
             )
         held = tables[found]
         aliases = (checked(node.args["alias"]).name, found) if node.args.get("alias") else (found,)
-        return Item(aliases, held if isinstance(held, Relation) else Scan(held))
+        return Item(aliases, held if isinstance(held, TableExpression) else Scan(held))
 
 
-def _derived(select: exp.Expr, known: Known) -> Relation:
+def _derived(select: exp.Expr, known: Known) -> TableExpression:
     """The rows of a subquery: columns computed row by row, or by unit and group, of the rows that its WHERE keeps."""
     if isinstance(select, exp.Union):
         return Union(tuple(_derived(_bare(part), known) for part in (checked(select).this, select.expression)))
     if not isinstance(select, exp.Select):
         raise UnsupportedQueryError(f"a subquery is a SELECT, got {spoken(select)}.")
     scope = read_from(select, known)
-    relation, where = scope.relation, select.args.get("where")
+    tree, where = scope.source, select.args.get("where")
     if where is not None:
-        relation = Filter(relation, condition(checked(where).this, scope, "WHERE"))
+        tree = FilteredRows(tree, condition(checked(where).this, scope, "WHERE"))
     totals = any(node.find(exp.AggFunc) for node in select.expressions)
     if not totals and not any(select.args.get(word) for word in ("group", "having")):
         _check_unordered(select)
         columns = _columns(select, scope, scope.items)
         if select.args.get("distinct") is None:
-            return Project(relation, columns)
+            return Project(tree, columns)
         checked(select.args["distinct"])
-        kept = Grouped(relation, tuple(columns.values()), ())
+        kept = Grouped(tree, tuple(columns.values()), ())
         return Project(kept, {name: kept.column(f"key {place}") for place, name in enumerate(columns)})
     if select.args.get("distinct") is not None:
         raise UnsupportedQueryError("DISTINCT beside aggregates is not supported: GROUP BY gives each group once.")
-    return aggregated(select, scope, relation)
+    return aggregated(select, scope, tree)
 
 
-def aggregated(select: exp.Select, scope: RowScope, relation: Relation) -> Project:
-    """The rows of a subquery that aggregates, by unit and group, those of a relation."""
+def aggregated(select: exp.Select, scope: RowScope, tree: TableExpression) -> Project:
+    """The rows of a subquery that aggregates, by unit and group, those of a table expression."""
     _check_unordered(select)
     group, having = select.args.get("group"), select.args.get("having")
     listed = checked(group).expressions if group is not None else ()
@@ -172,8 +172,8 @@ def aggregated(select: exp.Select, scope: RowScope, relation: Relation) -> Proje
     columns = _columns(select, totals, ())
     totals.aliases = columns
     chosen = None if having is None else condition(checked(having).this, totals, "HAVING")
-    made = Grouped(relation, keys, tuple(totals.totals))
-    return Project(made if chosen is None else Filter(made, chosen), columns)
+    made = Grouped(tree, keys, tuple(totals.totals))
+    return Project(made if chosen is None else FilteredRows(made, chosen), columns)
 
 
 def _check_unordered(select: exp.Select) -> None:
@@ -193,7 +193,7 @@ def _columns(select: exp.Select, scope: Scope, items: Sequence[Item]) -> dict[st
     columns: dict[str, Expression] = {}
     for number, node in enumerate(select.expressions, 1):
         if isinstance(node, exp.Star):
-            every = [(name, item) for item in items for name in item.relation.names if item.shows(name)]
+            every = [(name, item) for item in items for name in item.source.names if item.shows(name)]
             columns |= {name: item.column(name) for name, item in every}
             if len(columns) < len(every):
                 raise UnsupportedQueryError("several tables have a column of one name. List the columns instead of *.")
@@ -217,13 +217,13 @@ def _prefixed(items: list[Item]) -> list[Item]:
     return found
 
 
-def _joined(left: Relation, items: list[Item], join: exp.Join, known: Known) -> tuple[Relation, Item]:
+def _joined(left: TableExpression, items: list[Item], join: exp.Join, known: Known) -> tuple[TableExpression, Item]:
     """One more item joined, and the item, which shows no column twice."""
     item = items[-1]
     kind, side = (str(join.args.get(word) or "").upper() for word in ("kind", "side"))
     if kind not in ("", "INNER", "OUTER") or side not in ("", "LEFT") or join.args.get("method"):
         raise UnsupportedQueryError("tables are joined by JOIN or LEFT JOIN, with ON or USING.")
-    right = Renamed(item.relation, item.prefix)
+    right = Renamed(item.source, item.prefix)
     before, after = RowScope(left, items[:-1]), RowScope(right, items[-1:])
     pairs: list[tuple[Expression, Expression]] = []
     names = [str(name.name) for name in join.args.get("using") or ()]

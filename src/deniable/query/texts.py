@@ -11,7 +11,7 @@ from deniable.errors import UnsupportedQueryError
 from deniable.query.catalog import Table
 from deniable.query.expression import LONGEST_TEXT, Call, Column, Expression, Kind, Literal
 from deniable.query.plan import Question
-from deniable.query.relation import Relation
+from deniable.query.table_expression import TableExpression
 
 MOST_TEXT = 2**20  # characters that a question may make of one row, in all of its expressions
 PASSED_ON = ("case", "coalesce", "nullif")  # operators that give one of their arguments, and make no new text
@@ -30,21 +30,21 @@ def check_texts(question: Question) -> None:
         )
 
 
-def characters(held: Question | Relation) -> int:
-    """Return the number of characters that the expressions of a question or relation, and below, make of one row.
+def characters(held: Question | TableExpression) -> int:
+    """Return the number of characters that the expressions of a question or table expression make of one row.
 
     Equal expressions of one SELECT are computed once.
     """
     parts = list(_parts(held))
-    made = {each for part in parts if not isinstance(part, Relation) for each in _texts(part)}
-    below = sum(characters(part) for part in parts if isinstance(part, Relation))
+    made = {each for part in parts if not isinstance(part, TableExpression) for each in _texts(part)}
+    below = sum(characters(part) for part in parts if isinstance(part, TableExpression))
     return below + sum(
         each.arguments[0].facts.longest if each.operator == "ilike" else each.facts.longest for each in made
     )
 
 
-def _parts(held: object) -> Iterator[Expression | Relation]:
-    """The expressions that stand in a question, relation, aggregate or list, and the relations right below it."""
+def _parts(held: object) -> Iterator[Expression | TableExpression]:
+    """Yield the expressions in a question, table expression, aggregate or list, and the table expressions below it."""
     match held:
         case Question():
             values: list[object] = [held.source, held.keys, held.aggregates]
@@ -55,7 +55,7 @@ def _parts(held: object) -> Iterator[Expression | Relation]:
         case _:
             values = [getattr(held, each.name) for each in fields(held)]  # type: ignore[arg-type]
     for value in values:
-        if isinstance(value, Column | Literal | Call | Relation):
+        if isinstance(value, Column | Literal | Call | TableExpression):
             yield value
         elif isinstance(value, Mapping | tuple) or (is_dataclass(value) and not isinstance(value, Table)):
             yield from _parts(value)

@@ -1,4 +1,4 @@
-"""UNION ALL: the rows of several relations, each of the same unit as before."""
+"""UNION ALL: the rows of several table expressions, each of the same unit as before."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,17 +8,17 @@ from deniable.errors import UnsupportedQueryError
 from deniable.query.catalog import UNIT, Table
 from deniable.query.dependency import NOTHING, Names, once, told
 from deniable.query.expression import Column, Expression, Facts, Kind, Value
-from deniable.query.relation import Relation, limited, named
+from deniable.query.table_expression import TableExpression, count_tables, named
 
 
 @dataclass(frozen=True)
-class Union(Relation):
-    """The rows of several relations, of alike columns by their position; called as in the first."""
+class Union(TableExpression):
+    """Rows of several table expressions whose columns agree by position; named as in the first."""
 
-    sources: tuple[Relation, ...]
+    sources: tuple[TableExpression, ...]
 
     def __post_init__(self) -> None:
-        limited(*self.sources)
+        count_tables(*self.sources)
         first = self.sources[0]
         for other in self.sources[1:]:
             if len(other.names) != len(first.names):
@@ -56,7 +56,7 @@ class Union(Relation):
     def column(self, name: str) -> Expression:
         """A column with the facts that hold in every source."""
         found = named(name, dict.fromkeys(self.names))
-        facts = [expression.facts for expression in self._below(found)]
+        facts = [expression.facts for expression in self._definitions(found)]
         lowers, uppers, keys = ([getattr(fact, word) for fact in facts] for word in ("lower", "upper", "keys"))
         lower, upper = None if None in lowers else min(lowers), None if None in uppers else max(uppers)
         union = None if None in keys else tuple(dict.fromkeys(key for part in keys for key in part))
@@ -67,21 +67,21 @@ class Union(Relation):
     def unit(self) -> str | None:
         return UNIT if self.private else None
 
-    def part(self, expression: Expression) -> str | None:
+    def unit_part(self, expression: Expression) -> str | None:
         """What an expression is in every source alike."""
-        whole = super().part(expression)
+        whole = super().unit_part(expression)
         if whole or not isinstance(expression, Column):
             return whole
-        pairs = zip(self.sources, self._below(expression.name), strict=True)
-        parts = {source.part(column) for source, column in pairs}
+        pairs = zip(self.sources, self._definitions(expression.name), strict=True)
+        parts = {source.unit_part(column) for source, column in pairs}
         return parts.pop() if len(parts) == 1 else None
 
     @cached_property
     def tables(self) -> int:
-        return limited(*self.sources)
+        return count_tables(*self.sources)
 
-    def made_of(self, column: Column) -> Sequence[tuple[Relation, Expression]]:
-        return () if column.name == self.unit else [*zip(self.sources, self._below(column.name), strict=True)]
+    def inputs(self, column: Column) -> Sequence[tuple[TableExpression, Expression]]:
+        return () if column.name == self.unit else [*zip(self.sources, self._definitions(column.name), strict=True)]
 
     @property
     def joins(self) -> int:
@@ -102,11 +102,11 @@ class Union(Relation):
     def values(self, expression: Expression) -> frozenset[Value] | None:
         if not isinstance(expression, Column) or expression.name not in self.names:
             return super().values(expression)
-        pairs = zip(self.sources, self._below(expression.name), strict=True)
+        pairs = zip(self.sources, self._definitions(expression.name), strict=True)
         found = [source.values(column) for source, column in pairs]
         return None if None in found else frozenset(value for each in found for value in each or ())
 
-    def _below(self, name: str) -> list[Expression]:
+    def _definitions(self, name: str) -> list[Expression]:
         """What a column is in each source."""
         place = self.names.index(name)
         return [source.column(source.names[place]) for source in self.sources]

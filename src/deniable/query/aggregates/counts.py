@@ -95,7 +95,7 @@ def read_countif(node: exp.Expr, where: Expression | None, scope: "ResultScope")
 
 def _distinct(distinct: exp.Distinct, where: Expression | None, scope: "ResultScope") -> Expression:
     """COUNT(DISTINCT unit), or of another value."""
-    rows = scope.rows.relation
+    rows = scope.rows.source
     columns = checked(distinct).expressions
     if len(columns) != 1:
         raise UnsupportedQueryError("COUNT(DISTINCT ...) takes one value. Join texts with ||.")

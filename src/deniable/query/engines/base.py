@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from deniable.query.aggregates.aggregate import Counted, Tally, integers
 from deniable.query.expression import Expression, Kind
 from deniable.query.plan import PricedPlan
-from deniable.query.relation import Relation
+from deniable.query.table_expression import TableExpression
 
 if TYPE_CHECKING:
     import numpy as np
@@ -94,8 +94,8 @@ class Engine(ABC):
         return True  # what is in memory has
 
     @abstractmethod
-    def columns(self, rows: Relation, expressions: Sequence[Expression]) -> "pa.Table":
-        """The rows of a relation: columns c0, c1, ... with the expressions, of the types of `ARROW`, and `unit`.
+    def columns(self, rows: TableExpression, expressions: Sequence[Expression]) -> "pa.Table":
+        """Return rows with columns c0, c1, ... for the expressions, of the types of `ARROW`, and `unit`.
 
         Rows of nobody are left out.
         Raises: ExecutionError, with a constant text, if the engine stops for any reason.

@@ -15,10 +15,10 @@ from deniable.query.catalog import Path as KeyPath
 from deniable.query.catalog import Table
 from deniable.query.declarations import Declaration
 from deniable.query.engines.base import Engine
-from deniable.query.engines.duckdb.relations import Source
+from deniable.query.engines.duckdb.rows import Source
 from deniable.query.expression import Column, Expression, Facts, Kind, literal
 from deniable.query.operators import call
-from deniable.query.relation import Scan
+from deniable.query.table_expression import Scan
 
 WARNING = (
     "FOR THE OWNER OF THE DATA ALONE. DO NOT PUBLISH. These numbers are exact, no noise protects anybody in them.\n"

@@ -12,13 +12,13 @@ import numpy as np
 
 from deniable.errors import ExecutionError, SourceError, UnsupportedQueryError
 from deniable.query.engines.base import CHANGED, Engine, Gathered, Progress, arrow_schema
-from deniable.query.engines.duckdb.relations import Source
+from deniable.query.engines.duckdb.rows import Source
 from deniable.query.engines.duckdb.sql import Generator
 from deniable.query.engines.printed import Seals
 from deniable.query.engines.runner import Runner
 from deniable.query.expression import Expression, Kind
 from deniable.query.plan import PricedPlan
-from deniable.query.relation import Relation
+from deniable.query.table_expression import TableExpression
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -93,7 +93,7 @@ class RemoteEngine(Engine):
                 found.count(places[0], (keys, counts))
         return found.whole()
 
-    def columns(self, rows: Relation, expressions: Sequence[Expression]) -> "pa.Table":
+    def columns(self, rows: TableExpression, expressions: Sequence[Expression]) -> "pa.Table":
         kinds = {f"c{place}": each.facts.kind for place, each in enumerate(expressions)}
         if rows.unit is not None:
             kinds["unit"] = Kind.INTEGER if rows.table.unit_kind is Kind.INTEGER else Kind.TEXT

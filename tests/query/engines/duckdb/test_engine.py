@@ -23,7 +23,7 @@ from deniable.query.declarations import Boolean, Date, Keys, Number, Timestamp
 from deniable.query.engines.duckdb.engine import DuckDBEngine, _records
 from deniable.query.evaluate import evaluate
 from deniable.query.expression import Kind
-from deniable.query.relation import Scan
+from deniable.query.table_expression import Scan
 from tests.query.conftest import INF, NAN, SECRET, Exact, frame, plan_of, table_of
 
 GRID = 2**25  # steps a unit of income in [0, 100]: 2^32 steps at most to the larger bound

@@ -23,8 +23,8 @@ from deniable.query.engines.duckdb.sql import Generator
 from deniable.query.expression import Column, Expression, Kind, literal
 from deniable.query.operators import OPERATORS, call
 from deniable.query.plan import Outcome, PricedPlan, Query, Question
-from deniable.query.relation import Filter, Scan
 from deniable.query.rules import price
+from deniable.query.table_expression import FilteredRows, Scan
 from tests.query.conftest import SECRET, table_of
 
 # Per column: its type in DuckDB, a usual value, and the extremes, as SQL.
@@ -119,7 +119,7 @@ def _calls(column: Column) -> Iterator[Expression]:
 def _plan(
     table: Table, keys: Sequence[Expression], counts: Sequence[Aggregate], where: Expression | None = None
 ) -> PricedPlan:
-    source = Scan(table) if where is None else Filter(Scan(table), where)
+    source = Scan(table) if where is None else FilteredRows(Scan(table), where)
     question = Question(source=source, keys=tuple(keys), aggregates=tuple(dict.fromkeys(counts)))
     return price(Query("", question, Outcome((), None, (), None)), Price(epsilon=Fraction(1)))
 

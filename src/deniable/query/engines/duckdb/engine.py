@@ -16,13 +16,13 @@ from deniable.query.aggregates.aggregate import Counted, tallied
 from deniable.query.engines.base import CHANGED, Engine, Gathered, Progress, arrow_schema
 from deniable.query.engines.duckdb.expression import KINDS, quoted, text
 from deniable.query.engines.duckdb.files import Located, check_names, locate
-from deniable.query.engines.duckdb.relations import Source
+from deniable.query.engines.duckdb.rows import Source
 from deniable.query.engines.duckdb.spill import spill_folder
 from deniable.query.engines.duckdb.sql import FOUND, Generator
 from deniable.query.engines.duckdb.trial import Trial
 from deniable.query.expression import Expression, Kind
 from deniable.query.plan import PricedPlan, Question
-from deniable.query.relation import Relation
+from deniable.query.table_expression import TableExpression
 
 if TYPE_CHECKING:
     import duckdb
@@ -252,7 +252,7 @@ class DuckDBEngine(Engine):
                 break
         raise ExecutionError
 
-    def columns(self, rows: Relation, expressions: Sequence[Expression]) -> "pa.Table":
+    def columns(self, rows: TableExpression, expressions: Sequence[Expression]) -> "pa.Table":
         import pyarrow as pa
 
         statement = Generator(self._tables).rows(rows, expressions)

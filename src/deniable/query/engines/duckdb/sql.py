@@ -14,12 +14,12 @@ from deniable.query.aggregates.order import Order
 from deniable.query.aggregates.sums import Sum
 from deniable.query.engines.dialect import Keyed, P
 from deniable.query.engines.duckdb.expression import FLOATS, NAN, as_kind
-from deniable.query.engines.duckdb.relations import Source, clamp, rows_of
+from deniable.query.engines.duckdb.rows import Source, clamp, rows_of
 from deniable.query.engines.printed import Seals, printed
 from deniable.query.expression import Expression, Key, Kind
 from deniable.query.keys import KeySearch
 from deniable.query.plan import Axis, PricedPlan, Question
-from deniable.query.relation import Relation
+from deniable.query.table_expression import TableExpression
 
 WIDE = f"CAST({P} AS BIGINT)"  # so that units and values of fewer bits are added in 64
 KEY = f"CAST(cell AS BIGINT) * {CODES} + x0"  # of a tally
@@ -58,9 +58,9 @@ class Generator:
         """A statement as the engine reads it."""
         return statement if self._seals is None else self._seals.opened(printed(statement, self.dialect.name))
 
-    def source(self, relation: Relation) -> Source:
-        """The rows of a relation."""
-        return rows_of(relation, self.tables)
+    def source(self, tree: TableExpression) -> Source:
+        """Return SQL for the rows of a table expression."""
+        return rows_of(tree, self.tables)
 
     def plan(self, plan: PricedPlan, *, secret: bytes, share: tuple[int, int] = (0, 1)) -> str:
         """The statement whose rows are (cell, one integer per aggregate), for the cells that occur.
@@ -179,13 +179,12 @@ class Generator:
         weighed = f"SELECT {listed}, CAST(sum(CAST({weight} AS BIGINT)) AS BIGINT) AS weight FROM weighed"
         return self._layered(layers, f"{weighed} GROUP BY {listed}")
 
-    def rows(self, relation: Relation, expressions: Sequence[Expression]) -> str:
-        """The statement whose rows are those of a relation that are somebody's: a column for each expression, and the
-        unit.
+    def rows(self, tree: TableExpression, expressions: Sequence[Expression]) -> str:
+        """Return the statement for the rows of a table expression that have a unit: each expression, and the unit.
 
         A unit keeps its identity and loses its type, so that numbers stay numbers and all else is told by its text.
         """
-        source, unit = self.source(relation), relation.unit
+        source, unit = self.source(tree), tree.unit
         items = [
             f"{as_kind(expression.facts.kind, source.expression(expression))} AS c{place}"
             for place, expression in enumerate(expressions)

@@ -12,9 +12,9 @@ from sqlglot import exp
 
 from deniable.query.engines.views import selects_rows
 
-# The relation, all that its rows can come from, and facts that decide. A rule depends on what its view reads, and on
-# the functions, operators and types that are not the server's own. Whose policies choose rows is said by the role that
-# reads: the owner of a view, unless it is one of its invoker; below a parent, its own policies alone count, so nobody.
+# The table or view, all that its rows can come from, and facts that decide. A rule depends on what its view reads, and
+# on the functions, operators and types that are not the server's own. The role that reads decides whose policies choose
+# rows: the owner of a view, unless it is one of its invoker; below a parent, its own policies alone count, so nobody.
 # Names are those that `search_path` gives.
 TREE = """
 WITH RECURSIVE tree(oid, depth, reader) AS (
@@ -39,7 +39,7 @@ SELECT c.relkind::text, c.relispopulated,
     CASE WHEN c.relkind IN ('v', 'm') THEN pg_get_viewdef(c.oid) END
 FROM tree JOIN pg_class AS c ON c.oid = tree.oid ORDER BY depth, c.oid, reader
 """
-TABLES, VIEWS = ("r", "p"), ("v", "m")  # kinds of relations: plain and partitioned; views and materialized ones
+TABLES, VIEWS = ("r", "p"), ("v", "m")  # kinds in pg_class: plain and partitioned; views and materialized ones
 NOUNS = {
     "f": "a foreign table",
     "S": "a sequence",
@@ -61,7 +61,7 @@ CURE = "A row here must come from one row of a table. Make a table of it (CREATE
 
 
 def refusal(tree: Sequence[tuple[Any, ...]]) -> str | None:
-    """Why a relation cannot be asked, by the rows of `TREE`; None if it can."""
+    """Return why a table or view cannot be asked, by the rows of `TREE`; None if it can."""
     for kind, populated, policies, generated, own, definition in tree:
         why = None
         if kind not in (*TABLES, *VIEWS):

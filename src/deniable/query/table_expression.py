@@ -1,10 +1,15 @@
-"""Where the rows of a question come from: a tree of typed, immutable relations.
+"""Table expressions: the typed, immutable tree from which the rows of a question come.
 
-Every row of a private relation belongs to one unit, named in the column `unit`, and the rows of a unit are a function
-of that unit's own rows in the private tables and of public tables. Nodes keep that promise or refuse to be made, so a
-bound on what a unit contributes may stand anywhere above them. Columns carry public facts (`Facts`), each derived anew
-where a column is made: a column that is defined again has none of the facts of its namesake.
-Proof, node by node: docs/theory/query/relations.md.
+Every row of a private table expression belongs to one unit, named in the column `unit`, and the rows of a unit are a
+function of that unit's own rows in the private tables and of public tables. Nodes keep that promise or refuse to be
+made, so a bound on what a unit contributes may stand anywhere above them. Columns carry public facts (`Facts`), each
+derived anew where a column is made: a column that is defined again has none of the facts of its namesake.
+Proof, node by node: docs/theory/query/table_expressions.md.
+
+An expression over the columns of a node is followed downwards by three methods: `definition` goes one node down, to the
+node and the expression over it that gives the value; `base_definition` goes down to the declared table, as long as the
+value is computed row by row; `base_column` is that where it is a column unchanged. `unit_part` says which part of the
+unit an expression is, `unit_expression` is the unit itself, and `one_row_per_unit` holds where rows are grouped by it.
 """
 
 from abc import ABC, abstractmethod
@@ -32,8 +37,8 @@ MAX_TABLES = 32  # that one question reads, each as often as it is named
 Pairs = tuple[tuple[Expression, Expression], ...]
 
 
-class Relation(ABC):
-    """Rows with typed columns, each row of one unit where the relation is private."""
+class TableExpression(ABC):
+    """Rows with typed columns; where they are private, each row belongs to one unit."""
 
     @property
     @abstractmethod
@@ -63,20 +68,20 @@ class Relation(ABC):
         """The column that says whose row it is; None where each row is a unit, or nobody's."""
 
     @property
-    def owner(self) -> Column:
+    def unit_expression(self) -> Column:
         """The column `unit` as an expression."""
         assert self.unit is not None
         return Column(self.unit, Facts(kind=self.table.unit_kind or Kind.NULL))
 
     @property
-    def single(self) -> bool:
+    def one_row_per_unit(self) -> bool:
         """Whether rows are grouped by the unit alone: what names of questions in ledgers say of `multiplicity`."""
         return False
 
     def multiplicity(self, fixed: Names = NOTHING) -> int | None:
         """The most rows of one unit that agree on the columns `fixed`; None if no number is known.
 
-        Of a public relation, the most of all rows. Proof: docs/theory/query/multiplicity.md.
+        Of public rows, the most of all rows. Proof: docs/theory/query/multiplicity.md.
         """
         return None
 
@@ -86,13 +91,13 @@ class Relation(ABC):
         if not isinstance(expression, Column):
             arguments = expression.arguments if isinstance(expression, Call) else ()
             return expression.size <= MAX_SIZE and all(self.fixes(fixed, each) for each in arguments)
-        if expression.name in fixed or self.part(expression) is not None:
+        if expression.name in fixed or self.unit_part(expression) is not None:
             return True
-        found = self.below(expression)
-        return found is not None and found[0].fixes(self.fixed_below(fixed, found[0]), found[1])
+        found = self.definition(expression)
+        return found is not None and found[0].fixes(self.fixed_in(fixed, found[0]), found[1])
 
-    def fixed_below(self, fixed: Names, source: "Relation") -> Names:
-        """Columns of `source` on which rows agree that agree on the columns `fixed` of this relation."""
+    def fixed_in(self, fixed: Names, source: "TableExpression") -> Names:
+        """Return the columns of `source` on which rows agree that agree on the columns `fixed` of this node."""
         return NOTHING
 
     @property
@@ -105,63 +110,63 @@ class Relation(ABC):
         """The number of tables that are read, each as often as it is named."""
         return 1
 
-    def made_of(self, column: Column) -> "Sequence[tuple[Relation, Expression]]":
-        """The expressions of which a column is computed, each over a relation further down."""
-        found = self.below(column)
+    def inputs(self, column: Column) -> "Sequence[tuple[TableExpression, Expression]]":
+        """Return the expressions of which a column is computed, each with the node further down that it is over."""
+        found = self.definition(column)
         return () if found is None else (found,)
 
     @once
     def parts(self, expression: Expression) -> int:
         """The number of parts of an expression when columns of subqueries are written out."""
         if isinstance(expression, Column):
-            return 1 + sum(source.parts(inner) for source, inner in self.made_of(expression))
+            return 1 + sum(source.parts(inner) for source, inner in self.inputs(expression))
         return 1 + sum(map(self.parts, expression.arguments)) if isinstance(expression, Call) else 1
 
     @once
     def values(self, expression: Expression) -> frozenset[Value] | None:
         """All values that an expression can have, NULL too, whatever rows hold; None if they are not few."""
-        found = self.below(expression) if isinstance(expression, Column) else None
+        found = self.definition(expression) if isinstance(expression, Column) else None
         return values_of(expression, self.values) if found is None else found[0].values(found[1])
 
-    def below(self, expression: Expression) -> "tuple[Relation, Expression] | None":
-        """The relation further down, and the expression over it, that gives the value of one over the columns."""
+    def definition(self, expression: Expression) -> "tuple[TableExpression, Expression] | None":
+        """Return the node below and the expression over it that give the value of an expression; None if none does."""
         return None
 
-    def part(self, expression: Expression) -> str | None:
+    def unit_part(self, expression: Expression) -> str | None:
         """Which part of the unit an expression over the columns is, as it is stored, so that no two look alike."""
-        if self.private and self.unit is not None and expression == self.owner:
+        if self.private and self.unit is not None and expression == self.unit_expression:
             return WHOLE
-        found = self.below(expression)
-        return None if found is None else found[0].part(found[1])
+        found = self.definition(expression)
+        return None if found is None else found[0].unit_part(found[1])
 
     def is_unit(self, expression: Expression) -> bool:
         """Whether an expression is the unit as it is stored."""
-        return self.part(expression) == WHOLE
+        return self.unit_part(expression) == WHOLE
 
-    def scanned(self, expression: Expression) -> tuple[Table, Expression] | None:
+    def base_definition(self, expression: Expression) -> tuple[Table, Expression] | None:
         """The table of which an expression is computed row by row, and how."""
-        found = self.below(expression)
-        return None if found is None else found[0].scanned(found[1])
+        found = self.definition(expression)
+        return None if found is None else found[0].base_definition(found[1])
 
-    def origin(self, expression: Expression) -> tuple[Table, str] | None:
+    def base_column(self, expression: Expression) -> tuple[Table, str] | None:
         """The table and column from which an expression comes unchanged."""
-        found = self.scanned(expression)
+        found = self.base_definition(expression)
         return (found[0], found[1].name) if found is not None and isinstance(found[1], Column) else None
 
     def keys_of(self, expression: Expression) -> tuple[Key, ...] | None:
         """Declared values of an expression over columns, however it is written."""
-        found = self.scanned(expression)
+        found = self.base_definition(expression)
         return None if found is None else found[0].keys_of(found[1])
 
     def joint_keys(self, keys: Mapping[int, Expression]) -> Iterator[tuple[tuple[int, ...], tuple[Row, ...]]]:
         """The declared values that several of these have together, all of them of one row of a table; by place."""
-        below: dict[int, tuple[Relation, dict[int, Expression]]] = {}
+        below: dict[int, tuple[TableExpression, dict[int, Expression]]] = {}
         for place, key in keys.items():
-            found = self.below(key)
+            found = self.definition(key)
             if found is not None:
                 below.setdefault(id(found[0]), (found[0], {}))[1][place] = found[1]
-        for relation, inner in below.values():
-            yield from relation.joint_keys(inner)
+        for tree, inner in below.values():
+            yield from tree.joint_keys(inner)
 
     @abstractmethod
     def to_json(self) -> object:
@@ -169,7 +174,7 @@ class Relation(ABC):
 
 
 @dataclass(frozen=True)
-class Scan(Relation):
+class Scan(TableExpression):
     """A declared table."""
 
     source: Table
@@ -189,9 +194,9 @@ class Scan(Relation):
     def unit(self) -> str | None:
         return self.source.unit_column
 
-    def part(self, expression: Expression) -> str | None:
+    def unit_part(self, expression: Expression) -> str | None:
         """A column that is read as another kind than its own could make two units one."""
-        table, whole = self.source, super().part(expression)
+        table, whole = self.source, super().unit_part(expression)
         if whole or not isinstance(expression, Column) or table.path is not None or table.unit.column is None:
             return whole
         if expression.facts.kind is not table.schema.get(expression.name):
@@ -200,7 +205,7 @@ class Scan(Relation):
             return WHOLE if table.unit.period is None else "column"
         return "period" if expression.name == table.unit.period else None
 
-    def scanned(self, expression: Expression) -> tuple[Table, Expression]:
+    def base_definition(self, expression: Expression) -> tuple[Table, Expression]:
         return self.source, expression
 
     def joint_keys(self, keys: Mapping[int, Expression]) -> Iterator[tuple[tuple[int, ...], tuple[Row, ...]]]:
@@ -214,18 +219,18 @@ class Scan(Relation):
 
 
 @dataclass(frozen=True)
-class RowByRow(Relation):
-    """A relation with a row for each row of its source, or for some of them."""
+class RowByRow(TableExpression):
+    """Rows that each come from one row of the source."""
 
-    source: Relation
+    source: TableExpression
 
     @property
     def table(self) -> Table:
         return self.source.table
 
     @property
-    def single(self) -> bool:
-        return self.source.single
+    def one_row_per_unit(self) -> bool:
+        return self.source.one_row_per_unit
 
     @property
     def joins(self) -> int:
@@ -236,20 +241,20 @@ class RowByRow(Relation):
         return self.source.tables
 
     def multiplicity(self, fixed: Names = NOTHING) -> int | None:
-        return self.source.multiplicity(self.fixed_below(fixed, self.source))
+        return self.source.multiplicity(self.fixed_in(fixed, self.source))
 
 
 @dataclass(frozen=True)
-class Filter(RowByRow):
+class FilteredRows(RowByRow):
     """The rows for which a condition holds."""
 
     condition: Expression
 
-    def fixed_below(self, fixed: Names, source: Relation) -> Names:
+    def fixed_in(self, fixed: Names, source: TableExpression) -> Names:
         """Beside the columns themselves, those that the condition says the one value of."""
         return fixed | constants(self.condition)
 
-    def below(self, expression: Expression) -> tuple[Relation, Expression]:
+    def definition(self, expression: Expression) -> tuple[TableExpression, Expression]:
         return self.source, expression
 
     @property
@@ -269,7 +274,7 @@ class Filter(RowByRow):
 
 @dataclass(frozen=True)
 class Renamed(RowByRow):
-    """A relation whose columns carry a prefix, so that several of them can meet."""
+    """Rows whose columns carry a prefix, so that several table expressions can meet in a join."""
 
     prefix: str
 
@@ -284,12 +289,12 @@ class Renamed(RowByRow):
     def unit(self) -> str | None:
         return None if self.source.unit is None else self.prefix + self.source.unit
 
-    def below(self, expression: Expression) -> tuple[Relation, Expression] | None:
+    def definition(self, expression: Expression) -> tuple[TableExpression, Expression] | None:
         if not all(name.startswith(self.prefix) for name in columns_of(expression)):
             return None
         return self.source, renamed(expression, lambda column: column.removeprefix(self.prefix))
 
-    def fixed_below(self, fixed: Names, source: Relation) -> Names:
+    def fixed_in(self, fixed: Names, source: TableExpression) -> Names:
         return frozenset(name.removeprefix(self.prefix) for name in fixed)
 
     def to_json(self) -> object:
@@ -303,7 +308,7 @@ class Project(RowByRow):
     columns: Mapping[str, Expression] = field(hash=False)
 
     def __post_init__(self) -> None:
-        apart(*self.columns, UNIT)
+        check_distinct_names(*self.columns, UNIT)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -317,11 +322,11 @@ class Project(RowByRow):
     def unit(self) -> str | None:
         return None if self.source.unit is None else UNIT
 
-    def below(self, expression: Expression) -> tuple[Relation, Expression] | None:
+    def definition(self, expression: Expression) -> tuple[TableExpression, Expression] | None:
         found = self.columns.get(expression.name) if isinstance(expression, Column) else None
         return None if found is None else (self.source, found)
 
-    def fixed_below(self, fixed: Names, source: Relation) -> Names:
+    def fixed_in(self, fixed: Names, source: TableExpression) -> Names:
         return told(self.columns[name] for name in fixed if name in self.columns)
 
     def to_json(self) -> object:
@@ -329,12 +334,12 @@ class Project(RowByRow):
         return {"project": self.source.to_json(), "columns": columns}
 
 
-def limited(*relations: Relation) -> int:
-    """The number of tables that are read for several relations.
+def count_tables(*expressions: TableExpression) -> int:
+    """Return the number of tables that several table expressions read, each as often as it is named.
 
     Raises: UnsupportedQueryError if they are too many.
     """
-    tables = sum(each.tables for each in relations)
+    tables = sum(each.tables for each in expressions)
     if tables > MAX_TABLES:
         raise UnsupportedQueryError(
             f"the question reads {tables} tables, each counted as often as it is named; at most {MAX_TABLES} are "
@@ -348,7 +353,7 @@ def typed(name: str, facts: Facts) -> Column:
     return Column(name, replace(facts, kind=Kind.TEXT) if facts.kind is Kind.NULL else facts)
 
 
-def apart(*names: str | None) -> None:
+def check_distinct_names(*names: str | None) -> None:
     """Refuse two columns of one name: an engine would take one for the other, and perhaps for the unit."""
     seen: set[str] = set()
     for name in names:
@@ -366,7 +371,7 @@ def named(name: str, known: Mapping[str, object]) -> str:
     return found
 
 
-def missing_too(column: Expression) -> Expression:
+def made_nullable(column: Expression) -> Expression:
     """A column of the right side of a LEFT JOIN: NULL where there is no partner, whatever made it."""
     return Column(column.name, replace(column.facts, nullable=True)) if isinstance(column, Column) else column
 

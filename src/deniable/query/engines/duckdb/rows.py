@@ -1,4 +1,4 @@
-"""The rows of relations as SQL; every node but a table is a subquery. Written for DuckDB, and printed for others."""
+"""Rows of table expressions as SQL; every node but a table is a subquery. In DuckDB's words, printed for others."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,13 +11,13 @@ from deniable.query.expression import Column, Expression, Facts, Kind
 from deniable.query.grouped import Grouped, Total
 from deniable.query.join import Join
 from deniable.query.operators import call
-from deniable.query.relation import Filter, Project, Relation, Renamed, Scan
+from deniable.query.table_expression import FilteredRows, Project, Renamed, Scan, TableExpression
 from deniable.query.union import Union
 
 
 @dataclass(frozen=True)
 class Source:
-    """SQL for the rows of a relation, and the types of its columns.
+    """SQL for the rows of a table expression, and the types of its columns.
 
     Args:
         types: by the names of the engine that `dialect` is of.
@@ -52,21 +52,21 @@ class Source:
         """The type of a column UNIT that holds `unit(name)`."""
         return {UNIT: self.dialect.unit_type(self.types[name])}
 
-    def kept(self, relation: Relation) -> dict[str, str]:
-        """The types of the columns of a relation that are computed."""
-        return {name: self.dialect.types[relation.column(name).facts.kind] for name in relation.names}
+    def kept(self, tree: TableExpression) -> dict[str, str]:
+        """Return the types of the columns of a table expression that are computed."""
+        return {name: self.dialect.types[tree.column(name).facts.kind] for name in tree.names}
 
 
-def rows_of(relation: Relation, tables: Mapping[str, Source]) -> Source:
-    """The rows of a relation over tables, each by its name; the one table of a source that has no other is ""."""
+def rows_of(tree: TableExpression, tables: Mapping[str, Source]) -> Source:
+    """Return SQL for the rows of a table expression over tables by name; a source's only table has the name ""."""
 
-    def rows(inner: Relation) -> Source:
+    def rows(inner: TableExpression) -> Source:
         return rows_of(inner, tables)
 
-    match relation:
+    match tree:
         case Scan(source=table):
             return _scan(table, tables[table.name] if table.name in tables else tables[""], tables)
-        case Filter(source=inner, condition=condition):
+        case FilteredRows(source=inner, condition=condition):
             held = rows(inner)
             return replace(held, text=f"(SELECT * FROM {held.text} WHERE {held.expression(condition)})")
         case Renamed(source=inner, prefix=prefix):
@@ -76,9 +76,9 @@ def rows_of(relation: Relation, tables: Mapping[str, Source]) -> Source:
             return replace(held, text=f"(SELECT {listed} FROM {held.text})", types=types)
         case Project(source=inner, columns=columns):
             held = rows(inner)
-            types = held.kept(relation)
+            types = held.kept(tree)
             items = [
-                f"{as_kind(relation.column(name).facts.kind, held.expression(expression))} AS {held.name(name)}"
+                f"{as_kind(tree.column(name).facts.kind, held.expression(expression))} AS {held.name(name)}"
                 for name, expression in columns.items()
             ]
             if inner.unit is not None:
@@ -94,10 +94,10 @@ def rows_of(relation: Relation, tables: Mapping[str, Source]) -> Source:
             text = f"(SELECT * FROM {one.text} {'LEFT ' if outer else ''}JOIN {other.text} ON {pairs})"
             return replace(one, text=text, types={**one.types, **other.types})
         case Union(sources=sources):
-            return _union(relation, [rows(source) for source in sources])
+            return _union(tree, [rows(source) for source in sources])
         case Grouped(source=inner):
-            return _grouped(relation, rows(inner))
-    raise NotImplementedError(type(relation).__name__)
+            return _grouped(tree, rows(inner))
+    raise NotImplementedError(type(tree).__name__)
 
 
 def _once(held: Source, keys: Sequence[Expression]) -> Source:
@@ -130,13 +130,13 @@ def _scan(table: Table, held: Source, tables: Mapping[str, Source]) -> Source:
     return replace(held, text=f"(SELECT *, {both} AS {quoted(UNIT)} FROM {held.text})", types=types)
 
 
-def _union(relation: Union, parts: Sequence[Source]) -> Source:
-    types, kind = parts[0].kept(relation), relation.table.unit_kind or Kind.NULL
-    if relation.private:
+def _union(tree: Union, parts: Sequence[Source]) -> Source:
+    types, kind = parts[0].kept(tree), tree.table.unit_kind or Kind.NULL
+    if tree.private:
         types[UNIT] = parts[0].dialect.types[kind]
     selects = []
-    for source, held in zip(relation.sources, parts, strict=True):
-        pairs = zip(relation.names, source.names, strict=True)
+    for source, held in zip(tree.sources, parts, strict=True):
+        pairs = zip(tree.names, source.names, strict=True)
         items = [f"{held.expression(source.column(old))} AS {held.name(new)}" for new, old in pairs]
         if source.unit is not None:
             items.append(f"CAST({held.unit(source.unit)} AS {TYPES[kind]}) AS {quoted(UNIT)}")
@@ -144,25 +144,25 @@ def _union(relation: Union, parts: Sequence[Source]) -> Source:
     return replace(parts[0], text=f"({' UNION ALL '.join(selects)})", types=types)
 
 
-def _grouped(relation: Grouped, held: Source) -> Source:
-    """Return the rows of a grouped relation; those of nobody are left out."""
-    types = held.kept(relation)
-    groups = [f"k{n}" for n in range(len(relation.keys))]
-    inner = [f"{held.expression(key)} AS {name}" for name, key in zip(groups, relation.keys, strict=True)]
+def _grouped(tree: Grouped, held: Source) -> Source:
+    """Return SQL for grouped rows; rows without a unit are left out."""
+    types = held.kept(tree)
+    groups = [f"k{n}" for n in range(len(tree.keys))]
+    inner = [f"{held.expression(key)} AS {name}" for name, key in zip(groups, tree.keys, strict=True)]
     outer = [
-        f"CAST({name} AS {TYPES[relation.column(f'key {n}').facts.kind]}) AS {quoted(f'key {n}')}"
+        f"CAST({name} AS {TYPES[tree.column(f'key {n}').facts.kind]}) AS {quoted(f'key {n}')}"
         for n, name in enumerate(groups)
     ]
-    for n, total in enumerate(relation.totals):
+    for n, total in enumerate(tree.totals):
         value, sql = _total(total, f"x{n}", held)
         inner.append(f"{value} AS x{n}")
         outer.append(f"CAST({sql} AS {TYPES[total.facts.kind]}) AS {quoted(f'total {n}')}")
     where = ""
-    if relation.source.unit is not None:
-        inner.append(f"{held.unit(relation.source.unit)} AS u")
+    if tree.source.unit is not None:
+        inner.append(f"{held.unit(tree.source.unit)} AS u")
         outer.append(f"u AS {quoted(UNIT)}")
         groups.append("u")
-        types |= held.owned(relation.source.unit)
+        types |= held.owned(tree.source.unit)
         where = " WHERE u IS NOT NULL"
     grouped = f" GROUP BY {', '.join(groups)}" if groups else ""
     text = f"(SELECT {', '.join(outer)} FROM (SELECT {', '.join(inner)} FROM {held.text}){where}{grouped})"

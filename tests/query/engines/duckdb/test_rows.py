@@ -14,7 +14,7 @@ from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.plan import PricedPlan
 from deniable.query.sql import parse
 from tests.query.conftest import SECRET
-from tests.query.test_relation import plan_of
+from tests.query.test_table_expression import plan_of
 
 
 def test_sums_of_a_unit_do_not_depend_on_the_order_of_rows() -> None:
