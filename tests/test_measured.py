@@ -357,13 +357,13 @@ def test_games_draw_what_proves_their_loss() -> None:
         return sale.privacy_loss
 
     def choose(types: Rows, bits: Bits) -> PrivacyLoss:
-        return facilities.release(types, bits=bits).loss
+        return facilities.release(types, bits=bits).cost
 
     def settle(own: Rows, bits: Bits) -> PrivacyLoss:
-        return game.settle(own, rho=1, slack=0, passes=2, batches=2, bits=bits).board.loss
+        return game.settle(own, rho=1, slack=0, passes=2, batches=2, bits=bits).cost
 
     def learn(own: Rows, bits: Bits) -> PrivacyLoss:
-        return game.learn(own, rho=1, rounds=8, bits=bits).board.loss
+        return game.learn(own, rho=1, rounds=8, bits=bits).cost
 
     prove(sell, neighbours([2, 5, 9], [0, 9], Replace), Replace, 0.85)
     prove(choose, neighbours([1, 2], [0, 2, 4], Replace), Replace, 1)
@@ -386,7 +386,7 @@ def test_answers_draw_what_proves_their_loss() -> None:
         sample = GaussianAnswers(rows=len(rows), questions=3, budget=db.Budget(rho=1), bits=bits)
         for _ in range(3):
             sample.ask(rows)
-        return sample.loss
+        return sample.privacy_loss
 
     prove(run, [([0, 1, 1], [1, 1, 1])], Replace, 1)
 

@@ -12,7 +12,7 @@ from scipy.special import comb
 from scipy.stats import norm
 
 from deniable.adaptive import GaussianAnswers, Ladder, ReusableHoldout, described_gap, posterior_gap, selected_gap
-from deniable.adaptive.holdout import REACH, STEPS
+from deniable.adaptive.holdout import LATTICE_STEPS, SENSITIVITY
 from deniable.attacks.tracing import attributes_to_trace, code_length, tracing_power
 from deniable.attacks.tracing.fingerprinting import collective_score, draw_code
 from deniable.games import CongestionGame, Counters, PrivateMatching
@@ -72,21 +72,21 @@ def test_the_gap_of_a_question_that_was_selected() -> None:
 
 def test_errors_of_holdouts_are_of_noise_a_gap_and_rounding() -> None:
     few = GaussianAnswers(rows=100, questions=3, budget=Budget(rho=1000))
-    rounding, gap = 0.5 / 11 + 1 / STEPS, math.sqrt(math.log(2 * 3 * 12**2 * 2 / 0.025) / 200)
-    noise = few._noise.half_width(1 - Fraction("0.025") / 3) / (100 * STEPS)
+    rounding, gap = 0.5 / 11 + 1 / LATTICE_STEPS, math.sqrt(math.log(2 * 3 * 12**2 * 2 / 0.025) / 200)
+    noise = few._noise.half_width(1 - Fraction("0.025") / 3) / (100 * LATTICE_STEPS)
     assert few.error == pytest.approx(gap + noise + rounding, **NEAR)
     many = GaussianAnswers(rows=10**6, questions=10**4, budget=Budget(rho="0.002"))
     c = Fraction(1, 20 * 1000 + 20)
-    noise = many._noise.half_width(1 - c * Fraction("0.025") / 10**4) / (10**6 * STEPS)
-    assert many.loss.rho is not None
-    gap = posterior_gap(ConcentratedLoss(rho=many.loss.rho), failure="0.025")
-    assert many.error == pytest.approx(noise + 0.5 / 1001 + 1 / STEPS + float(c) + gap, **NEAR)
+    noise = many._noise.half_width(1 - c * Fraction("0.025") / 10**4) / (10**6 * LATTICE_STEPS)
+    assert many.privacy_loss.rho is not None
+    gap = posterior_gap(ConcentratedLoss(rho=many.privacy_loss.rho), failure="0.025")
+    assert many.error == pytest.approx(noise + 0.5 / 1001 + 1 / LATTICE_STEPS + float(c) + gap, **NEAR)
     holdout = ReusableHoldout(rows=900, questions=6, corrections=3, threshold="0.04", budget=Budget(epsilon=30))
-    told = holdout.corrected_error - holdout._valuing.half_width(1 - Fraction("0.05") / 12) / (900 * STEPS)
-    compared = holdout._comparing.half_width(1 - Fraction("0.05") / 12, questions=6) / (900 * STEPS)
+    told = holdout.corrected_error - holdout._valuing.half_width(1 - Fraction("0.05") / 12) / (900 * LATTICE_STEPS)
+    compared = holdout._comparing.half_width(1 - Fraction("0.05") / 12, questions=6) / (900 * LATTICE_STEPS)
     assert holdout.kept_error == pytest.approx(0.04 + compared + told, **NEAR)
-    once = [each.privacy_loss(REACH).pure_epsilon for each in (holdout._comparing, holdout._valuing)]
-    assert holdout.loss.pure_epsilon == 3 * sum(filter(None, once))
+    once = [each.privacy_loss(SENSITIVITY).pure_epsilon for each in (holdout._comparing, holdout._valuing)]
+    assert holdout.privacy_loss.pure_epsilon == 3 * sum(filter(None, once))
     assert all(once)
     board = Ladder(rows=900, questions=6, improvements=3, budget=Budget(epsilon=30))
     assert board.error == min(1, max(board.kept_error, board.corrected_error))

@@ -40,7 +40,7 @@ def draw_reports(trips: np.ndarray) -> plt.Figure:
     prior = counts[tuple(points.T)]
     draw, bits = np.random.default_rng(1), DeterministicBits(1)
     places = points[draw.choice(len(points), 20_000, p=prior / prior.sum())]
-    mechanism = PlanarLaplace(epsilon="0.7", step="1/8", lower=(0, 0), upper=(BOTTOM - TOP - 1, 63), unit="cell")
+    mechanism = PlanarLaplace(epsilon="0.7", step="1/8", bounds=((0, 0), (BOTTOM - TOP - 1, 63)), unit="cell")
     reports = mechanism.release(places, bits=bits).value
     moved = mechanism.remap(reports, points=points, prior=prior)
     figure, panels = plt.subplots(3, 1, figsize=(6.4, 8.2), sharex=True, layout="constrained")

@@ -41,5 +41,5 @@ def test_the_better_proof_is_taken() -> None:
 def test_gaussian_noise_needs_a_budget_that_it_fits() -> None:
     with pytest.raises(UnprovedError):
         GaussianAnswers(rows=100, questions=3, budget=Budget(epsilon=1))
-    assert GaussianAnswers(rows=100, questions=3, budget=Budget(mu=1)).loss.rho == pytest.approx(0.5, rel=0.01)
+    assert GaussianAnswers(rows=100, questions=3, budget=Budget(mu=1)).privacy_loss.rho == pytest.approx(0.5, rel=0.01)
     assert GaussianAnswers(rows=100, questions=3, budget=Budget(epsilon=1, delta="1e-6")).error <= 1

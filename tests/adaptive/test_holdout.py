@@ -33,7 +33,7 @@ def ask(holdout: Holdout, values: object) -> float:
 def test_all_is_paid_at_once_and_within_the_budget(make: Callable[..., Holdout]) -> None:
     account = Filter(RHO, relation=Replace)
     holdout = make(rows=100, questions=5, budget=Budget(rho="0.3"), ledger=account)
-    assert account.spent.rho == holdout.loss.rho
+    assert account.spent.rho == holdout.privacy_loss.rho
     assert 0.29 < account.spent.rho <= 0.3
     with pytest.raises(BudgetExceededError):
         make(rows=100, questions=5, budget=Budget(rho="0.3"), ledger=account)
@@ -51,7 +51,7 @@ def test_after_the_promised_questions_the_promise_is_withdrawn_aloud(make: Calla
         ask(holdout, [0.5] * 50)
         assert holdout.left == left
     for _ in range(2):
-        with pytest.raises(BudgetExceededError, match="answers no more"):
+        with pytest.raises(BudgetExceededError, match="answers no further questions"):
             ask(holdout, [0.5] * 50)
 
 
@@ -117,3 +117,12 @@ def test_answers_have_few_values_and_shares_are_between_0_and_1() -> None:
     for wrong in (-0.1, 1.1, "x"):
         with pytest.raises(InvalidParameterError, match="train"):
             share_of("train", wrong)
+
+
+def test_an_answer_prints_for_people() -> None:
+    holdout = ReusableHoldout(
+        rows=1000, questions=5, corrections=1, budget=Budget(epsilon=5), bits=DeterministicBits(1)
+    )
+    answer = holdout.ask(0.5, [0, 1] * 500)
+    said = f"0.500 ± {answer.error:.3f} (95%), from the public number; question 1 of 5, safe=False"
+    assert repr(answer) == f"<HoldoutAnswer: {said}>"

@@ -7,7 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from deniable.adaptive import Learned, learn_class, learn_interval, learn_threshold
+from deniable.adaptive import learn_class, learn_interval, learn_threshold
+from deniable.adaptive.learner import Learned
 from deniable.errors import BudgetExceededError, InvalidParameterError
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import Budget, Filter, Replace
@@ -76,3 +77,10 @@ def test_the_choice_is_paid_and_rows_are_read_one_by_one() -> None:
         with pytest.raises(InvalidParameterError):
             call()
     assert fresh.spent.epsilon == 0
+
+
+def test_a_learned_hypothesis_says_what_it_cost() -> None:
+    learned = learn_class([[0, 1, 1]] * 500, [1] * 500, hypotheses=3, epsilon=1, bits=DeterministicBits(1))
+    assert learned.cost.epsilon(0).upper == 1
+    said = f"hypothesis {learned.hypothesis}; excess error at most {learned.population_excess:.3f} on the population"
+    assert repr(learned) == f"<Learned: {said} (95%); cost epsilon=1, safe=False>"

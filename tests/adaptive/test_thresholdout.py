@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deniable.adaptive import ReusableHoldout
-from deniable.adaptive.holdout import STEPS
+from deniable.adaptive.holdout import LATTICE_STEPS
 from deniable.errors import BudgetExceededError, InvalidParameterError
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import Budget
@@ -99,8 +99,8 @@ def test_errors_shrink_with_rows_as_the_root_and_are_of_the_stated_parts() -> No
         states = after
     assert holdout._conversations == pytest.approx(math.log(count))
     gap = math.sqrt(math.log(2 * count / 0.025) / 1800)
-    valued = holdout._valuing.half_width(1 - 0.0125 / 3) / (900 * STEPS)
-    assert holdout.corrected_error == pytest.approx(gap + valued + 0.5 / 31 + 1 / STEPS, rel=1e-6)
+    valued = holdout._valuing.half_width(1 - 0.0125 / 3) / (900 * LATTICE_STEPS)
+    assert holdout.corrected_error == pytest.approx(gap + valued + 0.5 / 31 + 1 / LATTICE_STEPS, rel=1e-6)
     assert holdout.kept_error > 0.04 + gap
 
 
@@ -129,12 +129,12 @@ def test_comparisons_spend_what_a_fresh_threshold_each_time_costs() -> None:
     """A twin that kept one threshold for all corrections would spend less than its noise reveals."""
     holdout = ReusableHoldout(rows=100, questions=9, corrections=7, budget=Budget(epsilon=7))
     one = ReusableHoldout(rows=100, questions=9, corrections=1, budget=Budget(epsilon=1))
-    assert holdout.loss.pure_epsilon == one.loss.pure_epsilon * 7
-    assert one.loss.pure_epsilon == pytest.approx(1, rel=0.001)
+    assert holdout.privacy_loss.pure_epsilon == one.privacy_loss.pure_epsilon * 7
+    assert one.privacy_loss.pure_epsilon == pytest.approx(1, rel=0.001)
     comparing = holdout._comparing
-    assert float(STEPS / comparing.threshold_scale + 2 * STEPS / comparing.query_scale) == pytest.approx(
-        0.75, rel=0.001
-    )
+    assert float(
+        LATTICE_STEPS / comparing.threshold_scale + 2 * LATTICE_STEPS / comparing.query_scale
+    ) == pytest.approx(0.75, rel=0.001)
 
 
 @pytest.mark.parametrize("wrong", [{"threshold": 2}, {"threshold": -1}, {"corrections": 0}])

@@ -28,14 +28,14 @@ from deniable.privacy import (
 )
 from deniable.variants import Kernel, MarkovChain, MarkovQuilt, Metric, PlanarLaplace
 
-CITY = PlanarLaplace(epsilon="0.01", step=10, lower=(0, 0), upper=(900, 900), unit="m")
+CITY = PlanarLaplace(epsilon="0.01", step=10, bounds=((0, 0), (900, 900)), unit="m")
 LINE = Kernel.exponential([(0,), (1,)], epsilon=1, metric=Metric(norm="l1"))
 CHAIN = MarkovChain(initial=["1/2", "1/2"], transition=[["0.6", "0.4"], ["0.4", "0.6"]])
 WEATHER = MarkovQuilt(length=4, epsilon=1, chains=[CHAIN])
 YES = DirectResponse(values=["no", "yes"], epsilon=1)
 RELEASES: dict[str, Any] = {  # what is released, of which unit, private values, others of a wrong type, and the price
-    "planar": (CITY.release, CITY.loss.privacy_unit, [(3, 4), (5, 6)], np.ones((2, 3)), "1/50"),
-    "kernel": (LINE.release, LINE.loss.privacy_unit, [0, 1, 1], None, LINE.loss.epsilon * 3),
+    "planar": (CITY.release, CITY.privacy_loss.privacy_unit, [(3, 4), (5, 6)], np.ones((2, 3)), "1/50"),
+    "kernel": (LINE.release, LINE.privacy_loss.privacy_unit, [0, 1, 1], None, LINE.privacy_loss.epsilon * 3),
     "quilt": (WEATHER.release, WEATHER.privacy_unit, [0, 1, 1, 0], [0, 1, 1], 1),
     "local": (YES.encode, YES.unit, ["yes", "no"], None, 2),
 }

@@ -17,7 +17,7 @@ from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Budget, PrivacyUnit, Replace
 from deniable.variants import Journey, Kernel, Metric, PlanarLaplace
 
-CITY = PlanarLaplace(epsilon="0.01", step=10, lower=(0, 0), upper=(20_000, 20_000), unit="m")
+CITY = PlanarLaplace(epsilon="0.01", step=10, bounds=((0, 0), (20_000, 20_000)), unit="m")
 LINE = Kernel.exponential([(0,), (1,), (3,)], epsilon="0.8", metric=Metric(norm="l1", unit="km"))
 LOCATIONS = Path(__file__).parents[3] / "shared" / "data" / "locations.npz"
 
@@ -65,7 +65,7 @@ def test_a_report_that_was_never_made_is_paid_all_the_same() -> None:
         def release(self, places: object, *, bits: Any = None) -> Any:
             raise RuntimeError("the program ends here")
 
-    cut = Cut(epsilon="0.01", step=10, lower=(0, 0), upper=(20_000, 20_000), unit="m")
+    cut = Cut(epsilon="0.01", step=10, bounds=((0, 0), (20_000, 20_000)), unit="m")
     journey = Journey(cut, budget="0.015")
     with pytest.raises(RuntimeError):
         journey.report((0, 0), at="8:00")
@@ -91,36 +91,36 @@ def test_it_is_paid_before_the_place_is_read() -> None:
 def test_a_prediction_that_holds_costs_a_test_alone(tmp_path: Path) -> None:
     bits = DeterministicBits(1)
     ledger = opened(tmp_path / "journey.ledger", budget=Budget(epsilon=1))
-    still = Journey(CITY, ledger=ledger, test="0.001", near=20_000)
+    still = Journey(CITY, ledger=ledger, test="0.001", tolerance=20_000)
     first = still.report((5000, 5000), at="a", bits=bits).value
-    for journey in (still, still, Journey(CITY, ledger=ledger, test="0.001", near=20_000)):
+    for journey in (still, still, Journey(CITY, ledger=ledger, test="0.001", tolerance=20_000)):
         assert (journey.report((5000, 5000), at="b", bits=bits).value == first).all()
         assert still.spent.epsilon == Fraction(11, 1000)
-    gone = Journey(CITY, budget=2, test=1, near=1)
+    gone = Journey(CITY, budget=2, test=1, tolerance=1)
     gone.report((0, 0), bits=bits)
     gone.report((20_000, 20_000), bits=bits)
     assert gone.spent.epsilon == Fraction(102, 100)
-    tight = Journey(CITY, budget="0.02", test="0.001", near=1)
+    tight = Journey(CITY, budget="0.02", test="0.001", tolerance=1)
     tight.report((0, 0))
-    with pytest.raises(BudgetExceededError, match=r"cost epsilon=0\.011; 0\.01 is left"):
+    with pytest.raises(BudgetExceededError, match=r"cost epsilon=0\.011, and 0\.01 is left"):
         tight.report((0, 0))
     assert tight.spent.epsilon == Fraction(1, 100)
 
 
 @pytest.mark.parametrize(("mechanism", "place", "last"), [(CITY, (300, 0), [0, 0]), (LINE, 2, 0)])
 def test_a_noisy_test_has_the_law_that_its_price_assumes(mechanism: Any, place: Any, last: Any) -> None:
-    """P[passes] for a gap of near + 1 / test is 1 / (2 e); 1,000 tests, standard error 0.012."""
+    """P[passes] for a gap of tolerance + 1 / test is 1 / (2 e); 1,000 tests, standard error 0.012."""
     far = 100 if mechanism is CITY else 1
-    journey = Journey(mechanism, budget=1, test=1 / Fraction(far), near=2 * far)
+    journey = Journey(mechanism, budget=1, test=1 / Fraction(far), tolerance=2 * far)
     bits = DeterministicBits(9)
-    passed = [journey._is_near(place, np.array(last), bits) for _ in range(1000)]
+    passed = [journey._is_close(place, np.array(last), bits) for _ in range(1000)]
     assert np.mean(passed) == pytest.approx(1 / (2 * math.e), abs=0.048)
 
 
 def test_what_is_paid_is_enough_and_less_is_not() -> None:
     """All sequences of two steps, with their laws, for all pairs of journeys on three points; the test costs 0.4."""
     test, near, laws = 0.4, 1.0, LINE.weights / LINE.total
-    price = float(LINE.loss.epsilon)
+    price = float(LINE.privacy_loss.epsilon)
 
     def law(journey: tuple[int, int]) -> dict[tuple[int, int], float]:
         found = {}
@@ -148,13 +148,13 @@ def test_a_kernel_reports_cells() -> None:
     journey = Journey(LINE, budget=2)
     reports = [int(journey.report(place).value) for place in (0, 2)]
     assert set(reports) <= {0, 1, 2}
-    assert journey.spent == LINE.loss * 2
+    assert journey.spent == LINE.privacy_loss * 2
 
 
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        (lambda: Journey(CITY, budget=1, test=1), "both test and near"),
+        (lambda: Journey(CITY, budget=1, test=1), "both test and tolerance"),
         (lambda: Journey(CITY), "a budget or a ledger"),
         (lambda: Journey(CITY, budget=1, ledger=opened(None)), "a budget or a ledger"),
         (lambda: Journey(CITY, budget=math.nan), "budget"),
@@ -164,7 +164,7 @@ def test_a_kernel_reports_cells() -> None:
         (lambda: Journey(CITY, ledger=opened(None, relation=AddRemove)), "Open another ledger"),
         (lambda: Journey(CITY, ledger=opened(None, budget=Budget(rho=1))), "Open another ledger"),
         (lambda: Journey(CITY, ledger=opened(None, LINE)), r"up to 1 km \(l1\)"),
-        (lambda: Journey(CITY, budget=1, test="1e-12", near=1), "test times near"),
+        (lambda: Journey(CITY, budget=1, test="1e-12", tolerance=1), "test times tolerance"),
         (lambda: Journey(CITY, budget=1).report((0, 0), at=8), "at must be text"),
     ],
 )
@@ -178,10 +178,10 @@ def test_journeys_of_taxis_stay_in_their_budget() -> None:
     """The file holds counts only: a taxi starts in a cell drawn from them, and moves to busy cells nearby."""
     counts = np.load(LOCATIONS)["BEIJING_CABS_E"].reshape(16, 16, 16, 16).sum(axis=(1, 3))
     cells, draw = np.argwhere(counts > 0), np.random.default_rng(7)
-    mechanism = PlanarLaplace(epsilon="1/2", step="1/8", lower=(0, 0), upper=(15, 15), unit="cell")
+    mechanism = PlanarLaplace(epsilon="1/2", step="1/8", bounds=((0, 0), (15, 15)), unit="cell")
     busy = counts[tuple(cells.T)] / counts.sum()
     place, errors = cells[draw.choice(len(cells), p=busy)], []
-    journey, bits = Journey(mechanism, budget=6, test="1/8", near=6), DeterministicBits(4)
+    journey, bits = Journey(mechanism, budget=6, test="1/8", tolerance=6), DeterministicBits(4)
     while True:
         try:
             errors.append(math.dist(place, journey.report(place, bits=bits).value))
@@ -196,11 +196,23 @@ def test_journeys_of_taxis_stay_in_their_budget() -> None:
 
 def test_a_test_with_another_distance_is_another_question() -> None:
     """Its stored answer holds for the distance that it was asked for."""
-    for changed in ({"near": 30_000}, {"test": "0.002"}):
-        ledger, given = opened(None, budget=Budget(epsilon=1)), {"test": "0.001", "near": 20_000}
+    for changed in ({"tolerance": 30_000}, {"test": "0.002"}):
+        ledger, given = opened(None, budget=Budget(epsilon=1)), {"test": "0.001", "tolerance": 20_000}
         for facts in (given, {**given, **changed}):
             journey = Journey(CITY, ledger=ledger, **facts)  # type: ignore[arg-type]
             journey.report((5000, 5000), bits=DeterministicBits(1))
             spent = journey.spent.epsilon
             journey.report((5000, 5000), at="b", bits=DeterministicBits(1))
             assert journey.spent.epsilon > spent
+
+
+def test_names_in_ledgers_stay_so_that_stored_reports_are_recalled() -> None:
+    city = PlanarLaplace(epsilon="0.01", step=10, bounds=((0, 0), (20_000, "20000.5")), unit="m")
+    region = "lower=(0, 0), upper=(20000, '20000.5'), unit='m'"
+    name = f"PlanarLaplace(epsilon=Fraction(1, 100), step=Fraction(10, 1), {region})"
+    assert city.name_in_ledgers == name
+    kernel = Kernel.exponential([(0, 0), (1, "1/3")], epsilon=1, metric=Metric(unit="km"))
+    assert kernel.name_in_ledgers == "Kernel(2 points, 2 outputs, 7e3691c974cf09fe)"
+    journey = Journey(city, budget=1, test="0.001", tolerance=600)
+    payment = journey._payment("test", "8:00", DeterministicBits(1))
+    assert payment.text == f"test of a journey for epsilon=1/1000, near=600 at '8:00', {name}"

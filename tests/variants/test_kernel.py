@@ -23,7 +23,7 @@ def test_two_points_give_randomised_response() -> None:
     """On two points at distance 1 the best mechanism lies with probability 1 / (1 + e^epsilon)."""
     best = Kernel.optimal([(0,), (1,)], prior=[1, 1], epsilon=1, metric=PLANE)
     assert best.expected_error([1, 1]) == pytest.approx(1 / (1 + np.e), rel=1e-6)
-    assert 1 - 1e-6 < float(best.loss.epsilon) <= 1
+    assert 1 - 1e-6 < float(best.privacy_loss.epsilon) <= 1
 
 
 @pytest.mark.parametrize("dilation", [1, "1.1", "1.5"])
@@ -43,7 +43,7 @@ def test_neighbours_alone_are_constrained_and_all_pairs_keep_the_promise(dilatio
     cost, sums = (prior[:, None] * table).ravel(), np.kron(np.eye(9), np.ones(9))
     least = linprog(cost, rows.reshape(-1, 81), np.zeros(9 * len(every)), sums, np.ones(9)).fun
     best = Kernel.optimal(SQUARE, prior=PRIOR, epsilon="0.7", metric=PLANE, dilation=dilation)  # type: ignore[arg-type]
-    assert best.loss.epsilon <= Fraction(7, 10)
+    assert best.privacy_loss.epsilon <= Fraction(7, 10)
     most = {1: 1 + 1e-6, "1.1": 1.1, "1.5": 1.25}[dilation]
     assert least * (1 - 1e-6) <= best.expected_error(PRIOR) <= least * most
     assert (paths <= table * (1 + 1e-9)).all() == (dilation == 1)  # the twin: epsilon itself would be too much
@@ -53,9 +53,9 @@ def test_optimal_beats_remapped_beats_raw_and_keeps_its_promise() -> None:
     best = Kernel.optimal(SQUARE, prior=PRIOR, epsilon="0.7", metric=PLANE)
     plain = Kernel.exponential(SQUARE, epsilon="0.7", metric=PLANE)
     again = plain.remapped(PRIOR)
-    assert best.loss.epsilon <= Fraction(7, 10)
-    assert plain.loss.epsilon <= Fraction(7, 10)
-    assert again.loss.epsilon <= plain.loss.epsilon
+    assert best.privacy_loss.epsilon <= Fraction(7, 10)
+    assert plain.privacy_loss.epsilon <= Fraction(7, 10)
+    assert again.privacy_loss.epsilon <= plain.privacy_loss.epsilon
     assert again.expected_error(PRIOR) <= plain.expected_error(PRIOR)
     assert best.expected_error(PRIOR) <= again.expected_error(PRIOR) + 1e-6
     assert best.adversary_error(PRIOR) == pytest.approx(best.expected_error(PRIOR), abs=1e-6)
@@ -104,7 +104,9 @@ def test_draws_have_the_law_of_the_weights() -> None:
         lambda: Kernel(points=((0,), (1,)), outputs=((0,), (1,)), weights=[[1, 2], [3]], metric=PLANE),
         lambda: Kernel(points=((0,), (1,)), outputs=((0,),), weights=np.array([[1], [2]]), metric=PLANE),
         lambda: Kernel(points=((0,), (1,)), outputs=((0,),), weights=np.array([[1.0], [1.0]]), metric=PLANE),
-        lambda: Kernel(points=((0,), (1,)), outputs=((0,), (1,)), weights=np.eye(2, dtype=int), metric=PLANE).loss,
+        lambda: (
+            Kernel(points=((0,), (1,)), outputs=((0,), (1,)), weights=np.eye(2, dtype=int), metric=PLANE).privacy_loss
+        ),
     ],
 )
 def test_bad_input_is_refused(wrong: object) -> None:

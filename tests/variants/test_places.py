@@ -15,7 +15,7 @@ from deniable.noise.bits import DeterministicBits
 from deniable.variants import PlanarLaplace
 
 LOCATIONS = Path(__file__).parents[3] / "shared" / "data" / "locations.npz"
-CITY = PlanarLaplace(epsilon="0.01", step=10, lower=(0, 0), upper=(20_000, 20_000), unit="m")
+CITY = PlanarLaplace(epsilon="0.01", step=10, bounds=((0, 0), (20_000, 20_000)), unit="m")
 
 
 def cell(place: tuple[float, float], index: tuple[int, int], epsilon: float) -> float:
@@ -44,7 +44,7 @@ def test_the_law_on_the_grid_keeps_the_claim_and_less_noise_does_not() -> None:
 
 def test_the_radius_is_the_quantile_of_a_gamma_law() -> None:
     """At epsilon = 1, 95% of the mass is within 4.743864518 (Andres et al.: C(r) = 1 - (1 + r) e^-r)."""
-    fine = PlanarLaplace(epsilon=1, step="1e-9", lower=(0, 0), upper=(1000, 1000))
+    fine = PlanarLaplace(epsilon=1, step="1e-9", bounds=((0, 0), (1000, 1000)))
     assert fine.radius("0.95") == pytest.approx(4.743864518, abs=2e-9)
 
 
@@ -93,15 +93,16 @@ def test_a_prior_moves_reports_to_where_people_can_be() -> None:
     [
         {"epsilon": 0},
         {"step": -1},
-        {"lower": (0,)},
-        {"upper": (0, 20_000)},
-        {"upper": (float("inf"), 1)},
+        {"bounds": ((0,), (20_000, 20_000))},
+        {"bounds": ((0, 0), (0, 20_000))},
+        {"bounds": ((0, 0), (float("inf"), 1))},
+        {"bounds": 20_000},
         {"step": "1e-20"},
         {"epsilon": "1e-30"},
     ],
 )
 def test_a_region_that_is_none_is_refused(wrong: dict[str, object]) -> None:
-    facts = {"epsilon": "0.01", "step": 10, "lower": (0, 0), "upper": (20_000, 20_000)}
+    facts = {"epsilon": "0.01", "step": 10, "bounds": ((0, 0), (20_000, 20_000))}
     with pytest.raises(InvalidParameterError):
         PlanarLaplace(**{**facts, **wrong})
 
@@ -112,7 +113,7 @@ def test_trips_keep_their_centre() -> None:
     cabs = np.load(LOCATIONS)["BEIJING_CABS_E"]
     cells = np.argwhere(cabs > 0)
     chosen = cells[:: len(cells) // 2000].astype(float)
-    region = PlanarLaplace(epsilon="1/2", step="1/4", lower=(0, 0), upper=(255, 255))
+    region = PlanarLaplace(epsilon="1/2", step="1/4", bounds=((0, 0), (255, 255)))
     reports = region.release(chosen, bits=DeterministicBits(2)).value
     assert np.abs(reports.mean(axis=0) - chosen.mean(axis=0)).max() < 0.8
     busy = cells[np.argsort(cabs[tuple(cells.T)])[-200:]]

@@ -109,7 +109,7 @@ def test_independent_times_need_the_noise_of_differential_privacy() -> None:
 
 def test_influences_from_mixing_alone_have_the_published_form() -> None:
     """Song et al. (2017): the past counts twice, ln((pi + e^(-ga/2)) / (pi - e^(-ga/2))), the future once."""
-    found = MarkovQuilt(length=100, epsilon=1, states=2, smallest="2/5", gap="1/2")._mixed(12)
+    found = MarkovQuilt(length=100, epsilon=1, states=2, min_probability="2/5", gap="1/2")._mixed(12)
 
     def part(steps: int) -> float:
         far = math.exp(-steps / 4)
@@ -141,7 +141,7 @@ def test_the_best_quilt_of_a_long_chain_is_found() -> None:
     chain = MarkovChain(initial=["1/2", "1/2"], transition=[["0.9", "0.1"], ["0.1", "0.9"]])
     quilt = MarkovQuilt(length=length, epsilon=1, chains=[chain])
     assert float(quilt.scale) == pytest.approx(best, rel=1e-9)
-    approximate = MarkovQuilt(length=length, epsilon=1, states=2, smallest="1/2", gap="0.36")
+    approximate = MarkovQuilt(length=length, epsilon=1, states=2, min_probability="1/2", gap="0.36")
     assert quilt.scale <= approximate.scale < 60  # 3 logarithms in place of 2
 
 
@@ -159,7 +159,7 @@ def test_approximate_noise_is_above_exact_noise_whatever_the_start() -> None:
     for initial in (["0.4", "0.6"], ["0.1", "0.9"], [1, 0]):
         chain = MarkovChain(initial=initial, transition=[["0.7", "0.3"], ["0.2", "0.8"]])
         exact = MarkovQuilt(length=60, epsilon=1, chains=[chain], window=20)
-        assert exact.scale <= MarkovQuilt(length=60, epsilon=1, states=2, smallest="0.4", gap="0.75").scale
+        assert exact.scale <= MarkovQuilt(length=60, epsilon=1, states=2, min_probability="0.4", gap="0.75").scale
 
 
 @pytest.mark.parametrize("chain", [EVEN, TILTED, LAZY])
@@ -200,7 +200,7 @@ def test_a_real_series_is_counted_with_less_noise_than_a_group_would_need() -> N
     chain = MarkovChain(initial=start.stationary, transition=rows)
     smallest, gap = chain.mixing
     exact = MarkovQuilt(length=3072, epsilon=1, chains=[chain], window=48)
-    approximate = MarkovQuilt(length=3072, epsilon=1, states=3, smallest=smallest, gap=gap, window=512)
+    approximate = MarkovQuilt(length=3072, epsilon=1, states=3, min_probability=smallest, gap=gap, window=512)
     assert exact.scale < approximate.scale < 3072
     found = exact.release(series[1024:], bits=DeterministicBits(3)).value
     assert np.abs(found - np.bincount(series[1024:], minlength=3)).max() < 12 * 2 * exact.scale
@@ -236,9 +236,9 @@ def test_tiny_probabilities_are_on_the_private_side() -> None:
         {"chains": []},
         {"gap": 1},
         {"chains": [EVEN, SURE]},
-        {"chains": [], "smallest": "0.1", "gap": 2, "states": 2},
-        {"chains": [], "smallest": "0.1", "gap": 1},
-        {"chains": [], "smallest": "0.6", "gap": 1, "states": 2},
+        {"chains": [], "min_probability": "0.1", "gap": 2, "states": 2},
+        {"chains": [], "min_probability": "0.1", "gap": 1},
+        {"chains": [], "min_probability": "0.6", "gap": 1, "states": 2},
         {"chains": EVEN},
         {"chains": ["even"]},
     ],
@@ -250,3 +250,11 @@ def test_bad_input_is_refused(wrong: dict[str, object]) -> None:
         MarkovChain(initial=["1/2", "1/2"], transition=[["0.9", "0.2"], ["0.1", "0.9"]])
     with pytest.raises(InvalidParameterError, match="such as '1/3'"):
         MarkovChain(initial=[1 / 3] * 3, transition=[[1 / 3] * 3] * 3)
+
+
+def test_units_in_ledgers_stay() -> None:
+    chain = MarkovChain(initial=["1/2", "1/2"], transition=[["0.9", "0.1"], ["0.1", "0.9"]])
+    exact = MarkovQuilt(length=1000, epsilon=1, chains=[chain])
+    assert exact.privacy_unit.noun.endswith("under MarkovQuilt f62cc194e1051957")
+    mixing = MarkovQuilt(length=10, epsilon="0.1", states=2, min_probability="0.5", gap="0.36")
+    assert mixing.privacy_unit.noun.endswith("under MarkovQuilt 144978000768c6a7")

@@ -1,4 +1,4 @@
-"""Analysis that reuses data: holdouts, leaderboards, and how far answers can be from the population."""
+"""Analysis that reuses data: holdouts, leaderboards, and generalisation bounds."""
 
 from deniable.adaptive.gaussian import GaussianAnswers
 from deniable.adaptive.generalisation import (
@@ -9,16 +9,13 @@ from deniable.adaptive.generalisation import (
     stable_gap,
     uniform_stability,
 )
-from deniable.adaptive.holdout import Answer
 from deniable.adaptive.ladder import Ladder
-from deniable.adaptive.learner import Learned, learn_class, learn_interval, learn_threshold
+from deniable.adaptive.learner import learn_class, learn_interval, learn_threshold
 from deniable.adaptive.thresholdout import ReusableHoldout
 
 __all__ = [
-    "Answer",
     "GaussianAnswers",
     "Ladder",
-    "Learned",
     "ReusableHoldout",
     "described_gap",
     "expected_gap",

@@ -1,4 +1,6 @@
-"""How far an average over a sample can be from its population, when the question was chosen by a private mechanism.
+"""Generalisation bounds for questions that a private mechanism chose.
+
+They bound the distance between an average over a sample and over its population.
 
 Rows are drawn independently from one population, questions ask for the mean of a value in [0, 1], and losses are under
 replace. All proofs: docs/theory/adaptive/generalisation.md.
@@ -11,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from deniable.errors import InvalidParameterError
-from deniable.numbers.rationals import Real, positive_integer, probability
+from deniable.numbers.rationals import Real, positive_integer, probability, shown
 from deniable.privacy import PrivacyLoss, Replace
 from deniable.privacy.budget.filter import proved_for
 
@@ -19,7 +21,9 @@ _ROUND_UP = 1 + 1e-9  # of every bound, whose floats are good to far more digits
 
 
 def uniform_stability(loss: PrivacyLoss) -> float:
-    """How much the expected value of the outcome on any one row changes when a row of the sample is replaced.
+    """Bound the uniform stability of a private mechanism.
+
+    That is the change of the expected value of the outcome on any one row, when a row of the sample is replaced.
 
     Args:
         loss: of the mechanism that makes the outcome, proved under replace; values of outcomes on rows lie in [0, 1].
@@ -36,7 +40,10 @@ def uniform_stability(loss: PrivacyLoss) -> float:
 
 
 def expected_gap(loss: PrivacyLoss) -> float:
-    """How far, in expectation, sample and population differ for a question that a private mechanism found.
+    """Bound the expected gap between sample and population for a private question.
+
+    Args:
+        loss: of the mechanism that chose the question, proved under replace.
 
     Guarantee: |E[q(S) - q(P)]| <= uniform stability, and <= tanh(epsilon / 4) for pure losses, which is attained.
     Source: Dwork, Feldman, Hardt, Pitassi, Reingold, Roth (2015), arXiv:1411.2664, with e^epsilon - 1 + delta.
@@ -49,11 +56,14 @@ def expected_gap(loss: PrivacyLoss) -> float:
 
 
 def stable_gap(stability: Real, *, rows: int, failure: Real) -> float:
-    """How far above its error on the sample a stable algorithm's error can be, with probability 1 - failure.
+    """Bound the excess of the population error of a stable algorithm.
+
+    The excess is over its error on the sample.
 
     Args:
         stability: of errors in [0, 1] averaged over the algorithm's coins, under replacement of a row, in [0, 1).
         rows: in the sample.
+        failure: probability that the bound fails.
 
     Guarantee: stability + (2 rows stability + 1) sqrt(ln(1 / failure) / (2 rows)); useful where the stability is of
         the order 1 / rows.
@@ -62,17 +72,20 @@ def stable_gap(stability: Real, *, rows: int, failure: Real) -> float:
     >>> round(stable_gap(0, rows=10_000, failure="0.05"), 4)       # Hoeffding's
     0.0122
     """
-    beta, count = float(probability("stability", stability)), positive_integer("rows", rows)
+    beta = float(probability("stability", stability))
+    count = positive_integer("rows", rows)
     spread = math.sqrt(-math.log(float(failure_of(failure))) / (2 * count))
     return (beta + (2 * count * beta + 1) * spread) * _ROUND_UP
 
 
 def described_gap(questions: int, *, rows: int, failure: Real) -> float:
-    """How far sample and population can differ for any of finitely many questions, with probability 1 - failure.
+    """Bound the gap between sample and population for finitely many questions.
 
     Args:
-        questions: that could be asked at all, whatever the answers to earlier ones were. A conversation of k questions
-            with v possible answers each can come to fewer than v^k.
+        questions: number of questions that could be asked at all, whatever the answers to earlier ones were. A
+            conversation of k questions with v possible answers each can come to fewer than v^k.
+        rows: in the sample.
+        failure: probability that the gap of some question is larger.
 
     Guarantee: sqrt(ln(2 questions / failure) / (2 rows)), by Hoeffding's bound for each.
     Source: Dwork, Feldman, Hardt, Pitassi, Reingold, Roth (2015), arXiv:1506.02629, section 3 (description length).
@@ -85,15 +98,19 @@ def described_gap(questions: int, *, rows: int, failure: Real) -> float:
 
 
 def union_gap(logarithm: float, *, rows: int, failure: Fraction) -> float:
-    """The same as `described_gap`, from the logarithm of how many questions there are."""
+    """Bound the gap as `described_gap`, from the logarithm of the number of questions."""
     return math.sqrt((logarithm + math.log(2) - math.log(failure)) / (2 * rows)) * _ROUND_UP
 
 
 def posterior_gap(loss: PrivacyLoss, *, failure: Real) -> float:
-    """How far what the answers tell about the sample can be from the population, with probability 1 - failure.
+    """Bound the gap between the posterior of the sample and the population.
 
     It bounds |E[q(S) given the answers] - q(P)| for every question q that was asked. Add the error of the answers on
     the sample for a bound between answers and population, as `GaussianAnswers` does.
+
+    Args:
+        loss: of the answers, proved under replace.
+        failure: probability that the gap of some question is larger.
 
     Guarantee: tanh(epsilon / 4) for pure losses, always, and attained; else tanh(epsilon / 2) + d with
         4 delta / ((1 + e^epsilon) d) <= failure, for the best of some pairs of the curve.
@@ -103,7 +120,8 @@ def posterior_gap(loss: PrivacyLoss, *, failure: Real) -> float:
     >>> round(posterior_gap(PureLoss("0.2"), failure="0.05"), 4)
     0.05
     """
-    spare, gaps = float(failure_of(failure)), [1.0]
+    spare = float(failure_of(failure))
+    gaps = [1.0]
     for epsilon, delta in _pairs(loss):
         sure = _leaning(epsilon) if delta == 0 else math.tanh(epsilon / 2)
         gaps.append((sure + 4 * delta / (1 + math.exp(epsilon)) / spare) * _ROUND_UP)
@@ -111,14 +129,15 @@ def posterior_gap(loss: PrivacyLoss, *, failure: Real) -> float:
 
 
 def selected_gap(loss: PrivacyLoss, *, rows: int, failure: Real) -> float:
-    """How far the sample's answer can be from the population's for a question that `loss` paid for.
+    """Bound the gap between sample and population for one question chosen privately.
 
     Args:
-        loss: of what chose the question: training, selection, a conversation; proved under replace.
+        loss: of the mechanism that chose the question: training, selection, a conversation; proved under replace.
         rows: in the sample.
+        failure: probability that the gap is larger.
 
-    Guarantee: |q(S) - q(P)| is at most this with probability 1 - failure. One more answer, with Laplace noise that
-        costs e on top, is imagined: 2 ln(1 / b) / (rows e) + c + the posterior's gap of loss and e together, with
+    Guarantee: |q(S) - q(P)| is at most this with probability 1 - failure. One more answer, with Laplace noise of
+        another epsilon e, is imagined: 2 ln(1 / b) / (rows e) + c + the posterior's gap of loss and e together, with
         b + b / c as its part of the failure; the best e, b and c are taken.
     Source: derived in docs/theory/adaptive/generalisation.md; Bassily, Nissim, Smith, Steinke, Stemmer, Ullman (2016),
         arXiv:1511.02513, with 18 epsilon.
@@ -127,8 +146,10 @@ def selected_gap(loss: PrivacyLoss, *, rows: int, failure: Real) -> float:
     >>> round(selected_gap(PureLoss("0.1"), rows=100_000, failure="0.01"), 3)
     0.041
     """
-    count, spare = positive_integer("rows", rows), float(failure_of(failure))
-    extra, c = np.geomspace(1e-6, 4, 400)[:, None], np.geomspace(1e-8, 0.5, 120)[None, :]
+    count = positive_integer("rows", rows)
+    spare = float(failure_of(failure))
+    extra = np.geomspace(1e-6, 4, 400)[:, None]
+    c = np.geomspace(1e-8, 0.5, 120)[None, :]
     best = 1.0
     for epsilon, delta in _pairs(loss):
         share, part = (spare, 4) if delta == 0 else (spare / 2, 2)
@@ -139,12 +160,12 @@ def selected_gap(loss: PrivacyLoss, *, rows: int, failure: Real) -> float:
 
 
 def _leaning(epsilon: float) -> float:
-    """How far a law can lean to likelihoods that are within e^epsilon of each other."""
+    """Bound the shift of a mean by likelihoods within e^epsilon of each other."""
     return math.tanh(epsilon / 4) * _ROUND_UP
 
 
 def _pairs(loss: PrivacyLoss) -> Iterator[tuple[float, float]]:
-    """Some pairs (epsilon, delta) that the loss keeps."""
+    """Yield some pairs (epsilon, delta) on the privacy curve of a loss."""
     pure = proved_for(Replace, loss).pure_epsilon
     if pure is not None:
         yield min(float(pure), 700.0), 0.0
@@ -157,8 +178,10 @@ def _pairs(loss: PrivacyLoss) -> Iterator[tuple[float, float]]:
 
 
 def failure_of(value: Real) -> Fraction:
-    """A probability above 0 of being wrong."""
+    """Return a probability of failure, which must be above 0."""
     share = probability("failure", value)
     if share == 0:
-        raise InvalidParameterError("failure must be above 0: no sample is surely like its population")
+        raise InvalidParameterError(
+            f"failure must be above 0, got {shown(value)}: no sample is certain to resemble its population"
+        )
     return share

@@ -1,4 +1,4 @@
-"""Thresholdout: a holdout that says when a score on the training set overfits, and only then what the score is."""
+"""Thresholdout: a holdout that reveals its own score only where training overfits."""
 
 import math
 from fractions import Fraction
@@ -9,11 +9,11 @@ from scipy.special import gammaln, logsumexp
 
 from deniable.adaptive.generalisation import union_gap
 from deniable.adaptive.holdout import (
-    REACH,
-    STEPS,
-    Answer,
+    LATTICE_STEPS,
+    SENSITIVITY,
     Holdout,
-    Promise,
+    HoldoutAnswer,
+    HoldoutOptions,
     best_epsilon,
     cells_of,
     charge,
@@ -26,60 +26,71 @@ from deniable.mechanisms.interactive.session import Session
 from deniable.numbers.rationals import Real, whole_number
 from deniable.privacy import PrivacyLoss
 
-_VALUES = Fraction(1, 4)  # part of a correction's epsilon that pays for its value
+_SHARE_OF_VALUE = Fraction(1, 4)  # of the epsilon of a correction; the rest is for its comparisons
 
 
 class Correcting(Holdout):
-    """A holdout that compares many questions with a threshold, and tells its own value of a few."""
+    """Base class of holdouts that compare questions with a threshold.
 
-    def __init__(self, *, corrections: int, margin: Fraction, text: str, **promise: Unpack[Promise]) -> None:
-        """Choose the noise that the budget buys, prove the errors, pay, and open the first comparison.
+    They reveal their own value for a few questions.
+    """
+
+    def __init__(self, *, corrections: int, margin: Fraction, text: str, **options: Unpack[HoldoutOptions]) -> None:
+        """Choose the noise that fits the budget, charge it, and open the first comparison.
 
         Args:
-            margin: a comparison is about whether holdout and public number differ by this, in [0, 1].
+            corrections: number of own values that may be revealed.
+            margin: a comparison asks whether holdout and public number differ by this, in [0, 1].
+            text: name of the holdout in ledgers.
+            options: of all holdouts.
         """
-        super().__init__(**promise)
+        super().__init__(**options)
         self.corrections = whole_number("corrections", corrections, lower=1, upper=10**7)
         epsilon = best_epsilon(self.budget, self._loss_of)
         self._comparing, self._valuing = _mechanisms(epsilon)
-        self.loss, rows = self._loss_of(epsilon), self.rows
+        self.privacy_loss = self._loss_of(epsilon)
+        rows = self.rows
         level = 1 - self.failure / (4 * self.corrections)
-        compared = self._comparing.half_width(level, questions=self.questions) / (rows * STEPS)
-        told = union_gap(self._conversations, rows=rows, failure=self.failure / 2) + rounding(rows)
-        self.kept_error = float(margin) + compared + told
-        self.corrected_error = self._valuing.half_width(level) / (rows * STEPS) + told
-        self._margin = round(margin * rows * STEPS)
-        charge(
-            self._ledger, self.loss, text=f"{text}: {self.questions} questions, {corrections} answers", bits=self._bits
-        )
+        compared = self._comparing.half_width(level, questions=self.questions) / (rows * LATTICE_STEPS)
+        sampled = union_gap(self._conversations, rows=rows, failure=self.failure / 2) + rounding(rows)
+        self.kept_error = float(margin) + compared + sampled
+        self.corrected_error = self._valuing.half_width(level) / (rows * LATTICE_STEPS) + sampled
+        self._margin = round(margin * rows * LATTICE_STEPS)
+        name = f"{text}: {self.questions} questions, {corrections} answers"
+        charge(self._ledger, self.privacy_loss, text=name, bits=self._bits)
         self._left = self.corrections
         self._session = self._compare()
 
     @property
     def corrections_left(self) -> int:
-        """How often the holdout may still tell its own value."""
+        """Number of own values that the holdout may still reveal."""
         return self._left
 
     @property
     def _conversations(self) -> float:
-        """Logarithm of how many questions can be asked at all.
+        """Logarithm of the number of questions that can be asked at all.
 
-        The j-th question follows on fewer corrections than promised, each with a value; the sum of comb(j - 1, b) over
+        The j-th question follows on fewer corrections than allowed, each with a value; the sum of comb(j - 1, b) over
         all j is comb(questions, b + 1).
         """
-        told = np.arange(min(self.corrections, self.questions))
-        ways = gammaln(self.questions + 1) - gammaln(told + 2) - gammaln(self.questions - told)
-        return float(logsumexp(ways + told * math.log(cells_of(self.rows))))
+        corrected = np.arange(min(self.corrections, self.questions))
+        orders = gammaln(self.questions + 1) - gammaln(corrected + 2) - gammaln(self.questions - corrected)
+        return float(logsumexp(orders + corrected * math.log(cells_of(self.rows))))
 
     def _loss_of(self, epsilon: Fraction) -> PrivacyLoss:
+        """Return the loss of all corrections, for an epsilon of each."""
         comparing, valuing = _mechanisms(epsilon)
-        return (comparing.privacy_loss(REACH) + valuing.privacy_loss(REACH)) * self.corrections
+        return (comparing.privacy_loss(SENSITIVITY) + valuing.privacy_loss(SENSITIVITY)) * self.corrections
 
     def _compare(self) -> Session:
+        """Open a session of comparisons with the margin."""
         return self._comparing.open(threshold=self._margin, bits=self._bits)
 
     def _corrected(self, difference: int, total: int) -> float | None:
-        """The value of the holdout if a secret difference is above the margin; the caller holds the lock."""
+        """Return the holdout's value if a secret difference exceeds the margin, else None.
+
+        The caller holds the lock.
+        """
         if not self._session.ask(difference):
             return None
         value = rounded(int(self._valuing.release([total], bits=self._bits).value[0]), self.rows)
@@ -91,23 +102,23 @@ class Correcting(Holdout):
     def _begin(self) -> None:
         super()._begin()
         if self._left == 0:
-            self._withdraw(f"the promised {self.corrections} corrections were made")
+            self._withdraw(f"all {self.corrections} corrections were made")
 
 
 class ReusableHoldout(Correcting):
-    """Tell for each model whether its score on the training set is right, and where it is not, the holdout's score.
+    """Holdout that corrects training scores, and may be asked many times.
 
-    Scores are means over rows of a value in [0, 1], such as whether a prediction is right. Whoever asks may choose each
-    model after all earlier answers. The holdout must be used for nothing else.
+    For each model it confirms the score on the training set, or reveals its own. Scores are means over rows of a value
+    in [0, 1], such as whether a prediction is right. Each model may be chosen after all earlier answers. The holdout
+    must be used for nothing else.
 
     Args:
         rows: in the holdout, drawn independently from one population; public.
-        questions: that may be asked.
-        corrections: of them, whose score may differ; after the last one every question is refused.
+        questions: number of questions that may be asked.
+        corrections: number of questions whose score may differ; after the last one every question is refused.
         threshold: difference of scores above which the holdout corrects, in (0, 1).
-        budget: what all answers together may reveal about one row of the holdout, under replace. All of it is paid when
-            the holdout is made.
-        ledger: that pays, or a filter; None to keep the budget here.
+        budget: charged for all answers together, under replace, when the holdout is made.
+        ledger: a ledger or filter that is charged; None keeps the budget here.
         failure: probability that some answer breaks its error.
         bits: leave it out, except in tests.
 
@@ -124,17 +135,19 @@ class ReusableHoldout(Correcting):
     (0.5, False, 999)
     """
 
-    def __init__(self, *, corrections: int, threshold: Real = "0.04", **promise: Unpack[Promise]) -> None:
+    def __init__(self, *, corrections: int, threshold: Real = "0.04", **options: Unpack[HoldoutOptions]) -> None:
         margin = share_of("threshold", threshold)
-        super().__init__(corrections=corrections, margin=margin, text="reusable holdout", **promise)
+        super().__init__(corrections=corrections, margin=margin, text="reusable holdout", **options)
 
-    def ask(self, train: Real, values: object) -> Answer:
-        """The training score if the holdout agrees, else the holdout's score with noise.
+    def ask(self, train: Real, values: object) -> HoldoutAnswer:
+        """Return the training score if the holdout agrees, else the holdout's own.
+
+        Its own score has noise.
 
         Args:
             train: the score on the training set, a public number in [0, 1].
-            values: one value in [0, 1] for each row of the holdout, such as `model.predict(X) == y`; what lies outside
-                is clamped, what is no number counts as 0.
+            values: one value in [0, 1] for each row of the holdout, such as `model.predict(X) == y`; values
+                outside are clamped, entries that are not numbers count as 0.
 
         Raises: BudgetExceededError when questions or corrections have run out.
         """
@@ -142,13 +155,16 @@ class ReusableHoldout(Correcting):
         total = self._sum(values)
         with self._lock:
             self._begin()
-            value = self._corrected(abs(total - round(public * self.rows * STEPS)), total)
+            value = self._corrected(abs(total - round(public * self.rows * LATTICE_STEPS)), total)
             if value is None:
                 return self._answer(float(public), self.kept_error, from_holdout=False)
             return self._answer(value, self.corrected_error)
 
 
 def _mechanisms(epsilon: Fraction) -> tuple[AboveThreshold, Laplace]:
-    """What compares and what tells a value, for epsilon a correction in all."""
-    comparing = AboveThreshold.calibrated(REACH, epsilon=epsilon * (1 - _VALUES))
-    return comparing, Laplace.calibrated(REACH, epsilon=epsilon * _VALUES)
+    """Return the mechanisms that compare and that reveal a value.
+
+    They cost epsilon together, for each correction.
+    """
+    comparing = AboveThreshold.calibrated(SENSITIVITY, epsilon=epsilon * (1 - _SHARE_OF_VALUE))
+    return comparing, Laplace.calibrated(SENSITIVITY, epsilon=epsilon * _SHARE_OF_VALUE)

@@ -1,4 +1,4 @@
-"""The billboard lemma as a type: a private public signal, and outputs that read it.
+"""The billboard lemma as a type: a private signal, posted for all, and outputs.
 
 Each output reads the signal and the row of its own player, and nothing else.
 """
@@ -27,7 +27,7 @@ _SHOWN_NUMBERS = 12  # of an array on one line; longer ones are named by their s
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Billboard(metaclass=InWords):
-    """A public signal that nobody can write to, and what it cost; `billboard` makes one.
+    """Public signal that nobody can write to, with its cost; `billboard` makes one.
 
     Args:
         signal: what everybody may see: numbers, text, read-only arrays, and tuples or mappings of them.

@@ -58,7 +58,7 @@ class Play:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CongestionGame(metaclass=InWords):
-    """Game in which each player uses one resource, whose cost grows with its number of users.
+    """Game in which each player uses one resource, and its cost grows with its users.
 
     Players also have costs of their own, one for each resource.
 
@@ -111,7 +111,9 @@ class CongestionGame(metaclass=InWords):
         self, own: ArrayLike, *, rho: Real, slack: int, passes: int = 8, batches: int = 64,
         ledger: Ledger | None = None, bits: Bits = SECURE,
     ) -> Play:  # fmt: skip
-        """Let players best-respond in turn to private counts: an approximate pure equilibrium.
+        """Let players best-respond in turn to private counts.
+
+        Their actions are an approximate pure equilibrium.
 
         Args:
             own: secret, shape (players, resources); costs in [0, top].
@@ -128,14 +130,14 @@ class CongestionGame(metaclass=InWords):
         budget = positive_rational("rho", rho)
         cells = len(self._table)
         made = Counters(players=self.players, cells=cells, passes=passes, batches=batches, rho=budget, moves=True)
-        least = whole_number("slack", slack, lower=0)
+        threshold = whole_number("slack", slack, lower=0)
         self._check(own)
         name = f"{self._table.tolist()} {made!r}"
         Payment(ledger, text="settle a congestion game", name=name, bits=bits).charge(made.privacy_loss)
-        responses = _BestResponses(self, self._costs(own), slack=least)
+        responses = _BestResponses(self, self._costs(own), slack=threshold)
         posted = made.run(responses.turn, bits=bits)
         error = made.error(0.05)
-        bound = least + 2 * self.influence * (error + sum(responses.moved[-batches:]))
+        bound = threshold + 2 * self.influence * (error + sum(responses.moved[-batches:]))
         board = billboard(Released(posted, bits.safe), loss=made.privacy_loss)
         return Play(actions=responses.actions, board=board, regret=responses.regret(), bound=float(bound))
 

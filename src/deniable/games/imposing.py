@@ -281,12 +281,12 @@ class Imposing(metaclass=InWords):
         return ((report, 1) for report in listed)
 
     def _index(self, report: object) -> int:
-        """Return the index of a type; 0 for another report, since an error would reveal it."""
+        """Return the index of a type, 0 for another report: an error would reveal it."""
         return by_itself(0)(self.types.index)(report)  # whatever it is, and however it compares
 
 
-def _listed(name: str, value: object, least: int) -> tuple[Any, ...]:
+def _listed(name: str, value: object, minimum: int) -> tuple[Any, ...]:
     listed = tuple(value) if isinstance(value, Sequence) else ()
-    if len(listed) < least or any(one in listed[:index] for index, one in enumerate(listed)):
-        raise InvalidParameterError(f"{name} must be a list of at least {least} different {name}")
+    if len(listed) < minimum or any(one in listed[:index] for index, one in enumerate(listed)):
+        raise InvalidParameterError(f"{name} must be a list of at least {minimum} different {name}")
     return listed

@@ -189,8 +189,8 @@ class PrivateMatching(metaclass=InWords):
         got = matched.goods
         welfare = int(table[got >= 0, got[got >= 0]].sum())
         prices = np.array([int(paid / self.step) for paid in matched.prices])
-        most = int(np.maximum(table - prices, 0).max(axis=1).sum()) + self.supply * int(prices.sum())
-        return self.step * welfare, self.step * most
+        bound = int(np.maximum(table - prices, 0).max(axis=1).sum()) + self.supply * int(prices.sum())
+        return self.step * welfare, self.step * bound
 
     def _table(self, values: Sequence[Container], players: int | None = None) -> NDArray[np.int64]:
         """Return values in whole steps, shape (players, goods)."""

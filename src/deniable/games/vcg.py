@@ -1,4 +1,4 @@
-"""The mechanism of Vickrey, Clarke and Groves, to compare with.
+"""Mechanism of Vickrey, Clarke and Groves, to compare with.
 
 It is exactly truthful, needs payments, and is not private.
 """

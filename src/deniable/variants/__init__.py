@@ -1,4 +1,4 @@
-"""Guarantees beyond differential privacy: for places, by distance, and for correlated data, by Pufferfish."""
+"""Guarantees beyond differential privacy, for locations and for correlated data."""
 
 from deniable.variants.journey import Journey
 from deniable.variants.kernel import Kernel

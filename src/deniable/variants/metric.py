@@ -1,4 +1,4 @@
-"""Privacy that fades with distance: a metric, a loss "epsilon times distance", and its check by enumeration."""
+"""Metric privacy: metrics, losses of epsilon times distance, and measurement."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -21,17 +21,21 @@ Point: TypeAlias = tuple[Fraction, ...]
 Laws: TypeAlias = Sequence[Sequence[Fraction | int]]
 
 _NORMS = ("discrete", "hamming", "l1", "l2", "linf")
-_FINE = 2**64
+_ROOT_DENOMINATOR = 2**64  # of square roots, which are rounded down
 
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """A distance between points of any number of coordinates.
+    """Distance between points of any number of coordinates.
 
     Args:
-        norm: "l1", "l2" or "linf" of the difference; "hamming" for how many coordinates differ; "discrete" for 1
-            between any two, which makes metric privacy local differential privacy.
-        unit: such as "m"; metrics of other units are other metrics.
+        norm: "l1", "l2" or "linf" of the difference; "hamming" for the number of differing coordinates; "discrete" for
+            1 between any two, which makes metric privacy local differential privacy.
+        unit: of length, such as "m"; metrics of different units are different.
+
+    >>> from deniable.variants import Metric
+    >>> float(Metric(norm="l2", unit="m").distance((0, 0), (3, 4)))
+    5.0
     """
 
     norm: str = "l2"
@@ -44,48 +48,69 @@ class Metric:
             raise InvalidParameterError(f"unit must be text such as 'm', got {shown(self.unit)}")
 
     def distance(self, first: Iterable[Real], second: Iterable[Real]) -> Fraction:
-        """The distance; for l2 a rational at most 2^-64 below it, which is the side that asks for more privacy."""
-        one, other = point(first), point(second)
+        """Return the distance between two points.
+
+        For l2 it is a rational at most 2^-64 below the distance, which is the side that needs more noise.
+
+        Args:
+            first, second: tuples of numbers, as long as each other.
+        """
+        one = point(first)
+        other = point(second)
         if len(one) != len(other):
-            raise InvalidParameterError(f"points must have as many coordinates, got {len(one)} and {len(other)}")
+            raise InvalidParameterError(
+                f"points must have the same number of coordinates, got {len(one)} and {len(other)}"
+            )
         gaps = [abs(a - b) for a, b in zip(one, other, strict=True)]
         if self.norm == "l2":
-            return Fraction(math.isqrt(math.floor(sum(gap * gap for gap in gaps) * _FINE**2)), _FINE)
+            return Fraction(
+                math.isqrt(math.floor(sum(gap * gap for gap in gaps) * _ROOT_DENOMINATOR**2)), _ROOT_DENOMINATOR
+            )
         differing = sum(gap != 0 for gap in gaps)
         if self.norm in ("hamming", "discrete"):
             return Fraction(differing if self.norm == "hamming" else min(differing, 1))
         return sum(gaps, Fraction(0)) if self.norm == "l1" else max(gaps, default=Fraction(0))
 
     def table(self, points: Sequence[Point], others: Sequence[Point]) -> NDArray[np.float64]:
-        """All distances as floats, for utility alone; shape (points, others)."""
+        """Return all distances as floats, shape (points, others); for utility alone.
+
+        Args:
+            points, others: tuples of numbers.
+        """
         return np.array([[float(self.distance(x, y)) for y in others] for x in points])
 
 
 def point(coordinates: Iterable[Real]) -> Point:
-    """A point with exact coordinates."""
+    """Return a point with exact coordinates."""
     if isinstance(coordinates, str) or not isinstance(coordinates, Iterable):
         raise InvalidParameterError(f"a point must be a tuple of coordinates such as (3, 4), got {shown(coordinates)}")
     return tuple(exact_rational("coordinate", one) for one in coordinates)
 
 
 def finite(name: str, values: ArrayLike, shape: tuple[int | None, ...]) -> NDArray[np.float64]:
-    """Public finite numbers of this shape, in which None stands for any length."""
+    """Return public finite numbers of a shape, in which None stands for any length."""
     try:
-        found = np.asarray(values, dtype=np.float64)
+        numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        found = np.full((), np.nan)
-    fits = len(found.shape) == len(shape) and all(side in (None, n) for side, n in zip(shape, found.shape, strict=True))
-    if not fits or not np.isfinite(found).all():
+        numbers = np.full((), np.nan)
+    fits = len(numbers.shape) == len(shape) and all(
+        side in (None, length) for side, length in zip(shape, numbers.shape, strict=True)
+    )
+    if not fits or not np.isfinite(numbers).all():
         sides = " x ".join("any" if side is None else str(side) for side in shape)
-        raise InvalidParameterError(f"{name} must be finite numbers of shape {sides}. Drop rows that are none.")
-    return found
+        raise InvalidParameterError(f"{name} must be finite numbers of shape {sides}. Drop rows with other entries.")
+    return numbers
 
 
 @dataclass(frozen=True, init=False)
 class MetricLoss:
-    """What a mechanism with d_X-privacy reveals: at most epsilon (per unit, >= 0) times the distance of two secrets.
+    """Loss of a mechanism with metric privacy: epsilon times the distance of secrets.
 
     Losses of the same metric add.
+
+    Args:
+        epsilon: per unit of distance, >= 0.
+        metric: between secrets.
 
     Guarantee: K(x)(S) <= e^(epsilon d(x, x')) K(x')(S) for all secrets x, x' and events S.
     Source: Chatzikokolakis et al. (2013), "Broadening the scope of differential privacy using metrics".
@@ -115,39 +140,55 @@ class MetricLoss:
 
     @property
     def privacy_unit(self) -> PrivacyUnit:
-        """The unit of a ledger of such losses: every place moved by one unit of distance or less."""
+        """Unit of a ledger of such losses: locations moved by up to one unit of distance."""
         metric = self.metric
         return PrivacyUnit(noun=f"journey with places moved by up to 1 {metric.unit or 'unit'} ({metric.norm})")
 
     @property
-    def booked(self) -> PrivacyLoss:
-        """The loss that a ledger for `privacy_unit` is charged: places one unit of distance apart."""
+    def charged(self) -> PrivacyLoss:
+        """Loss charged to a ledger for `privacy_unit`: locations one unit apart."""
         return self.within(radius="1/2")
 
     def within(self, *, radius: Real) -> PrivacyLoss:
-        """Ordinary differential privacy for a secret known to lie in a ball of this radius: epsilon times 2 radius."""
+        """Return the ordinary loss for a secret known to lie in a ball.
+
+        It is epsilon times 2 radius.
+
+        Args:
+            radius: of the ball, in the unit of distance.
+        """
         return PureLoss(self.epsilon * 2 * nonnegative_rational("radius", radius))
 
 
 def measured_epsilon(laws: Laws, points: Sequence[Iterable[Real]], metric: Metric) -> Interval:
-    """The smallest epsilon per unit of distance that the laws of these points satisfy, by enumeration.
+    """Measure the least epsilon per unit of distance of finite distributions.
+
+    Args:
+        laws: one row for each point: weights of the outputs, exact and >= 0, all rows with the same total.
+        points: one for each row, tuples of numbers.
+        metric: between points.
+
+    Returns: an `Interval` that holds it; infinite if an output rules a point out.
 
     >>> from deniable.variants import Metric, measured_epsilon
     >>> round(measured_epsilon([[3, 1], [1, 3]], [(0,), (2,)], Metric()).upper, 4)  # ln(3) / 2
     0.5493
     """
     if len(laws) != len(points) or len({(len(law), sum(law)) for law in laws}) != 1 or min(map(min, laws)) < 0:
-        raise InvalidParameterError("laws must be one row >= 0 a point, all of one length and one total")
+        raise InvalidParameterError(
+            "laws must hold one row of weights >= 0 for each point, all of one length and one total"
+        )
     best = Interval(0.0, 0.0)
     for i, j in permutations(range(len(laws)), 2):
-        both, distance = list(zip(laws[i], laws[j], strict=True)), metric.distance(points[i], points[j])
+        both = list(zip(laws[i], laws[j], strict=True))
+        distance = metric.distance(points[i], points[j])
         if not distance:
             raise InvalidParameterError("points must be distinct")
         if any(p and not q for p, q in both):
             return INFINITE
         ratio = max(Fraction(p) / q for p, q in both if q)
-        found = certified(lambda r=ratio, d=distance: ball(r).log() / ball(d), within=NONNEGATIVE)  # type: ignore[misc]
-        best = Interval(max(best.lower, found.lower), max(best.upper, found.upper))
+        epsilon = certified(lambda r=ratio, d=distance: ball(r).log() / ball(d), within=NONNEGATIVE)  # type: ignore[misc]
+        best = Interval(max(best.lower, epsilon.lower), max(best.upper, epsilon.upper))
     return best
 
 
@@ -163,7 +204,10 @@ def satisfies(weights: NDArray[np.int64], limits: Sequence[Sequence[Fraction]]) 
 
 
 def ratios_below(points: Sequence[Point], metric: Metric, epsilon: Fraction) -> list[list[Fraction]]:
-    """Rationals just below e^(epsilon d(x, x')), or e^40 where that is less: how far probabilities may differ."""
+    """Return the allowed ratios of probabilities, as rationals rounded down.
+
+    They are just below e^(epsilon d(x, x')), or e^40 where that is less.
+    """
     return [[_ratio(min(epsilon * metric.distance(x, y), Fraction(40))) for y in points] for x in points]
 
 

@@ -1,4 +1,4 @@
-"""Pufferfish privacy on finite models: what is secret, what data may look like, and what a release tells."""
+"""Pufferfish privacy on finite models: secrets, models of data, and releases."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -24,10 +24,10 @@ Laws: TypeAlias = Callable[[Data], Mapping[Hashable, Real]]
 
 @dataclass(frozen=True, kw_only=True)
 class Pufferfish:
-    """A scenario: pairs of secrets that nobody may tell apart, and models of how the data came about.
+    """Scenario of Pufferfish privacy: pairs of secrets, and models of the data.
 
     Args:
-        pairs: of secrets, which are functions from a data set to whether they hold.
+        pairs: of secrets that nobody may distinguish; a secret is a function from a data set to whether it holds.
         models: each maps every data set that can occur to its probability; exact, with the sum 1.
 
     Guarantee: a mechanism is private if P(w | s, model) <= e^epsilon P(w | s', model) in both orders, for every output
@@ -48,19 +48,24 @@ class Pufferfish:
         pairs, models = tuple(self.pairs), tuple(map(_law, self.models))
         if not models or not pairs or any(len(pair) != 2 or not all(map(callable, pair)) for pair in pairs):
             raise InvalidParameterError(
-                "a scenario needs models, and pairs of secrets, which are functions of the data"
+                "a scenario needs at least one model, and at least one pair of secrets, which are functions of the data"
             )
         object.__setattr__(self, "pairs", pairs)
         object.__setattr__(self, "models", models)
 
     @classmethod
     def differential_privacy(cls, values: Sequence[Hashable], *, records: int) -> "Pufferfish":
-        """Differential privacy: two values of a record, one of which may be "absent", and any independent records.
+        """Return the scenario of differential privacy.
 
-        Products with one uncertain record say everything: their data sets are the neighbours.
+        Its secrets are two values of a record, its models all independent records. Products with one uncertain record
+        suffice: their data sets are the neighbours.
+
+        Args:
+            values: of a record, at least two; one may be "absent".
+            records: number of records.
         """
         if len(set(values)) < 2:
-            raise InvalidParameterError("a record needs at least two values")
+            raise InvalidParameterError(f"values must hold at least two different values, got {shown(values)}")
         sure = [{value: Fraction(1)} for value in values]
         unsure = dict.fromkeys(values, Fraction(1, len(values)))
         models = [
@@ -71,7 +76,11 @@ class Pufferfish:
         return cls(pairs=record_pairs(values, records), models=models)
 
     def worst_ratio(self, mechanism: Laws) -> Fraction | None:
-        """The greatest ratio of two conditional probabilities of an output of exact laws; None without a bound."""
+        """Return the greatest likelihood ratio of an output; None if it has no bound.
+
+        Args:
+            mechanism: maps a data set to the exact probability of each output.
+        """
         worst = Fraction(1)
         for pair in self._conditional(mechanism):
             for one, other in permutations(pair):
@@ -81,19 +90,33 @@ class Pufferfish:
         return worst
 
     def epsilon(self, mechanism: Laws) -> Interval:
-        """The smallest epsilon for which a finite mechanism is private in this scenario, by enumeration."""
+        """Return the least epsilon of a finite mechanism in this scenario.
+
+        Args:
+            mechanism: maps a data set to the exact probability of each output.
+        """
         worst = self.worst_ratio(mechanism)
         return INFINITE if worst is None else certified(lambda: ball(worst).log(), within=NONNEGATIVE)
 
     def wasserstein(self, query: Callable[..., int]) -> int:
-        """How far the query's mass must move, at most, between the laws of two secrets: W-infinity, by quantiles."""
+        """Return the largest distance W-infinity between the answers under two secrets.
+
+        Args:
+            query: maps a data set to an int.
+        """
         laws = self._conditional(lambda data: {query(data): 1})
         if any(not isinstance(answer, Integral) for pair in laws for law in pair for answer in law):
-            raise InvalidParameterError("query must give ints. Round or scale its answers to integers first.")
-        return max((_farthest(*pair) for pair in laws), default=0)
+            raise InvalidParameterError("query must return ints. Round or scale its answers to integers first.")
+        return max((_largest_distance(*pair) for pair in laws), default=0)
 
     def noise(self, query: Callable[..., int], *, epsilon: Real) -> Laplace:
-        """The Wasserstein mechanism: discrete Laplace noise of scale W / epsilon for the query, where W is at least 1.
+        """Return the Wasserstein mechanism of a query: Laplace noise of scale W / epsilon.
+
+        W is `wasserstein(query)`, but at least 1.
+
+        Args:
+            query: maps a data set to an int.
+            epsilon: of the release.
 
         Guarantee: no mass moves further than W, which changes the probability of an integer by at most e^(W / scale).
         Source: Song, Wang, Chaudhuri (2017), arXiv:1603.03977.
@@ -101,9 +124,12 @@ class Pufferfish:
         return Laplace.calibrated(of_steps(max(1, self.wasserstein(query)), Replace), epsilon=epsilon)
 
     def _conditional(self, mechanism: Laws) -> list[tuple[Any, Any]]:
-        """The laws of the output given each secret of a pair, for all pairs and models that allow both."""
+        """Return the distributions of the output given each secret of a pair.
+
+        Pairs and models that do not allow both secrets are left out.
+        """
         answers = {data: _law(mechanism(data)) for model in self.models for data in model}
-        found: list[tuple[Any, Any]] = []
+        conditional: list[tuple[Any, Any]] = []
         for model, pair in product(self.models, self.pairs):
             laws = []
             for secret in pair:
@@ -114,23 +140,29 @@ class Pufferfish:
                 mass = sum(law.values())
                 laws.append({output: Fraction(p) / mass for output, p in law.items() if p})
             if laws[0] and laws[1]:
-                found.append((laws[0], laws[1]))
-        return found
+                conditional.append((laws[0], laws[1]))
+        return conditional
 
 
 def _law(law: object) -> dict[Hashable, Fraction]:
-    """A law whose probabilities are exact and sum to 1."""
-    found = {value: exact_rational("probability", p) for value, p in law.items()} if isinstance(law, Mapping) else {}
-    if sum(found.values()) != 1 or min(found.values()) < 0:
+    """Return a distribution whose probabilities are exact and sum to 1."""
+    masses: dict[Hashable, Fraction] = {}
+    if isinstance(law, Mapping):
+        masses = {value: exact_rational("probability", p) for value, p in law.items()}
+    if sum(masses.values()) != 1 or min(masses.values()) < 0:
         raise InvalidParameterError(
             f"a law must map each outcome to its probability, and these must sum to 1, got {shown(law)}. "
             "Write them as fractions, such as 1/3 in quotes."
         )
-    return found
+    return masses
 
 
 def record_pairs(values: Sequence[Hashable], records: int) -> list[tuple[Secret, Secret]]:
-    """Secrets for `Pufferfish`: any two values of any one of these records.
+    """Return pairs of secrets for `Pufferfish`: any two values of any one record.
+
+    Args:
+        values: of a record.
+        records: number of records; a data set is a tuple of them.
 
     >>> from deniable.variants import record_pairs
     >>> len(record_pairs(["ill", "well", "absent"], 4))
@@ -141,11 +173,16 @@ def record_pairs(values: Sequence[Hashable], records: int) -> list[tuple[Secret,
 
 
 def independent(*marginals: Mapping[Hashable, Real]) -> dict[Data, Fraction]:
-    """The model in which records are independent, each with a law of its own.
+    """Return the model in which records are independent.
+
+    Args:
+        marginals: one for each record: the exact probability of each value.
+
+    Returns: data set -> probability; a data set is a tuple of values.
 
     >>> from deniable.variants import independent
-    >>> independent({0: "1/4", 1: "3/4"}, {0: 1})
-    {(0, 0): Fraction(1, 4), (1, 0): Fraction(3, 4)}
+    >>> {data: float(p) for data, p in independent({0: "1/4", 1: "3/4"}, {0: 1}).items()}
+    {(0, 0): 0.25, (1, 0): 0.75}
     """
     model: dict[Data, Fraction] = {(): Fraction(1)}
     for marginal in marginals:
@@ -154,8 +191,14 @@ def independent(*marginals: Mapping[Hashable, Real]) -> dict[Data, Fraction]:
     return model
 
 
-def _farthest(first: Mapping[int, Fraction], second: Mapping[int, Fraction]) -> int:
-    """The largest distance between equal quantiles of two laws on the integers."""
-    places = [sorted(law) for law in (first, second)]
-    levels = [list(accumulate(law[place] for place in row)) for law, row in zip((first, second), places, strict=True)]
-    return max(abs(places[0][bisect_left(levels[0], p)] - places[1][bisect_left(levels[1], p)]) for p in chain(*levels))
+def _largest_distance(first: Mapping[int, Fraction], second: Mapping[int, Fraction]) -> int:
+    """Return the largest distance between equal quantiles of two distributions."""
+    laws = (first, second)
+    values = [sorted(law) for law in laws]
+    levels = [list(accumulate(law[value] for value in row)) for law, row in zip(laws, values, strict=True)]
+
+    def distance(level: Fraction) -> int:
+        one, other = (row[bisect_left(sums, level)] for row, sums in zip(values, levels, strict=True))
+        return abs(one - other)
+
+    return max(distance(p) for p in chain(*levels))
