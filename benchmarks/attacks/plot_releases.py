@@ -21,6 +21,7 @@ from matplotlib.colors import LinearSegmentedColormap
 import deniable as dn
 from deniable import attacks
 from deniable.attacks import reconstruction
+from deniable.statistics.count import Count
 
 FOLDER = Path(__file__).parents[2] / "docs" / "assets"
 LEAST, EPSILON = 5, 0.1  # least count, base of rounding and k; epsilon of all that one attack asks of a release
@@ -36,7 +37,7 @@ QUASI = ["age", "yrs_married", "children", "religious", "educ", "occupation", "o
 
 def private_counts(queries: int) -> reconstruction.Answerer:
     """Counts by Laplace noise that cost EPSILON together if a person is in all of them."""
-    mechanism = dn.statistics.Count(epsilon=EPSILON / queries).mechanism
+    mechanism = Count(epsilon=EPSILON / queries).mechanism
     return lambda groups: (
         mechanism.release(np.asarray(groups @ SECRET.astype(float)).round().astype(int).tolist()).value
     )
@@ -61,7 +62,7 @@ def counted(attack: Callable[[reconstruction.Answerer], attacks.AttackResult], q
 
 def rows_of_the_picture() -> dict[str, list[Any]]:
     groups = reconstruction.choose_subsets(people=len(SECRET))
-    noise = dn.statistics.Count(epsilon=EPSILON / groups.shape[0]).expected_error(len(SECRET))
+    noise = Count(epsilon=EPSILON / groups.shape[0]).expected_error(len(SECRET))
     best = partial(attacks.estimate_by_least_squares, share=SECRET.mean(), noise=noise)  # who is told of the noise
     found = {
         "Count one person alone": counted(lambda answer: attacks.isolate_people(answer, SECRET), 1),

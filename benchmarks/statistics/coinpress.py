@@ -19,7 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from deniable.privacy import AddRemove, Relation, Replace
-from deniable.statistics import VectorCovariance, VectorMean
+from deniable.statistics.vectors.covariance import VectorCovariance
+from deniable.statistics.vectors.mean import VectorMean
 
 GENERATOR = np.random.default_rng(20261122)
 BY_SIZE = {1818: 0.1853, 2636: 0.1478, 3455: 0.1258, 4273: 0.1125, 5091: 0.1019}

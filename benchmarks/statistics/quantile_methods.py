@@ -15,14 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
-import deniable as dn
 from deniable.mechanisms.ranks import JointQuantiles, RecursiveQuantiles, SliceQuantiles
 from deniable.mechanisms.ranks.base import SeveralQuantiles
 from deniable.mechanisms.ranks.records import SortedRecords
 from deniable.noise.bits import SECURE
 from deniable.privacy import AddRemove, Relation, Replace, of_count
 from deniable.statistics.order.grid import ValueGrid
-from deniable.statistics.order.quantiles import add_digits
+from deniable.statistics.order.quantiles import Quantiles, add_digits
 
 NUMBERS = (2, 3, 5, 9, 19, 49, 99)
 EPSILONS = ("0.1", "1", "10")
@@ -72,7 +71,7 @@ def cells(law: str, size: int, shares: list[Fraction], epsilon: str, relation: R
     ]
     errors = measured(methods, law, size, shares)
     texts = ["-" if e == np.inf else f"**{e:.2f}**" if e == min(errors) else f"{e:.2f}" for e in errors]
-    return [*texts, dn.statistics.Quantiles(shares=shares, size=size, **options).chosen.name]
+    return [*texts, Quantiles(shares=shares, size=size, **options).chosen.name]
 
 
 def lines(relation: str) -> Iterator[str]:

@@ -20,6 +20,8 @@ from pathlib import Path
 import numpy as np
 
 import deniable as dn
+from deniable.statistics.order.quantile import Quantile
+from deniable.statistics.order.quantiles import Quantiles
 
 ROWS, RUNS, EPSILON = 1000, 40, 1
 BOUNDS = (-100.0, 100.0)
@@ -80,15 +82,13 @@ def rank_error(values: np.ndarray, wanted: list[Fraction], answers: np.ndarray) 
 
 def ours(count: int, **options: object) -> Callable[[np.ndarray], np.ndarray]:
     """The recursion."""
-    plan = dn.statistics.Quantiles(shares=shares(count), bounds=BOUNDS, epsilon=EPSILON, **options)
+    plan = Quantiles(shares=shares(count), bounds=BOUNDS, epsilon=EPSILON, **options)
     return lambda values: plan(values)["value"]
 
 
 def one_by_one(count: int) -> Callable[[np.ndarray], np.ndarray]:
     """Independent quantiles of ours, each with its part of epsilon."""
-    plans = [
-        dn.statistics.Quantile(share=share, bounds=BOUNDS, epsilon=Fraction(EPSILON, count)) for share in shares(count)
-    ]
+    plans = [Quantile(share=share, bounds=BOUNDS, epsilon=Fraction(EPSILON, count)) for share in shares(count)]
     return lambda values: np.array([plan(values).scalar() for plan in plans])
 
 
@@ -119,7 +119,7 @@ def errors(pythons: dict[str, str | None], folder: Path) -> Iterator[str]:
             wanted = shares(count)
             methods = [ours(count), ours(count, interval=0.95), one_by_one(count)]
             found = [np.mean([rank_error(t, wanted, method(t)) for t in tables(law)]) for method in methods]
-            plan = dn.statistics.Quantiles(shares=wanted, bounds=BOUNDS, epsilon=EPSILON)
+            plan = Quantiles(shares=wanted, bounds=BOUNDS, epsilon=EPSILON)
             others = [peer(library, pythons[library], law, count, folder) for library in PEERS]
             cells = [f"**{found[0]:.1f}**", f"{found[1]:.1f}", f"{plan.expected_error(ROWS):.1f}", f"{found[2]:.1f}"]
             cells += ["" if other is None else f"{other:.1f}" for other in others]

@@ -20,7 +20,10 @@ from pathlib import Path
 import numpy as np
 
 from deniable.privacy import AddRemove, Replace
-from deniable.statistics import AdaptiveRidge, SufficientRegression, TheilSen, linear_regression
+from deniable.statistics import linear_regression
+from deniable.statistics.regression.adaptive_ridge import AdaptiveRidge
+from deniable.statistics.regression.sufficient import SufficientRegression
+from deniable.statistics.regression.theil_sen import TheilSen
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 DIFFPRIVLIB = """

@@ -3,7 +3,10 @@
 import numpy as np
 
 from deniable.privacy import GaussianLoss, Interval, PureLoss
-from deniable.statistics import Histogram, Quantile, VectorMean, mean, quantiles
+from deniable.statistics import mean, quantiles
+from deniable.statistics.histograms import Histogram
+from deniable.statistics.order.quantile import Quantile
+from deniable.statistics.vectors.mean import VectorMean
 
 mean([31, 45, 28], bounds=(0, 100), epsilon=1)
 mean(np.array([1.0, 2.0]), bounds=("1/2", 3), epsilon="0.1", units=["a", "b"])

@@ -431,6 +431,7 @@ OPEN = {  # public names that take rows or functions and may raise, each with th
     "Federated": "takes work on made-up rows",
     **dict.fromkeys(("define", "bootstrap"), "takes functions of what was released"),
     "variance_of_shares": "takes reports, which are public",
+    "plan": "takes a function of this library, and no rows",
 }
 
 

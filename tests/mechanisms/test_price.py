@@ -8,7 +8,8 @@ from deniable.mechanisms import Gaussian, Laplace
 from deniable.mechanisms.price import Price
 from deniable.privacy import AddRemove, Replace, compose, of_count
 from deniable.privacy.sensitivity import of_spread_sum
-from deniable.statistics import Covariance, Variance
+from deniable.statistics.covariances import Covariance
+from deniable.statistics.variances import Variance
 
 REACH = of_count(rows=1, groups=1, relation=AddRemove)
 MANY = of_count(rows=1, groups=40, relation=AddRemove)

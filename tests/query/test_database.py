@@ -524,7 +524,8 @@ def test_errors_speak_of_what_was_written(options: dict[str, object], words: str
 
 def test_a_relation_may_be_text() -> None:
     assert database(relation="replace")._table.relation is dn.Replace
-    assert dn.statistics.Mean(bounds=(0, 1), epsilon=1, relation="replace").privacy_loss.relations == {dn.Replace}
+    plan = dn.statistics.plan(dn.statistics.mean, bounds=(0, 1), epsilon=1, relation="replace")
+    assert plan.privacy_loss.relations == {dn.Replace}
 
 
 def test_progress_is_checked_before_anything_is_spent() -> None:

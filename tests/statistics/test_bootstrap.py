@@ -7,9 +7,11 @@ from deniable.errors import InvalidParameterError
 from deniable.ledger import Ledger
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Budget, PrivacyUnit, Replace
-from deniable.statistics import Histogram, Mean, VectorMean
 from deniable.statistics.bootstrap import bootstrap
+from deniable.statistics.histograms import Histogram
+from deniable.statistics.means import Mean
 from deniable.statistics.models import Bernoulli, Exponential, Multinomial, Normal, NormalVectors
+from deniable.statistics.vectors.mean import VectorMean
 
 GENERATOR = np.random.default_rng(4)
 

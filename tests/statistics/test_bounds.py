@@ -12,10 +12,13 @@ from deniable.mechanisms.price import Price
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, PureLoss, Relation, Replace
 from deniable.release import Release
-from deniable.statistics import Mean, Median, Sum, Variance
 from deniable.statistics.bounded import Bounded
 from deniable.statistics.bounds import SHARE, _bin_ends, _counts, resolve
-from deniable.statistics.regression import SufficientRegression
+from deniable.statistics.means import Mean
+from deniable.statistics.order.quantile import Median
+from deniable.statistics.regression.sufficient import SufficientRegression
+from deniable.statistics.sums import Sum
+from deniable.statistics.variances import Variance
 
 VALUES = [-1e300, -3.0, -(2.0**-50), 0.0, 1.0, 1.5, np.inf]
 

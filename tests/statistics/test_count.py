@@ -5,7 +5,8 @@ import pytest
 
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import Replace
-from deniable.statistics import Count, count
+from deniable.statistics import count
+from deniable.statistics.count import Count
 
 
 def test_counts_are_near_the_truth_and_state_their_interval() -> None:

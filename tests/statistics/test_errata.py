@@ -7,7 +7,8 @@ import pytest
 
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy.notions.classical import classical_gaussian_sigma
-from deniable.statistics import Count, Sum
+from deniable.statistics.count import Count
+from deniable.statistics.sums import Sum
 
 
 def clamped(size: int, output: int, epsilon: float, ones: int) -> float:

@@ -11,17 +11,13 @@ import pytest
 from deniable.errors import DeniableError
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace
-from deniable.statistics import (
-    Correlation,
-    Covariance,
-    Mean,
-    StandardDeviation,
-    Sum,
-    Variance,
-    VectorCovariance,
-    VectorMean,
-)
+from deniable.statistics.covariances import Correlation, Covariance
+from deniable.statistics.means import Mean
 from deniable.statistics.statistic import Statistic
+from deniable.statistics.sums import Sum
+from deniable.statistics.variances import StandardDeviation, Variance
+from deniable.statistics.vectors.covariance import VectorCovariance
+from deniable.statistics.vectors.mean import VectorMean
 
 BOUNDS: list[object] = [(-1e75, 1e75), (-1e-150, 1e-150), (1e16, 1e16 + 2), "auto"]
 PRICES = [{"epsilon": 1}, {"epsilon": 1e15}, {"epsilon": 1e-3, "delta": 1e-300}, {"rho": 1e-12}, {"rho": 1e6}]

@@ -3,7 +3,7 @@ from fractions import Fraction
 import pytest
 
 from deniable.privacy import AddRemove, Sensitivity, of_count
-from deniable.statistics import Count
+from deniable.statistics.count import Count
 from deniable.statistics.noised import Noised
 
 

@@ -16,9 +16,6 @@ from deniable.ledger import Ledger
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Budget, PrivacyUnit
 from deniable.statistics import (
-    Count,
-    Histogram,
-    Mean,
     anova,
     chi_squared_independence,
     count,
@@ -29,6 +26,9 @@ from deniable.statistics import (
     mean,
     two_sample_t_test,
 )
+from deniable.statistics.count import Count
+from deniable.statistics.histograms import Histogram
+from deniable.statistics.means import Mean
 from deniable.statistics.statistic import Statistic, checked_bounds, without_rows
 from tests.statistics.test_replay import ASKED, asked
 

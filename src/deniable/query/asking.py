@@ -41,6 +41,7 @@ class _Declared:
 def _method(name: str) -> Callable[..., Release]:
     """The method that asks for the statistic of this name; `_ask` of the database does the rest."""
     from deniable import statistics
+    from deniable.statistics.call import without_arguments
 
     function: Callable[..., Release] = getattr(statistics, name)
     parameters = inspect.signature(function).parameters.values()
@@ -55,7 +56,7 @@ def _method(name: str) -> Callable[..., Release]:
         release: Release = self._ask(function, asked, found, where=where, fresh=fresh)
         return release
 
-    said = (inspect.getdoc(function) or "").partition("\n>>>")[0].rstrip()
+    said = without_arguments((inspect.getdoc(function) or "").partition("\n>>>")[0].rstrip(), _KNOWN)
     ask.__name__ = ask.__qualname__ = name
     ask.__doc__ = (
         f"{said}\n\nOn the database's unit, rows, relation and ledger; what the columns declare need not be given.\n"

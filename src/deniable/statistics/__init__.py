@@ -1,43 +1,27 @@
-"""Private statistics of arrays, series and frames.
+"""Private statistics of arrays, series and frames: `mean(values, bounds=(0, 100), epsilon=1)`.
 
-Each has a function, `mean(values, bounds=(0, 100), epsilon=1)`, and behind it a class with the same parameters,
-`Mean(bounds=(0, 100), epsilon=1)`, which knows its loss and its expected error before it sees a row.
+`plan(mean, bounds=(0, 100), epsilon=1)` is the question without rows: its loss, mechanism and expected error.
 """
 
 from deniable.statistics import models
 from deniable.statistics.bootstrap import bootstrap
-from deniable.statistics.count import Count, count
-from deniable.statistics.covariances import Correlation, Covariance, correlation, covariance
-from deniable.statistics.histograms import Histogram, histogram
+from deniable.statistics.call import plan
+from deniable.statistics.count import count
+from deniable.statistics.covariances import correlation, covariance
+from deniable.statistics.histograms import histogram
 from deniable.statistics.hypothesis import *  # noqa: F403
 from deniable.statistics.hypothesis import __all__ as _hypothesis
-from deniable.statistics.key_counts import KeyCounts, key_counts
-from deniable.statistics.means import Mean, mean
+from deniable.statistics.key_counts import key_counts
+from deniable.statistics.means import mean
 from deniable.statistics.order import *  # noqa: F403
 from deniable.statistics.order import __all__ as _order
-from deniable.statistics.regression import AdaptiveRidge, SufficientRegression, TheilSen, linear_regression
-from deniable.statistics.sums import Sum, sum
-from deniable.statistics.top import Mode, TopK, mode, top_k
-from deniable.statistics.variances import StandardDeviation, Variance, standard_deviation, variance
-from deniable.statistics.vectors import VectorCovariance, VectorMean, vector_covariance, vector_mean
+from deniable.statistics.regression import linear_regression
+from deniable.statistics.sums import sum
+from deniable.statistics.top import mode, top_k
+from deniable.statistics.variances import standard_deviation, variance
+from deniable.statistics.vectors import vector_covariance, vector_mean
 
 __all__ = [  # noqa: PLE0604 - strings, all of them
-    "AdaptiveRidge",
-    "Correlation",
-    "Count",
-    "Covariance",
-    "Histogram",
-    "KeyCounts",
-    "Mean",
-    "Mode",
-    "StandardDeviation",
-    "SufficientRegression",
-    "Sum",
-    "TheilSen",
-    "TopK",
-    "Variance",
-    "VectorCovariance",
-    "VectorMean",
     "bootstrap",
     "correlation",
     "count",
@@ -48,6 +32,7 @@ __all__ = [  # noqa: PLE0604 - strings, all of them
     "mean",
     "mode",
     "models",
+    "plan",
     "standard_deviation",
     "sum",
     "top_k",

@@ -45,37 +45,39 @@ def bootstrap(
     progress: Callable[[int, int], None] | None = None,
     bits: Bits = SECURE,
 ) -> Release:
-    """The answer with intervals for the population, by a parametric bootstrap of the mechanism that gave it.
+    """Return an answer with intervals for the population, by a parametric bootstrap.
 
-    Coverage is as good as the model, and approaches the level as rows become more; where clamping or noise bias the
-    answer much, so is the model that was fitted to it. Rows are simulated as independent, one for each unit.
+    The mechanism that gave the answer is run on simulated rows. Coverage is as good as the model, and approaches the
+    level as rows become more; where clamping or noise bias the answer much, so is the model that was fitted to it. Rows
+    are simulated as independent, one for each unit.
 
     Args:
-        statistic: that was asked, with all its public parameters.
-        answer: what it said. A column is kept with the keys; its cost is still that of the answer.
-        model: of a row, with parameters from released numbers alone: `dn.statistics.models`, or any object with a
-            method sample(size, bits=...).
+        statistic: the `plan` that gave the answer.
+        answer: the release. A column is kept with the keys; its cost is still that of the answer.
+        model: distribution of a row, with parameters from released numbers alone: `dn.statistics.models`, or any object
+            with a method sample(size, bits=...).
         size: how many rows to simulate: the public number, or a released one.
-        truth: the value of the statistic in the population of the model, one a row of the answer; by default what the
+        truth: the value of the statistic in the population of the model, one per row of the answer; by default what the
             model knows by the name of the statistic.
-        column: which one, if there are several.
+        column: name of the column, if there are several.
         kind: "pivotal" takes the error of the simulations from the answer, which corrects bias; "percentile" takes the
             simulated answers themselves. Where that leaves the answer out, the interval is widened to it.
         runs: how many simulations; the level is exact in steps of 1 / (runs + 1).
-        progress: is called with (done, runs) after each run.
+        progress: called with (done, runs) after each run.
+        bits: source of random bits; leave it out, except in tests.
 
     Error: intervals at a level above 1 - 2 / (runs + 1) are infinite.
     Raises: InvalidParameterError if the column or the truth is not known.
     Source: Ferrando, Wang, Sheldon (2022), arXiv:2006.07749; Efron (1979) for the bootstrap.
 
     >>> import deniable as dn
-    >>> plan = dn.statistics.Mean(bounds=(0, 100), epsilon=1)
+    >>> plan = dn.statistics.plan(dn.statistics.mean, bounds=(0, 100), epsilon=1)
     >>> answer = plan([21, 45, 33, 60] * 50)
     >>> model = dn.statistics.models.Normal(mean=answer.scalar(), deviation=15)
     >>> wider = dn.statistics.bootstrap(plan, answer, model, size=200, runs=99)
     """
     if not isinstance(statistic, Statistic) or not isinstance(answer, Release):
-        raise InvalidParameterError("bootstrap takes a statistic, such as dn.statistics.Mean(...), and its release")
+        raise InvalidParameterError("bootstrap takes a statistic, as dn.statistics.plan gives it, and its release")
     if not callable(getattr(model, "sample", None)):
         raise InvalidParameterError(f"model must have a method sample(size, bits=...), got {type(model).__name__}")
     if kind not in KINDS:

@@ -1,4 +1,4 @@
-"""How many rows there are."""
+"""The number of rows."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +10,7 @@ from deniable.noise.bits import Bits
 from deniable.privacy import Sensitivity, of_count
 from deniable.release import Measure, Noisy, Release
 from deniable.rows import Container, labels
-from deniable.statistics.call import in_words
+from deniable.statistics.call import asks
 from deniable.statistics.noised import Noised
 from deniable.statistics.statistic import Answer, Options, release
 from deniable.statistics.units import bounded_rows
@@ -18,14 +18,7 @@ from deniable.statistics.units import bounded_rows
 
 @dataclass(frozen=True, kw_only=True)
 class Count(Noised):
-    """The number of rows that are not NULL, with discrete noise.
-
-    Under replace the number of all rows is public, but not how many of them are NULL.
-
-    Guarantee: one unit moves the count by at most `rows`; the noise is calibrated to that.
-    Proof: docs/theory/privacy/sensitivity.md.
-    Source: Dwork, McSherry, Nissim, Smith (2006), "Calibrating noise to sensitivity in private data analysis".
-    """
+    """Number of rows that are not NULL, with discrete noise: see `count`."""
 
     name: ClassVar[str] = "count"
 
@@ -44,9 +37,19 @@ class Count(Noised):
         )
 
 
-@in_words
+@asks(Count)
 def count(values: Container, **options: Unpack[Options]) -> Release:
-    """The number of rows that are not NULL: see `Count`.
+    """Return the noisy number of rows that are not NULL.
+
+    Under replace the number of all rows is public, but not how many of them are NULL.
+
+    Args:
+        values: one column of any type.
+        options: price, relation, units and ledger: see `Options`.
+
+    Guarantee: one unit moves the count by at most `rows`; the noise is calibrated to that.
+    Proof: docs/theory/privacy/sensitivity.md.
+    Source: Dwork, McSherry, Nissim, Smith (2006), "Calibrating noise to sensitivity in private data analysis".
 
     >>> import deniable as dn
     >>> answer = dn.statistics.count([4, 8, None, 2], epsilon=1)

@@ -18,7 +18,7 @@ from deniable.privacy import PrivacyLoss, Relation, compose
 from deniable.release import Bounds, Estimate, Key, Release
 from deniable.rows import Container, table
 from deniable.statistics.bounds import SHARE, Bounding, for_each_column, resolve
-from deniable.statistics.call import in_words
+from deniable.statistics.call import asks
 from deniable.statistics.products import LARGEST_TABLE, JointTable, Products, Separate
 from deniable.statistics.shares import UNIT, rows_that_count, shares
 from deniable.statistics.statistic import Answer, BoundsLike, Options, Statistic, release
@@ -30,20 +30,7 @@ _FIXED = 20261122  # the draws are public, and the same for every release
 
 @dataclass(frozen=True, kw_only=True)
 class Covariance(Statistic):
-    """The covariance of every two columns, with the variances, as a valid covariance matrix.
-
-    The release has a row for each pair of columns, in the order of the matrix: `answer["covariance"].reshape(d, d)`.
-    Rows with a value that is no number are left out under add/remove; under replace such a value is the middle.
-
-    Args:
-        bounds: one entry for each column: a pair (lower, upper) of public numbers, or "auto".
-
-    Guarantee: one unit moves each mean and each product of two columns by what their bounds allow. Of two designs the
-        one with the smaller expected error is taken.
-    Proof: docs/theory/statistics/moments.md.
-    Error: expected_error is for independent columns of evenly spread values, as a share of the product of the widths of
-        two columns: the root mean square over the matrix.
-    """
+    """Covariance of every two columns, with the variances: see `covariance`."""
 
     name: ClassVar[str] = "covariance"
 
@@ -196,14 +183,7 @@ class Covariance(Statistic):
 
 @dataclass(frozen=True, kw_only=True)
 class Correlation(Covariance):
-    """The correlation of every two columns, as a valid correlation matrix; 0 where a variance seems to be 0.
-
-    Guarantee, Args: see `Covariance`.
-    Error: expected_error is the root mean square over pairs of different columns. It is for evenly spread values, and a
-        bound for all of these: it is met where columns depend strongly, and up to 1.5 times too large where they
-        are independent. Correlations of columns whose standard deviations are s and t of their widths err by about
-        1 / (12 s t) times as much: evenly spread ones have s = t = 0.29, and at 0.1 it is 8 times as much.
-    """
+    """Correlation of every two columns: see `correlation`."""
 
     name: ClassVar[str] = "correlation"
 
@@ -226,9 +206,24 @@ class Correlation(Covariance):
         return shares_of_widths
 
 
-@in_words
+@asks(Covariance)
 def covariance(values: Container, *, bounds: BoundsLike | Sequence[BoundsLike], **options: Unpack[Options]) -> Release:
-    """The covariance of every two columns of a table: see `Covariance`; `bounds` may be "auto" for all of them.
+    """Return the noisy covariance matrix of the columns of a table.
+
+    The release has a row for each pair of columns, in the order of the matrix: `answer["covariance"].reshape(d, d)`. It
+    is a valid covariance matrix. Rows with a value that is not a number are left out under add/remove; under replace
+    such a value is the middle of its bounds.
+
+    Args:
+        values: a table of private numbers.
+        bounds: one entry for each column, a public pair (lower, upper) or "auto"; the word "auto" alone stands for all.
+        options: price, relation, units and ledger: see `Options`.
+
+    Guarantee: one unit moves each mean and each product of two columns by what their bounds allow. Of two designs the
+        one with the smaller expected error is taken.
+    Proof: docs/theory/statistics/moments.md.
+    Error: expected_error is for independent columns of evenly spread values, as a share of the product of the widths of
+        two columns: the root mean square over the matrix.
 
     >>> import deniable as dn
     >>> answer = dn.statistics.covariance([[1, 2], [3, 5]], bounds=[(0, 9), (0, 9)], epsilon=1)
@@ -236,9 +231,24 @@ def covariance(values: Container, *, bounds: BoundsLike | Sequence[BoundsLike], 
     return release(Covariance, values, {"bounds": for_each_column(bounds, values)}, options)
 
 
-@in_words
+@asks(Correlation)
 def correlation(values: Container, *, bounds: BoundsLike | Sequence[BoundsLike], **options: Unpack[Options]) -> Release:
-    """The correlation of every two columns of a table: see `Correlation`; `bounds` may be "auto" for all of them.
+    """Return the noisy correlation matrix of the columns of a table.
+
+    The release has a row for each pair of columns, in the order of the matrix; it is a valid correlation matrix, with 0
+    where a variance seems to be 0.
+
+    Args:
+        values: a table of private numbers.
+        bounds: one entry for each column, a public pair (lower, upper) or "auto"; the word "auto" alone stands for all.
+        options: price, relation, units and ledger: see `Options`.
+
+    Guarantee: that of `covariance`; the rest is post-processing.
+    Proof: docs/theory/statistics/moments.md.
+    Error: expected_error is the root mean square over pairs of different columns. It is for evenly spread values, and a
+        bound for all of these: it is met where columns depend strongly, and up to 1.5 times too large where they
+        are independent. Correlations of columns whose standard deviations are s and t of their widths err by about
+        1 / (12 s t) times as much: evenly spread ones have s = t = 0.29, and at 0.1 it is 8 times as much.
 
     >>> import deniable as dn
     >>> rows = [[21, 1.7], [45, 1.8], [33, 1.6]] * 50

@@ -1,4 +1,4 @@
-"""How many rows lie in each of some public bins."""
+"""Histograms: the number of rows in each of some public bins."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from deniable.privacy import Sensitivity
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.release import Key, Measure, Noisy, Release
 from deniable.rows import Container, distinct, numbers, places_of
-from deniable.statistics.call import in_words
+from deniable.statistics.call import asks
 from deniable.statistics.noised import Noised
 from deniable.statistics.statistic import Answer, BoundsLike, Options, checked_bounds, release
 from deniable.statistics.units import bounded_rows
@@ -29,18 +29,7 @@ _SPAN = 2**20  # keys within a range of so many integers are counted without a s
 
 @dataclass(frozen=True, kw_only=True)
 class Histogram(Noised):
-    """The number of rows in each of some public bins, with independent noise on each.
-
-    Args:
-        bins: edges of numeric bins, increasing. A bin holds lower <= value < upper, the last one value <= upper. Or a
-            number of bins, equally wide, between `bounds`.
-        keys: or else the values that are counted: numbers, texts, dates or booleans.
-        other: whether a last row counts the rows in no bin, NULL and NaN among them. Without it they count nowhere.
-
-    Guarantee: one unit moves the counts by at most `rows` in l1 (add/remove), or by twice that (replace).
-    Proof: docs/theory/privacy/sensitivity.md.
-    Source: Dwork, McSherry, Nissim, Smith (2006), "Calibrating noise to sensitivity in private data analysis".
-    """
+    """Number of rows in each of some public bins, with noise: see `histogram`."""
 
     name: ClassVar[str] = "histogram"
 
@@ -124,7 +113,7 @@ class Histogram(Noised):
         return places
 
 
-@in_words
+@asks(Histogram)
 def histogram(
     values: Container,
     *,
@@ -134,7 +123,20 @@ def histogram(
     bounds: BoundsLike | None = None,
     **options: Unpack[Options],
 ) -> Release:
-    """How many rows lie in each of some public bins: see `Histogram`.
+    """Return noisy numbers of rows in public bins.
+
+    Args:
+        values: one column: numbers for `bins`; numbers, texts, dates or booleans for `keys`.
+        bins: edges of numeric bins, increasing. A bin holds lower <= value < upper, the last one value <= upper. Or a
+            number of bins of equal width, between `bounds`.
+        keys: in place of bins, the public values that are counted.
+        other: whether a last row counts the rows in no bin, NULL and NaN among them. Without it they are not counted.
+        bounds: public (lower, upper), where `bins` is a number.
+        options: price, relation, units and ledger: see `Options`.
+
+    Guarantee: one unit moves the counts by at most `rows` in l1 (add/remove), or by twice that (replace).
+    Proof: docs/theory/privacy/sensitivity.md.
+    Source: Dwork, McSherry, Nissim, Smith (2006), "Calibrating noise to sensitivity in private data analysis".
 
     >>> import deniable as dn
     >>> answer = dn.statistics.histogram([31, 45, 28], bins=[0, 18, 40, 65], epsilon=1)

@@ -1,4 +1,4 @@
-"""A histogram of keys that nobody declared: how many units, or rows, have each of them."""
+"""Histograms of undeclared keys: how many units, or rows, have each of them."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,27 +15,13 @@ from deniable.numbers.rationals import positive_integer
 from deniable.privacy import PrivacyLoss, Sensitivity, of_count
 from deniable.release import Key, Measure, Noisy, Release
 from deniable.rows import Container, codes, labels
-from deniable.statistics.call import in_words
+from deniable.statistics.call import asks
 from deniable.statistics.statistic import Answer, Options, Statistic, release
 
 
 @dataclass(frozen=True, kw_only=True)
 class KeyCounts(Statistic):
-    """The keys that enough units have, with noisy counts; the list of keys itself is private.
-
-    Which keys are published depends on the data, as it must; a key that one unit alone has is published with
-    probability delta at most. NULL is no key.
-
-    Args:
-        groups: largest number of keys that count for one unit; of more, this many are drawn at random.
-        rows: largest number of rows of one unit that count for one key. With the default 1, units are counted.
-
-    Guarantee: that of `StabilityHistogram`: truncated noise that never exceeds the threshold, so that keys which nobody
-        has could get it too and would not be seen; or Gaussian noise, and a part of delta for the keys of one unit. The
-        lower threshold is taken.
-    Proof: docs/theory/mechanisms/counts.md.
-    Raises: InvalidParameterError unless the price is epsilon with delta > 0.
-    """
+    """Keys that enough units have, with noisy counts: see `key_counts`."""
 
     name: ClassVar[str] = "key_counts"
 
@@ -107,12 +93,28 @@ def _order(published: tuple[int, Any]) -> tuple[int, str, Any]:
     return count, type(key).__name__, key if ordered else str(key)
 
 
-@in_words
+@asks(KeyCounts)
 def key_counts(values: Container, *, groups: int = 1, **options: Unpack[Options]) -> Release:
-    """The keys that enough units have, with noisy counts: see `KeyCounts`.
+    """Return the keys that enough units have, with noisy counts.
+
+    The list of keys is private. Which keys are published depends on the data, as it must; a key that a single unit has
+    is published with probability delta at most. NULL is not a key. `rows` is the most rows of one unit that count for
+    one key; with 1, units are counted.
+
+    Args:
+        values: one column of any type.
+        groups: the most keys of one unit that count; of more, this many are drawn at random.
+        options: price, relation, units and ledger: see `Options`.
+
+    Guarantee: that of `StabilityHistogram`: truncated noise that never exceeds the threshold, so that keys which occur
+        in no row could get it too and would not be seen; or Gaussian noise, and a part of delta for the keys of one
+        unit. The lower threshold is taken.
+    Proof: docs/theory/mechanisms/counts.md.
+    Raises: InvalidParameterError unless the price is epsilon with delta > 0.
 
     >>> import deniable as dn
-    >>> answer = dn.statistics.key_counts(["a"] * 90 + ["b"], epsilon=1, delta=1e-6)
+    >>> words = ["a"] * 90 + ["b"] * 40 + ["c"]
+    >>> answer = dn.statistics.key_counts(words, epsilon=1, delta=1e-6)
     """
     return release(KeyCounts, values, {"groups": groups}, options)
 

@@ -10,24 +10,18 @@ from deniable.release import Measure, Release
 from deniable.rows import Container
 from deniable.statistics.average import Average, Sums
 from deniable.statistics.bounded import BoundedSums
-from deniable.statistics.call import in_words
+from deniable.statistics.call import asks
 from deniable.statistics.shares import shares
 from deniable.statistics.statistic import Answer, BoundsLike, Options, release
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mean(BoundedSums):
-    """The mean of the values, each clamped to the bounds.
+    """Mean of the values, each clamped to the bounds: see `mean`.
 
-    With u the place of a value between its bounds, from 0 to 1, the sums of u and of 1 - u get noise. One row adds 1 in
-    all to the two, so each may have the noise that a single count would need, and their sum is the number of rows.
-    Where that number is public, the first sum is enough.
-
-    Guarantee: one unit moves the two sums by at most `rows` in l1 and in l2 (add/remove; twice and sqrt 2 times that
-        under replace). The noise is calibrated to that.
-    Proof: docs/theory/statistics/moments.md.
-    Error: expected_error is for values that are spread evenly between the bounds; up to sqrt 2 times that for others.
-        With bounds="auto" it is a share of the width of the bounds.
+    With u the position of a value between its bounds, from 0 to 1, the sums of u and of 1 - u get noise. One row adds 1
+    to the two together, so each may have the noise of a single count, and their sum is the number of rows. Where that
+    number is public, the first sum is enough.
     """
 
     name: ClassVar[str] = "mean"
@@ -57,9 +51,21 @@ class Mean(BoundedSums):
         return Answer(parts=(measure,), noisy=average.columns, notes=self.bounding.notes(ends))
 
 
-@in_words
+@asks(Mean)
 def mean(values: Container, *, bounds: BoundsLike, **options: Unpack[Options]) -> Release:
-    """The mean of the values: see `Mean`.
+    """Return the noisy mean of a column, each value clamped to the bounds.
+
+    Args:
+        values: one column of private numbers.
+        bounds: public (lower, upper), to which values are clamped; "auto" spends a quarter of the price on finding
+            them.
+        options: price, relation, units and ledger: see `Options`.
+
+    Guarantee: one unit moves the two noisy sums behind it by at most `rows` in l1 and in l2 (add/remove; twice and
+        sqrt 2 times that under replace). The noise is calibrated to that.
+    Proof: docs/theory/statistics/moments.md.
+    Error: expected_error is for values spread evenly between the bounds; up to sqrt 2 times that for others. With
+        bounds="auto" it is a share of the width of the bounds.
 
     >>> import deniable as dn
     >>> answer = dn.statistics.mean([31, 45, 28], bounds=(0, 100), epsilon=1)

@@ -1,4 +1,4 @@
-"""What every private statistic is: public parameters, a loss, an expected error, and then a release."""
+"""Base of private statistics: public parameters, loss, expected error, release."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
@@ -26,14 +26,17 @@ BoundsLike: TypeAlias = tuple[Real, Real] | list[float] | Literal["auto"]
 
 
 class Options(TypedDict, total=False):
-    """What every function of `deniable.statistics` takes besides its own parameters.
+    """Options of every function of `deniable.statistics`.
 
-    epsilon, delta, rho: what the answer may cost: epsilon alone, epsilon and delta, or rho.
-    relation: AddRemove (the number of rows is private) or Replace.
-    rows: the most rows of one unit that count, drawn at random from more; `units` says whose row it is.
-    units: one entry a row. Without it every row is a unit.
-    ledger: who pays before a row is read.
-    bits: leave it out, except in tests.
+    Args:
+        epsilon: privacy loss that the answer may cost, alone or with delta; > 0.
+        delta: in [0, 1), beside epsilon.
+        rho: price in zero-concentrated privacy, in place of epsilon and delta.
+        relation: `AddRemove` where the number of rows is private, `Replace` where it is public.
+        rows: the most rows of one unit that count, drawn at random from more; above 1 it needs `units`.
+        units: one entry per row, the unit that owns it; without it every row is a unit.
+        ledger: a `Ledger`, charged before a row is read; without it nothing is charged.
+        bits: source of random bits; leave it out, except in tests.
     """
 
     epsilon: Real
@@ -48,7 +51,13 @@ class Options(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """The columns of a release, before it has a price tag."""
+    """Columns of a release, before it has a cost.
+
+    Args:
+        parts: columns of keys, measures and estimates, in the order of the release.
+        noisy: noisy numbers of which measures are made.
+        notes: sentences that a reader of the answer must know.
+    """
 
     parts: tuple[Key | Measure | Estimate, ...]
     noisy: tuple[Noisy, ...] = ()
@@ -57,14 +66,16 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Statistic(metaclass=InWords):
-    """One question about private rows, with everything public about it; call it with the rows.
+    """Question about private rows with its public parameters; called with the rows.
 
     A subclass is a frozen dataclass of public parameters that gives its loss, its expected error, and an answer. Which
-    errors it can raise depends on its parameters alone, and it raises them when it is made.
+    errors it can raise depends on its parameters alone, and it raises them when it is made. Users make it by `plan`.
 
     Args:
-        epsilon, delta, rho: what the answer may cost.
-        relation: what neighbouring data are. Under add/remove the number of rows is private.
+        epsilon: privacy loss that the answer may cost, alone or with delta.
+        delta: in [0, 1), beside epsilon.
+        rho: price in zero-concentrated privacy, in place of epsilon and delta.
+        relation: the neighbouring relation. Under add/remove the number of rows is private.
         rows: the most rows of one unit that count.
     """
 
@@ -78,7 +89,8 @@ class Statistic(metaclass=InWords):
     rows: Annotated[int, positive_integer] = 1
 
     def __init_subclass__(cls) -> None:
-        """Check the size of every subclass's `expected_error` before it is used."""
+        """Check the size of every subclass's `expected_error`, and show every subclass as its call."""
+        cls.__repr__ = Statistic.__str__  # type: ignore[assignment, method-assign]
         if "expected_error" in vars(cls):
             cls.expected_error = _with_size_checked(vars(cls)["expected_error"])  # type: ignore[assignment, method-assign]
 
@@ -94,35 +106,35 @@ class Statistic(metaclass=InWords):
 
     @cached_property
     def price(self) -> Price:
-        """What the answer may cost."""
+        """Price of the answer."""
         return Price.of(self.epsilon, self.delta, self.rho)
 
     @property
     @abstractmethod
     def privacy_loss(self) -> PrivacyLoss:
-        """What the whole answer reveals about one unit; it never depends on the data."""
+        """Privacy loss of the whole answer for one unit; it never depends on the data."""
 
     @abstractmethod
     def expected_error(self, size: int) -> float:
-        """The root mean squared error to expect for about `size` rows, before any row is read.
+        """Return the root mean squared error for `size` rows, before any row is read.
 
         In the unit of the answer, unless the docstring of the statistic says otherwise.
         """
 
     @abstractmethod
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
-        """The noisy answer. Nothing that is raised here, and no shape, may depend on a value."""
+        """Return the noisy answer; no error and no shape may depend on a value."""
 
     def __call__(
         self, values: object, *, units: object = None, ledger: Payer | None = None, bits: Bits = SECURE
     ) -> Release:
-        """Pay, look, and release.
+        """Charge the ledger, read the rows, and return the release.
 
         Args:
-            values: the private rows: an array, a series or a frame.
-            units: whose row it is, one entry a row; None if every row is a unit.
-            ledger: who pays before a row is read; None: the caller keeps the books.
-            bits: leave it out, except in tests.
+            values: the private rows: an array, a series or a frame; a pair of them where the statistic takes two.
+            units: one entry per row, the unit that owns it; None if every row is a unit.
+            ledger: charged before a row is read; None if nothing is to be charged.
+            bits: source of random bits; leave it out, except in tests.
         """
         if self.rows > 1 and units is None:
             raise InvalidParameterError(f"rows={self.rows} needs units=..., which says whose row it is")
@@ -144,7 +156,7 @@ class Statistic(metaclass=InWords):
         return release if left is None else replace(release, budget_left=left)
 
     def _columns(self, values: object) -> tuple[object, ...]:
-        """The values as the tuple of columns or tables that the statistic takes."""
+        """Return the values as the tuple of columns or tables that the statistic takes."""
         if self.takes == "one":
             return (values,)
         if not isinstance(values, tuple | list) or len(values) != 2:
@@ -152,7 +164,7 @@ class Statistic(metaclass=InWords):
         return tuple(values)
 
     def _check_lengths(self, values: object, units: object) -> None:
-        """Raise if a row of one column has none in another, or no unit."""
+        """Raise if columns differ in length, or the units from them."""
         columns = self._columns(values)
         if any(callable(getattr(column, "collect", None)) for column in columns):
             raise InvalidParameterError("values must hold rows, got a lazy frame. Call .collect() on it.")
@@ -163,9 +175,9 @@ class Statistic(metaclass=InWords):
             raise InvalidParameterError("units must have one entry for each row of the values")
 
     def _rehearse(self, values: object, units: object) -> None:
-        """Answer for no rows of the same types and columns: what is wrong with those is found before anybody pays.
+        """Answer for no rows of the same types, to find errors before the ledger is charged.
 
-        A list has no type but that of its values, which are not read before the ledger has paid.
+        A list has no type but that of its values, which are not read before the ledger has been charged.
         """
         empty = tuple(without_rows(column) for column in self._columns(values))
         nobody = None if units is None else without_rows(units)
@@ -173,22 +185,22 @@ class Statistic(metaclass=InWords):
             self._answer(empty[0] if self.takes == "one" else empty, nobody, DeterministicBits(0))
 
     def __str__(self) -> str:
-        """The statistic as a call, without the parameters that are at their default."""
+        """Return the statistic as a call, without parameters at their default."""
         given = [f"{field.name}={_shown(getattr(self, field.name))}" for field in fields(self) if _is_set(self, field)]
         return f"{self.name}({', '.join(given)})"
 
 
 def release(
-    statistic: type[Statistic], values: object, parameters: Mapping[str, Any], options: Mapping[str, Any]
+    statistic: Callable[..., Statistic], values: object, parameters: Mapping[str, Any], options: Mapping[str, Any]
 ) -> Release:
-    """Make the statistic from its own parameters and the options of the call, and call it."""
+    """Make the statistic from its parameters and the options of the call, and call it."""
     call = {name: options[name] for name in ("units", "ledger", "bits") if name in options}
     spending = {name: value for name, value in options.items() if name not in call}
     return statistic(**parameters, **spending)(values, **call)
 
 
 def checked_bounds(bounds: object, name: str = "bounds") -> tuple[float, float]:
-    """A pair of public finite numbers, the lower one below the upper one.
+    """Return a pair of public finite numbers, the lower one below the upper one.
 
     Raises: InvalidParameterError.
     """

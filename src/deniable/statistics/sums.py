@@ -17,7 +17,7 @@ from deniable.release import Measure, Noisy, Release
 from deniable.rows import Container
 from deniable.statistics.average import exact_sums
 from deniable.statistics.bounded import BoundedSums
-from deniable.statistics.call import in_words
+from deniable.statistics.call import asks
 from deniable.statistics.shares import UNIT, shares
 from deniable.statistics.statistic import Answer, BoundsLike, Options, release
 
@@ -28,19 +28,7 @@ _SLACK = 1 + 2.0**-31  # rounding to steps cannot reach beyond UNIT
 
 @dataclass(frozen=True, kw_only=True)
 class Sum(BoundedSums):
-    """The sum of the values, each clamped to the bounds.
-
-    Args:
-        whole: whether values, bounds and the answer are whole numbers. Values are rounded to whole numbers, and where
-            epsilon is large for what one row can move, the noise is often 0.
-
-    Guarantee: under add/remove one unit moves the sum by at most rows * max(|lower|, |upper|); under replace by at most
-        upper - lower, or by rows * max(|lower|, |upper|, upper - lower) if it may have several rows. If not whole,
-        steps are such that this is rows * 2^32. Values are rounded to steps before they are added.
-    Proof: docs/theory/statistics/moments.md.
-    Source: Dwork, McSherry, Nissim, Smith (2006), "Calibrating noise to sensitivity in private data analysis".
-    Error: expected_error with bounds="auto" is a share of what one row can move the sum.
-    """
+    """Sum of the values, each clamped to the bounds: see `sum`."""
 
     name: ClassVar[str] = "sum"
 
@@ -106,9 +94,24 @@ class Sum(BoundedSums):
         return total - len(column) * int(ends[0]) if self.size_is_public else total
 
 
-@in_words
+@asks(Sum)
 def sum(values: Container, *, bounds: BoundsLike, whole: bool = False, **options: Unpack[Options]) -> Release:
-    """The sum of the values: see `Sum`.
+    """Return the noisy sum of a column, each value clamped to the bounds.
+
+    Args:
+        values: one column of private numbers.
+        bounds: public (lower, upper), to which values are clamped; "auto" spends a quarter of the price on finding
+            them.
+        whole: whether values, bounds and the answer are whole numbers. Values are rounded to whole numbers, and where
+            epsilon is large for what one row can move, the noise is often 0.
+        options: price, relation, units and ledger: see `Options`.
+
+    Guarantee: under add/remove one unit moves the sum by at most rows * max(|lower|, |upper|); under replace by at most
+        upper - lower, or by rows * max(|lower|, |upper|, upper - lower) if it may have several rows. If not whole,
+        steps are such that this is rows * 2^32. Values are rounded to steps before they are added.
+    Proof: docs/theory/statistics/moments.md.
+    Source: Dwork, McSherry, Nissim, Smith (2006), "Calibrating noise to sensitivity in private data analysis".
+    Error: expected_error with bounds="auto" is a share of what one row can move the sum.
 
     >>> import deniable as dn
     >>> answer = dn.statistics.sum([31, 45, 28], bounds=(0, 100), epsilon=1)

@@ -15,7 +15,7 @@ from deniable.privacy import PrivacyLoss, Relation
 from deniable.release import Bounds, Estimate, Key, Measure, Release
 from deniable.release.columns import select
 from deniable.rows import Container
-from deniable.statistics.call import in_words
+from deniable.statistics.call import asks
 from deniable.statistics.histograms import Histogram
 from deniable.statistics.key_counts import KeyCounts
 from deniable.statistics.statistic import Answer, Options, Statistic, release
@@ -23,19 +23,7 @@ from deniable.statistics.statistic import Answer, Options, Statistic, release
 
 @dataclass(frozen=True, kw_only=True)
 class TopK(Statistic):
-    """The k values with the largest noisy counts, the largest first, with these counts.
-
-    A row lies in one bin, so all counts together cost what one count does, and what `k` rounds of a selection would
-    cost need not be paid: the values are read off a histogram.
-
-    Args:
-        k: how many values; fewer may come back if the keys are private.
-        keys: the values that may occur, if they are public; None: the keys are private, which takes delta > 0.
-        groups: the most values of one unit that count, where keys are private.
-
-    Guarantee: that of `Histogram`, or of `KeyCounts`; the choice is post-processing.
-    Proof: docs/theory/mechanisms/counts.md.
-    """
+    """The k values with the largest noisy counts: see `top_k`."""
 
     name: ClassVar[str] = "top_k"
 
@@ -83,19 +71,7 @@ class TopK(Statistic):
 
 @dataclass(frozen=True, kw_only=True)
 class Mode(Statistic):
-    """The most frequent of some public values, by permute-and-flip; no count is released.
-
-    The column `behind` says how many rows fewer than the most frequent value it may have: 0 is the estimate, and the
-    upper end of its interval a bound that holds for all data.
-
-    Args:
-        keys: the values that may occur. If they are private, ask for top_k(k=1).
-
-    Guarantee: one unit moves a count by at most `rows`; under add/remove all counts move the same way.
-    Proof: docs/theory/mechanisms/selection.md.
-    Source: McKenna, Sheldon (2020), arXiv:2010.12603, for permute-and-flip.
-    Error: expected_error bounds the rows by which the choice is behind, on average.
-    """
+    """The most frequent of some public values, by permute-and-flip: see `mode`."""
 
     name: ClassVar[str] = "mode"
 
@@ -139,11 +115,24 @@ class Mode(Statistic):
         return Bounds(np.zeros(1), np.array([np.floor(most)]))
 
 
-@in_words
+@asks(TopK)
 def top_k(
     values: Container, *, k: int, keys: Iterable[Any] | None = None, groups: int = 1, **options: Unpack[Options]
 ) -> Release:
-    """The k values with the largest noisy counts: see `TopK`.
+    """Return the k values with the largest noisy counts, the largest first.
+
+    A row lies in one bin, so all counts together cost what one count does. The values are read off a noisy histogram,
+    at no further cost.
+
+    Args:
+        values: one column: numbers, texts, dates or booleans.
+        k: how many values; fewer may come back if the keys are private.
+        keys: the values that may occur, if they are public; None if they are private, which takes delta > 0.
+        groups: the most values of one unit that count, where keys are private.
+        options: price, relation, units and ledger: see `Options`.
+
+    Guarantee: that of `histogram`, or of `key_counts`; the choice is post-processing.
+    Proof: docs/theory/mechanisms/counts.md.
 
     >>> import deniable as dn
     >>> answer = dn.statistics.top_k(["a", "b", "a"], k=1, keys=["a", "b", "c"], epsilon=1)
@@ -151,9 +140,23 @@ def top_k(
     return release(TopK, values, {"k": k, "keys": keys, "groups": groups}, options)
 
 
-@in_words
+@asks(Mode)
 def mode(values: Container, *, keys: Iterable[Any], **options: Unpack[Options]) -> Release:
-    """The most frequent of some public values: see `Mode`.
+    """Return the most frequent of some public values; no count is released.
+
+    The column `behind` says how many rows fewer than the most frequent value it may have: 0 is the estimate, and the
+    upper end of its interval a bound that holds for all data.
+
+    Args:
+        values: one column: numbers, texts, dates or booleans.
+        keys: the values that may occur. If they are private, ask for top_k(k=1).
+        options: price, relation, units and ledger: see `Options`.
+
+    Guarantee: one unit moves a count by at most `rows`; under add/remove all counts move the same way. The choice is by
+        permute-and-flip.
+    Proof: docs/theory/mechanisms/selection.md.
+    Source: McKenna, Sheldon (2020), arXiv:2010.12603, for permute-and-flip.
+    Error: expected_error bounds the rows by which the choice is behind, on average.
 
     >>> import deniable as dn
     >>> answer = dn.statistics.mode(["a", "b", "a"], keys=["a", "b", "c"], epsilon=1)

@@ -18,7 +18,7 @@ from deniable.release import Measure, Noisy, Release
 from deniable.rows import Container
 from deniable.statistics.average import Average, Sums
 from deniable.statistics.bounded import BoundedSums
-from deniable.statistics.call import in_words
+from deniable.statistics.call import asks
 from deniable.statistics.shares import STEP, UNIT, shares
 from deniable.statistics.statistic import Answer, BoundsLike, Options, release
 
@@ -31,17 +31,11 @@ _COARSE = 2**16  # steps of a share that are one where it is squared: 2^16 of th
 
 @dataclass(frozen=True, kw_only=True)
 class Variance(BoundedSums):
-    """The mean squared distance of the values, each clamped to the bounds, from their mean.
+    """Mean squared distance of the clamped values from their mean: see `variance`.
 
     A part of the price buys a rough mean c, the rest the mean of (x - c)^2, which is at most the square of the distance
     from c to the farther bound. That exceeds the variance by the squared error of c, which is of second order. Where
     the number of rows is public and so small that c would be worth nothing, the variance itself gets the noise.
-
-    Guarantee: both means are released as `Mean` does, one after the other; a row moves the variance of n rows by at
-        most (n - 1) / n^2 of the squared width.
-    Proof: docs/theory/statistics/moments.md.
-    Error: expected_error is for values that are spread evenly between the bounds; up to 6 times that for others. With
-        bounds="auto" it is a share of the squared width of the bounds.
     """
 
     name: ClassVar[str] = "variance"
@@ -151,14 +145,7 @@ class Variance(BoundedSums):
 
 @dataclass(frozen=True, kw_only=True)
 class StandardDeviation(Variance):
-    """The square root of the variance.
-
-    Guarantee: that of `Variance`; the root is post-processing.
-    Proof: docs/theory/statistics/moments.md.
-    Error: expected_error is for normal rows with the bounds three deviations from their mean. It is in proportion to
-        1 / deviation for others: half as large for values that are spread evenly between the bounds. With bounds="auto"
-        it is a share of their width.
-    """
+    """Square root of the variance: see `standard_deviation`."""
 
     name: ClassVar[str] = "standard_deviation"
 
@@ -171,9 +158,23 @@ class StandardDeviation(Variance):
         return np.sqrt(np.maximum(variance, 0))
 
 
-@in_words
+@asks(Variance)
 def variance(values: Container, *, bounds: BoundsLike, **options: Unpack[Options]) -> Release:
-    """The mean squared distance of the values from their mean: see `Variance`.
+    """Return the noisy variance of a column, each value clamped to the bounds.
+
+    The variance is the mean squared distance of the rows from their mean.
+
+    Args:
+        values: one column of private numbers.
+        bounds: public (lower, upper), to which values are clamped; "auto" spends a quarter of the price on finding
+            them.
+        options: price, relation, units and ledger: see `Options`.
+
+    Guarantee: a rough mean and the mean of squared distances from it are released as `mean` does, one after the other;
+        a row moves the variance of n rows by at most (n - 1) / n^2 of the squared width.
+    Proof: docs/theory/statistics/moments.md.
+    Error: expected_error is for values spread evenly between the bounds; up to 6 times that for others. With
+        bounds="auto" it is a share of the squared width of the bounds.
 
     >>> import deniable as dn
     >>> answer = dn.statistics.variance([21, 45, 33, 60] * 50, bounds=(0, 100), epsilon=1)
@@ -181,9 +182,21 @@ def variance(values: Container, *, bounds: BoundsLike, **options: Unpack[Options
     return release(Variance, values, {"bounds": bounds}, options)
 
 
-@in_words
+@asks(StandardDeviation)
 def standard_deviation(values: Container, *, bounds: BoundsLike, **options: Unpack[Options]) -> Release:
-    """The square root of the variance: see `StandardDeviation`.
+    """Return the noisy standard deviation of a column, with values clamped to bounds.
+
+    Args:
+        values: one column of private numbers.
+        bounds: public (lower, upper), to which values are clamped; "auto" spends a quarter of the price on finding
+            them.
+        options: price, relation, units and ledger: see `Options`.
+
+    Guarantee: that of `variance`; the root is post-processing.
+    Proof: docs/theory/statistics/moments.md.
+    Error: expected_error is for normal rows with the bounds three deviations from their mean. It is in proportion to
+        1 / deviation for others: half as large for values spread evenly between the bounds. With bounds="auto" it is a
+        share of their width.
 
     >>> import deniable as dn
     >>> answer = dn.statistics.standard_deviation([21, 45, 33, 60] * 50, bounds=(0, 100), epsilon=1)

@@ -9,7 +9,8 @@ from deniable.errors import BudgetExceededError, InvalidParameterError
 from deniable.learning import LinearRegression, Ridge
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import Replace
-from deniable.statistics.regression import AdaptiveRidge, SufficientRegression
+from deniable.statistics.regression.adaptive_ridge import AdaptiveRidge
+from deniable.statistics.regression.sufficient import SufficientRegression
 
 PUBLIC: dict[str, Any] = {"bounds": [(0, 10), (-1, 1)], "target_bounds": (-5, 35)}
 KINDS = [(LinearRegression, SufficientRegression), (Ridge, AdaptiveRidge)]

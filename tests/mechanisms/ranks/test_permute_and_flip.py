@@ -9,7 +9,7 @@ from deniable.mechanisms.ranks import PermuteAndFlipQuantile, Points
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace, of_count
 from deniable.privacy.constructors import PermuteAndFlipLoss
-from deniable.statistics import Quantile
+from deniable.statistics.order.quantile import Quantile
 from tests.mechanisms.ranks.laws import LAWS, distances, exponential, neighbours, permute_and_flip
 
 SIZE = 4

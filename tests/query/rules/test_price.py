@@ -12,7 +12,7 @@ from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.plan import PricedPlan
 from deniable.query.rules import price
 from deniable.query.sql import parse
-from deniable.statistics import Count
+from deniable.statistics.count import Count
 from tests.query.conftest import frame, table_of
 
 

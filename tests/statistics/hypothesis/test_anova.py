@@ -9,8 +9,7 @@ import pytest
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace
-from deniable.statistics import Anova
-from deniable.statistics.hypothesis.anova import _deviations
+from deniable.statistics.hypothesis.anova import Anova, _deviations
 from tests.statistics.hypothesis.conftest import MOST
 
 Rejections = Callable[[Anova, Callable[[np.random.Generator], object]], float]

@@ -6,8 +6,9 @@ import pytest
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace
-from deniable.statistics import BinomialTest, binomial_test
+from deniable.statistics import binomial_test
 from deniable.statistics.hypothesis import binomial
+from deniable.statistics.hypothesis.binomial import BinomialTest
 from tests.statistics.hypothesis.conftest import LEVEL, MOST
 
 Rejections = Callable[[BinomialTest, Callable[[np.random.Generator], object]], float]

@@ -6,9 +6,10 @@ import pytest
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace
-from deniable.statistics import ChiSquaredFit, ChiSquaredIndependence, chi_squared_fit, chi_squared_independence
+from deniable.statistics import chi_squared_fit, chi_squared_independence
 from deniable.statistics.hypothesis import chi_squared
 from deniable.statistics.hypothesis.base import HypothesisTest
+from deniable.statistics.hypothesis.chi_squared import ChiSquaredFit, ChiSquaredIndependence
 from tests.statistics.hypothesis.conftest import MOST
 
 Rejections = Callable[[HypothesisTest, Callable[[np.random.Generator], object]], float]

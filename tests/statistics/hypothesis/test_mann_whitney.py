@@ -9,8 +9,8 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms import Laplace
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace
-from deniable.statistics import MannWhitney, mann_whitney
-from deniable.statistics.hypothesis.mann_whitney import _cut, _difference
+from deniable.statistics import mann_whitney
+from deniable.statistics.hypothesis.mann_whitney import MannWhitney, _cut, _difference
 from tests.statistics.hypothesis.conftest import LEVEL, MOST
 
 Rejections = Callable[[MannWhitney, Callable[[np.random.Generator], object]], float]

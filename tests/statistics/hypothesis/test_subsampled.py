@@ -11,8 +11,9 @@ from scipy import stats
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace
-from deniable.statistics import SubsampledTest, subsampled_test
+from deniable.statistics import subsampled_test
 from deniable.statistics.hypothesis import subsampled
+from deniable.statistics.hypothesis.subsampled import SubsampledTest
 from tests.statistics.hypothesis.conftest import MOST
 
 Rejections = Callable[[SubsampledTest, Callable[[np.random.Generator], object]], float]

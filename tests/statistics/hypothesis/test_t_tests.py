@@ -7,9 +7,9 @@ import pytest
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace
-from deniable.statistics import OneSampleTTest, TwoSampleTTest, one_sample_t_test, two_sample_t_test
+from deniable.statistics import one_sample_t_test, two_sample_t_test
 from deniable.statistics.hypothesis.base import HypothesisTest
-from deniable.statistics.hypothesis.t_tests import moments
+from deniable.statistics.hypothesis.t_tests import OneSampleTTest, TwoSampleTTest, moments
 from tests.statistics.hypothesis.conftest import LEVEL, MOST
 
 Rejections = Callable[[HypothesisTest, Callable[[np.random.Generator], object]], float]

@@ -11,8 +11,11 @@ import pytest
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace
-from deniable.statistics.order import InterquartileRange, Maximum, Median, Minimum, Quantiles
 from deniable.statistics.order.base import OrderStatistic
+from deniable.statistics.order.extremes import Maximum, Minimum
+from deniable.statistics.order.interquartile_range import InterquartileRange
+from deniable.statistics.order.quantile import Median
+from deniable.statistics.order.quantiles import Quantiles
 
 BITS = DeterministicBits(1)
 

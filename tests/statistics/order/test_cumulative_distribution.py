@@ -8,7 +8,8 @@ from deniable.errors import InvalidParameterError
 from deniable.noise import laplace
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace
-from deniable.statistics.order import CumulativeDistribution, cumulative_distribution
+from deniable.statistics.order import cumulative_distribution
+from deniable.statistics.order.cumulative_distribution import CumulativeDistribution
 
 module = importlib.import_module("deniable.statistics.order.cumulative_distribution")
 

@@ -6,7 +6,9 @@ import pytest
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace
-from deniable.statistics.order import Maximum, Minimum, Quantile, maximum, minimum
+from deniable.statistics.order import maximum, minimum
+from deniable.statistics.order.extremes import Maximum, Minimum
+from deniable.statistics.order.quantile import Quantile
 
 VALUES = np.random.default_rng(1).uniform(20, 60, 2000)
 

@@ -5,7 +5,8 @@ import pytest
 
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace
-from deniable.statistics.order import InterquartileRange, interquartile_range
+from deniable.statistics.order import interquartile_range
+from deniable.statistics.order.interquartile_range import InterquartileRange
 
 
 def test_the_range_is_near_the_truth() -> None:

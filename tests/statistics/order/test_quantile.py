@@ -8,7 +8,8 @@ from hypothesis import strategies as some
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace
-from deniable.statistics.order import Median, Quantile, median, quantile
+from deniable.statistics.order import median, quantile
+from deniable.statistics.order.quantile import Median, Quantile
 
 NORMAL = np.random.default_rng(1).normal(50, 10, 1000)
 

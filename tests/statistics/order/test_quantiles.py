@@ -7,8 +7,8 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms.ranks import JointQuantiles, RecursiveQuantiles, SliceQuantiles
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace
-from deniable.statistics.order import Quantiles, quantiles
-from deniable.statistics.order.quantiles import add_digits
+from deniable.statistics.order import quantiles
+from deniable.statistics.order.quantiles import Quantiles, add_digits
 
 DECILES = [k / 10 for k in range(1, 10)]
 NORMAL = np.random.default_rng(1).normal(50, 10, 5000)

@@ -3,7 +3,7 @@ import pytest
 
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Replace
-from deniable.statistics.regression import AdaptiveRidge
+from deniable.statistics.regression.adaptive_ridge import AdaptiveRidge
 from deniable.statistics.regression.moments import Basis, system
 from deniable.statistics.regression.smallest_eigenvalue import smallest_eigenvalue
 from tests.statistics.regression.data import GENERATOR, least_squares, line_error, rows

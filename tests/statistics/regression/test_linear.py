@@ -6,7 +6,11 @@ from deniable.errors import InvalidParameterError
 from deniable.ledger import Ledger
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Budget, PrivacyUnit, Replace
-from deniable.statistics.regression import AdaptiveRidge, Regression, SufficientRegression, TheilSen, linear_regression
+from deniable.statistics.regression import linear_regression
+from deniable.statistics.regression.adaptive_ridge import AdaptiveRidge
+from deniable.statistics.regression.linear import Regression
+from deniable.statistics.regression.sufficient import SufficientRegression
+from deniable.statistics.regression.theil_sen import TheilSen
 from tests.statistics.regression.data import GENERATOR, least_squares, rows
 
 KINDS = [SufficientRegression, AdaptiveRidge, TheilSen]

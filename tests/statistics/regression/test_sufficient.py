@@ -3,7 +3,7 @@ import pytest
 
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Replace
-from deniable.statistics.regression import SufficientRegression
+from deniable.statistics.regression.sufficient import SufficientRegression
 from tests.statistics.regression.data import least_squares, line_error, rows
 
 

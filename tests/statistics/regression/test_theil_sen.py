@@ -7,8 +7,8 @@ import pytest
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Replace
-from deniable.statistics.regression import SufficientRegression, TheilSen
-from deniable.statistics.regression.theil_sen import _crossings
+from deniable.statistics.regression.sufficient import SufficientRegression
+from deniable.statistics.regression.theil_sen import TheilSen, _crossings
 from tests.mechanisms.ranks.laws import distances
 from tests.statistics.regression.data import GENERATOR, least_squares, line_error, rows
 

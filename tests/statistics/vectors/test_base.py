@@ -17,8 +17,9 @@ from deniable.privacy import (
     Replace,
     of_count,
 )
-from deniable.statistics.vectors import VectorCovariance, VectorMean
 from deniable.statistics.vectors.base import VectorStatistic, part_of
+from deniable.statistics.vectors.covariance import VectorCovariance
+from deniable.statistics.vectors.mean import VectorMean
 
 KINDS = [VectorMean, VectorCovariance]
 PRICES = [{"epsilon": 1}, {"epsilon": 1, "delta": "1e-6"}, {"rho": "0.5"}]

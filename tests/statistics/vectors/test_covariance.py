@@ -5,7 +5,8 @@ from deniable.errors import InvalidParameterError
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Replace
 from deniable.release import Release
-from deniable.statistics.vectors import VectorCovariance, vector_covariance
+from deniable.statistics.vectors import vector_covariance
+from deniable.statistics.vectors.covariance import VectorCovariance
 
 GENERATOR = np.random.default_rng(3)
 PRICES = [{"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}, {"rho": "0.5"}]

@@ -9,9 +9,10 @@ from deniable.ledger import Ledger
 from deniable.mechanisms import ExponentialQuantile
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Budget, PrivacyUnit, Relation, Replace, compose, of_count
-from deniable.statistics.vectors import VectorMean, vector_mean
+from deniable.statistics.vectors import vector_mean
 from deniable.statistics.vectors.base import part_of
 from deniable.statistics.vectors.clipping_bound import ClippingBound
+from deniable.statistics.vectors.mean import VectorMean
 from deniable.statistics.vectors.tail_bound import TailBound
 
 GENERATOR = np.random.default_rng(2)

@@ -9,9 +9,11 @@ from deniable.ledger import Ledger
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Budget, PrivacyUnit, Relation, Replace
-from deniable.statistics import VectorCovariance, VectorMean, vector_covariance, vector_mean
+from deniable.statistics import vector_covariance, vector_mean
 from deniable.statistics.vectors.base import VectorStatistic
 from deniable.statistics.vectors.columns import Columns
+from deniable.statistics.vectors.covariance import VectorCovariance
+from deniable.statistics.vectors.mean import VectorMean
 from deniable.statistics.vectors.range_search import _MARGIN, RangeSearch
 
 KINDS = [VectorMean, VectorCovariance]

@@ -13,7 +13,9 @@ from deniable.noise.bits import Bits
 from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real
 from deniable.rows import Container, silence, without_rows
-from deniable.statistics.regression import AdaptiveRidge, Regression, SufficientRegression
+from deniable.statistics.regression.adaptive_ridge import AdaptiveRidge
+from deniable.statistics.regression.linear import Regression
+from deniable.statistics.regression.sufficient import SufficientRegression
 from deniable.statistics.statistic import checked_bounds
 
 
@@ -21,7 +23,7 @@ from deniable.statistics.statistic import checked_bounds
 class LinearRegression(Priced, Regressor):
     """Predict a number by least squares, from noisy sums of products.
 
-    This is `statistics.SufficientRegression` as an estimator. All values are cut to their bounds. A row in which one is
+    This is `statistics.linear_regression` as an estimator. All values are cut to their bounds. A row in which one is
     no number is left out under add/remove, and has the middle of the bounds there under replace.
 
     Args:
@@ -74,7 +76,7 @@ class Ridge(LinearRegression):
     """Predict a number by ridge regression, with a ridge that is no larger than the noise needs (AdaSSP).
 
     The smallest eigenvalue of the second moments is released first, and the ridge is what it lacks. This is
-    `statistics.AdaptiveRidge` as an estimator, with the parameters of `LinearRegression`.
+    `statistics.linear_regression(method="ada_ssp")` as an estimator, with the parameters of `LinearRegression`.
 
     >>> from deniable.learning import Ridge
     >>> model = Ridge(bounds=(0, 10), target_bounds=(0, 30), epsilon=1, delta="1e-6")

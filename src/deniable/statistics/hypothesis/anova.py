@@ -20,7 +20,7 @@ from deniable.privacy.sensitivity import of_group_deviations
 from deniable.release import Release
 from deniable.rows import Container, numbers, places_of
 from deniable.statistics.bounded import Bounded
-from deniable.statistics.call import in_words
+from deniable.statistics.call import asks
 from deniable.statistics.hypothesis.base import HypothesisTest, TestOptions, noise, p_value
 from deniable.statistics.hypothesis.chi_squared import categories, pair_of
 from deniable.statistics.statistic import Answer, BoundsLike, Takes, release
@@ -32,17 +32,7 @@ _SHARES = (9, 9, 2)  # of the price: between groups, within groups, number of ro
 
 @dataclass(frozen=True, kw_only=True)
 class Anova(Bounded, HypothesisTest):
-    """Whether groups of normal rows with one variance have one mean: call it with (values, groups).
-
-    The statistic is F1 = (between / (k - 1)) / (within / (n - k)), where between = sum n_j |mean_j - mean| and within =
-    sum |x - mean_of_its_group|. The standard deviation is estimated from the noisy `within`, and the null law is
-    simulated with it and with groups of one size, for which `between` is largest.
-
-    Guarantee: one row moves each of the two sums by at most 2 (upper - lower), under either relation;
-        the source has 4 and 3.
-    Proof: docs/theory/statistics/hypothesis.md.
-    Source: Swanberg, Globus-Harris, Griffith, Ritz, Groce, Bray (2019), arXiv:1903.00534.
-    """
+    """Analysis of variance of groups of rows: see `anova`."""
 
     name: ClassVar[str] = "anova"
     takes: ClassVar[Takes] = "pair"
@@ -105,7 +95,7 @@ class Anova(Bounded, HypothesisTest):
         )
 
 
-@in_words
+@asks(Anova)
 def anova(
     values: Container,
     groups: Container,
@@ -114,7 +104,24 @@ def anova(
     keys: Iterable[object],
     **options: Unpack[TestOptions],
 ) -> Release:
-    """Whether groups have one mean: see `Anova`; `keys` are the names of the groups, which are public.
+    """Test whether groups of normal rows with one variance have one mean.
+
+    The statistic is F1 = (between / (k - 1)) / (within / (n - k)), where between = sum n_j |mean_j - mean| and within =
+    sum |x - mean_of_its_group|. The standard deviation is estimated from the noisy `within`, and the null law is
+    simulated with it and with groups of one size, for which `between` is largest.
+
+    Args:
+        values: one column of private numbers.
+        groups: the group of each row, one of `keys`; other rows are left out.
+        bounds: public (lower, upper), to which values are clamped; "auto" spends a quarter of the price on finding
+            them.
+        keys: the groups, two or more.
+        options: price, relation, units, ledger and `simulations`: see `TestOptions`.
+
+    Guarantee: one row moves each of the two sums by at most 2 (upper - lower), under either relation; the source has 4
+        and 3.
+    Proof: docs/theory/statistics/hypothesis.md.
+    Source: Swanberg, Globus-Harris, Griffith, Ritz, Groce, Bray (2019), arXiv:1903.00534.
 
     >>> import deniable as dn
     >>> heights, regions = [170, 180, 175, 160, 165, 158], list("aaabbb")

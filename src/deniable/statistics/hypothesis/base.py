@@ -28,7 +28,11 @@ ALTERNATIVES = ("two-sided", "greater", "less")
 
 
 class TestOptions(Options, total=False):
-    """What every test takes besides its own parameters; `simulations` as in `HypothesisTest`."""
+    """Options that every test takes besides its own parameters and those of `Options`.
+
+    Args:
+        simulations: of the null hypothesis, at most 10^7; no p-value is below 1 / (simulations + 1).
+    """
 
     simulations: int
 

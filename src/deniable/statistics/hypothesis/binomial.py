@@ -1,4 +1,4 @@
-"""A test of a share of rows."""
+"""Test of the share of rows that are 1."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,7 +14,7 @@ from deniable.privacy import Sensitivity
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.release import Release
 from deniable.rows import Container, numbers
-from deniable.statistics.call import in_words
+from deniable.statistics.call import asks
 from deniable.statistics.hypothesis.base import (
     Alternative,
     HypothesisTest,
@@ -32,16 +32,7 @@ from deniable.statistics.units import bounded_rows
 
 @dataclass(frozen=True, kw_only=True)
 class BinomialTest(Noised, HypothesisTest):
-    """Whether the share of rows that are 1 (or True) is `share`: noisy numbers of ones and of other rows.
-
-    The statistic is ones - share * rows. Its null law is simulated with the noisy number of rows, which is off by about
-    the noise; the p-value is exact up to that.
-
-    Guarantee: a row is counted in one of two numbers, so both together move by at most `rows` (replace: twice that).
-    Proof: docs/theory/privacy/sensitivity.md.
-    Source: Awan, Slavković (2018), arXiv:1805.09236: for one share of a known number of rows no private test is better
-        than the noisy count.
-    """
+    """Test of a share by noisy numbers of ones and of other rows: see `binomial_test`."""
 
     name: ClassVar[str] = "binomial_test"
     null: ClassVar[str] = "the share of ones is as stated"
@@ -83,11 +74,25 @@ class BinomialTest(Noised, HypothesisTest):
         )
 
 
-@in_words
+@asks(BinomialTest)
 def binomial_test(
     values: Container, *, share: Real, alternative: Alternative = "two-sided", **options: Unpack[TestOptions]
 ) -> Release:
-    """Whether the share of rows that are 1 is `share`: see `BinomialTest`.
+    """Test whether the share of rows that are 1 (or True) is `share`.
+
+    The statistic is ones - share * rows, from noisy numbers of ones and of other rows. Its null law is simulated with
+    the noisy number of rows, which is off by about the noise; the p-value is exact up to that.
+
+    Args:
+        values: one column of private numbers or booleans.
+        share: of ones, under the null hypothesis; in (0, 1).
+        alternative: "two-sided", "greater" or "less".
+        options: price, relation, units, ledger and `simulations`: see `TestOptions`.
+
+    Guarantee: a row is counted in one of two numbers, so both together move by at most `rows` (replace: twice that).
+    Proof: docs/theory/privacy/sensitivity.md.
+    Source: Awan, Slavković (2018), arXiv:1805.09236: for one share of a known number of rows no private test is better
+        than the noisy count.
 
     >>> import deniable as dn
     >>> test = dn.statistics.binomial_test([1, 0, 1, 1] * 50, share=0.5, epsilon=1)

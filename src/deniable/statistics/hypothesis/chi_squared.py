@@ -18,7 +18,7 @@ from deniable.privacy import Sensitivity
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.release import Release
 from deniable.rows import Container, places_of
-from deniable.statistics.call import in_words
+from deniable.statistics.call import asks
 from deniable.statistics.histograms import distinct_keys
 from deniable.statistics.hypothesis.base import HypothesisTest, TestOptions, multinomials, noise, p_value
 from deniable.statistics.noised import Noised
@@ -68,19 +68,7 @@ class _TableTest(Noised, HypothesisTest):
 
 @dataclass(frozen=True, kw_only=True)
 class ChiSquaredFit(_TableTest):
-    """Whether rows fall into public categories in stated proportions.
-
-    The statistic compares noisy counts with what the noisy total leads to expect. Its null law is simulated with that
-    total; nothing else is unknown.
-
-    Args:
-        keys: the categories.
-        shares: what is claimed of them; they are scaled to sum to 1.
-
-    Guarantee: a row lies in one cell, so all counts together move by at most `rows` in l1 (replace: twice that).
-    Proof: docs/theory/privacy/sensitivity.md.
-    Source: Gaboardi, Lim, Rogers, Vadhan (2016), arXiv:1602.03090, for tests of noisy tables by Monte Carlo.
-    """
+    """Test of stated proportions of public categories: see `chi_squared_fit`."""
 
     name: ClassVar[str] = "chi_squared_fit"
     null: ClassVar[str] = "rows fall into the categories in the stated proportions"
@@ -114,19 +102,7 @@ class ChiSquaredFit(_TableTest):
 
 @dataclass(frozen=True, kw_only=True)
 class ChiSquaredIndependence(_TableTest):
-    """Whether two categorical columns are independent, by the noisy table of both: call it with (first, second).
-
-    Expected counts come from the margins of the noisy table. The null law is simulated with the product of these
-    margins, a parametric bootstrap: error rates are those of the level up to the noise in the margins.
-
-    Args:
-        keys: the categories of the first column.
-        other_keys: those of the second.
-
-    Guarantee: as of `ChiSquaredFit`, a cell being a pair of categories.
-    Proof: docs/theory/privacy/sensitivity.md.
-    Source: Gaboardi, Lim, Rogers, Vadhan (2016), arXiv:1602.03090.
-    """
+    """Test of independence of two categorical columns: see `chi_squared_independence`."""
 
     name: ClassVar[str] = "chi_squared_independence"
     takes: ClassVar[Takes] = "pair"
@@ -160,11 +136,24 @@ class ChiSquaredIndependence(_TableTest):
         return self.keys, self.other_keys
 
 
-@in_words
+@asks(ChiSquaredFit)
 def chi_squared_fit(
     values: Container, *, keys: Iterable[object], shares: Iterable[Real], **options: Unpack[TestOptions]
 ) -> Release:
-    """Whether rows fall into categories in stated proportions: see `ChiSquaredFit`.
+    """Test whether rows fall into public categories in stated proportions.
+
+    The statistic compares noisy counts with what the noisy total leads to expect. Its null law is simulated with that
+    total; nothing else is unknown.
+
+    Args:
+        values: one column: numbers, texts, dates or booleans; rows outside the categories are left out.
+        keys: the categories, two or more.
+        shares: their proportions under the null hypothesis, one per key; they are scaled to sum to 1.
+        options: price, relation, units, ledger and `simulations`: see `TestOptions`.
+
+    Guarantee: a row lies in one cell, so all counts together move by at most `rows` in l1 (replace: twice that).
+    Proof: docs/theory/privacy/sensitivity.md.
+    Source: Gaboardi, Lim, Rogers, Vadhan (2016), arXiv:1602.03090, for tests of noisy tables by Monte Carlo.
 
     >>> import deniable as dn
     >>> test = dn.statistics.chi_squared_fit(list("aab") * 50, keys=["a", "b"], shares=[0.5, 0.5], epsilon=1)
@@ -172,7 +161,7 @@ def chi_squared_fit(
     return release(ChiSquaredFit, values, {"keys": keys, "shares": shares}, options)
 
 
-@in_words
+@asks(ChiSquaredIndependence)
 def chi_squared_independence(
     first: Container,
     second: Container,
@@ -181,7 +170,21 @@ def chi_squared_independence(
     other_keys: Iterable[object],
     **options: Unpack[TestOptions],
 ) -> Release:
-    """Whether two categorical columns are independent: see `ChiSquaredIndependence`.
+    """Test whether two categorical columns are independent.
+
+    Expected counts come from the margins of the noisy table. The null law is simulated with the product of these
+    margins, a parametric bootstrap: error rates are those of the level up to the noise in the margins.
+
+    Args:
+        first: one column: numbers, texts, dates or booleans.
+        second: another column of the same rows.
+        keys: the categories of the first column.
+        other_keys: those of the second.
+        options: price, relation, units, ledger and `simulations`: see `TestOptions`.
+
+    Guarantee: as of `chi_squared_fit`, a cell being a pair of categories.
+    Proof: docs/theory/privacy/sensitivity.md.
+    Source: Gaboardi, Lim, Rogers, Vadhan (2016), arXiv:1602.03090.
 
     >>> import deniable as dn
     >>> first, second = list("aabb") * 50, list("xyxy") * 50

@@ -17,7 +17,7 @@ from deniable.privacy import PrivacyLoss, Relation, Sensitivity, compose
 from deniable.privacy.sensitivity import of_rank_difference, of_spread_sum
 from deniable.release import Release
 from deniable.rows import Container, numbers
-from deniable.statistics.call import in_words
+from deniable.statistics.call import asks
 from deniable.statistics.hypothesis.base import (
     Alternative,
     HypothesisTest,
@@ -37,20 +37,7 @@ _ROOM = 0.999  # confidence that no sample is cut
 
 @dataclass(frozen=True, kw_only=True)
 class MannWhitney(HypothesisTest):
-    """Whether two samples come from one distribution, by their ranks: call it with (first, second).
-
-    The statistic D = 2 U - n m is the number of pairs with first > second less the number with first < second. Under
-    the null hypothesis it has mean 0 and variance n m (n + m + 1) / 3, whatever the distribution (ties lower it); the
-    p-value uses the normal law, plus the actual noise. Bounds are not needed.
-
-    Under replace, where units stay in their sample, the sizes are public. Otherwise noisy sizes come first; each
-    sample is cut to its noisy size plus a margin, at random, which bounds the sensitivity.
-
-    Guarantee: one row moves D by at most the size of the other sample (replace: twice that), which is public or cut to
-        a number that was paid for; the two steps add up.
-    Proof: docs/theory/statistics/hypothesis.md.
-    Source: Couch, Kazan, Shi, Bray, Groce (2019), arXiv:1809.01635, for the test with noise.
-    """
+    """Rank test of two samples: see `mann_whitney`."""
 
     name: ClassVar[str] = "mann_whitney"
     takes: ClassVar[Takes] = "samples"
@@ -115,13 +102,29 @@ class MannWhitney(HypothesisTest):
         )
 
 
-@in_words
+@asks(MannWhitney)
 def mann_whitney(
     first: Container, second: Container, *, alternative: Alternative = "two-sided", **options: Unpack[TestOptions]
 ) -> Release:
-    """Whether two samples come from one distribution: see `MannWhitney`; `units` lists those of `first`, then the rest.
+    """Test whether two samples come from one distribution, by their ranks.
 
-    alternative: "greater" if the first sample is suspected to be the larger one.
+    The statistic D = 2 U - n m is the number of pairs with first > second less the number with first < second. Under
+    the null hypothesis it has mean 0 and variance n m (n + m + 1) / 3, whatever the distribution (ties lower it); the
+    p-value uses the normal law, plus the actual noise. Bounds are not needed.
+
+    Under replace, where units stay in their sample, the sizes are public. Otherwise noisy sizes come first; each
+    sample is cut to its noisy size plus a margin, at random, which bounds the sensitivity.
+
+    Args:
+        first: private numbers of one sample.
+        second: those of the other; `units` lists the owners of `first`, then of `second`.
+        alternative: "two-sided", "greater" if the first sample is suspected to be the larger one, or "less".
+        options: price, relation, units, ledger and `simulations`: see `TestOptions`.
+
+    Guarantee: one row moves D by at most the size of the other sample (replace: twice that), which is public or cut to
+        a number that was paid for; the two steps add up.
+    Proof: docs/theory/statistics/hypothesis.md.
+    Source: Couch, Kazan, Shi, Bray, Groce (2019), arXiv:1809.01635, for the test with noise.
 
     >>> import deniable as dn
     >>> test = dn.statistics.mann_whitney([1.2, 3.4, 2.2] * 50, [2.5, 4.1, 3.3] * 50, epsilon=1)

@@ -1,4 +1,4 @@
-"""Any public test, made private: the test of tests."""
+"""Public tests made private: a noisy count of the blocks that reject."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from deniable.numbers.rationals import Real, positive_integer, probability, whol
 from deniable.privacy import Sensitivity, of_count
 from deniable.release import Release
 from deniable.rows import Container, attempted, labels, plain
-from deniable.statistics.call import in_words
+from deniable.statistics.call import asks
 from deniable.statistics.hypothesis.base import HypothesisTest, TestOptions, multinomials, noise, p_value
 from deniable.statistics.noised import Noised
 from deniable.statistics.statistic import Answer, release
@@ -25,24 +25,7 @@ _MOST = 10**7  # blocks
 
 @dataclass(frozen=True, kw_only=True)
 class SubsampledTest(Noised, HypothesisTest):
-    """A public test on random blocks of the units, and a noisy count of the blocks in which it rejects.
-
-    Under the null hypothesis each block rejects with probability at most `inner_level`, independently, so the count is
-    at most binomial: the p-value is exact if that of the inner test is valid on every block. A unit lies in one block
-    with all its rows, however many they are.
-
-    Args:
-        test: gives the p-value of one block of rows. What raises, or gives no number, does not reject. The type of the
-            block depends on that of the rows alone: see `deniable.rows.plain`. A list holds numbers, with NaN for what
-            is none.
-        blocks: how many, at most 10^7; public. Each needs enough rows for the inner test to have power.
-        inner_level: at which a block rejects.
-        columns: how many numbers a row of a list has, where it is a list itself.
-
-    Guarantee: one unit changes the verdict of one block, so the count moves by at most 1 under either relation.
-    Proof: docs/theory/statistics/hypothesis.md.
-    Source: Kazan, Shi, Groce, Bray (2023), arXiv:2302.03260; Peña, Barrientos (2022), arXiv:2208.06236.
-    """
+    """Noisy count of the blocks in which a test rejects: see `subsampled_test`."""
 
     name: ClassVar[str] = "subsampled_test"
     null: ClassVar[str] = "that of the inner test"
@@ -84,7 +67,7 @@ class SubsampledTest(Noised, HypothesisTest):
         return found if found is not None and 0 <= found <= 1 else 1.0
 
 
-@in_words
+@asks(SubsampledTest)
 def subsampled_test(
     values: Container,
     *,
@@ -94,7 +77,25 @@ def subsampled_test(
     columns: int | None = None,
     **options: Unpack[TestOptions],
 ) -> Release:
-    """Any public test, made private: see `SubsampledTest`.
+    """Run a public test on random blocks of units, and count noisily where it rejects.
+
+    Under the null hypothesis each block rejects with probability at most `inner_level`, independently, so the count is
+    at most binomial: the p-value is exact if that of the inner test is valid on every block. A unit lies in one block
+    with all its rows, however many they are.
+
+    Args:
+        values: private rows: a column or a table.
+        test: gives the p-value of one block of rows. What raises, or gives no number, does not reject. The type of the
+            block depends on that of the rows alone: see `deniable.rows.plain`. A list holds numbers, with NaN for
+            anything else.
+        blocks: how many, at most 10^7; public. Each needs enough rows for the inner test to have power.
+        inner_level: level at which a block rejects, in (0, 1).
+        columns: how many numbers a row of a list has, where it is a list itself.
+        options: price, relation, units, ledger and `simulations`: see `TestOptions`.
+
+    Guarantee: one unit changes the verdict of one block, so the count moves by at most 1 under either relation.
+    Proof: docs/theory/statistics/hypothesis.md.
+    Source: Kazan, Shi, Groce, Bray (2023), arXiv:2302.03260; Peña, Barrientos (2022), arXiv:2208.06236.
 
     >>> import deniable as dn
     >>> from scipy.stats import ttest_1samp

@@ -20,7 +20,7 @@ from deniable.release import Release
 from deniable.rows import Container, numbers
 from deniable.statistics.bounded import BoundedSums
 from deniable.statistics.bounds import Guess
-from deniable.statistics.call import in_words
+from deniable.statistics.call import asks
 from deniable.statistics.hypothesis.base import (
     Alternative,
     HypothesisTest,
@@ -128,15 +128,7 @@ class _MeanTest(BoundedSums, HypothesisTest):
 
 @dataclass(frozen=True, kw_only=True)
 class OneSampleTTest(_MeanTest):
-    """Whether the mean of a column is `mean`; like Student's test, with the noise in its null law.
-
-    Error rates hold for rows that are about normal inside the bounds, or many. The spread is filled in from the noisy
-    answer (parametric bootstrap).
-
-    Guarantee: one row adds 1 in all to three sums, so they together move by at most `rows` in l1 (replace: twice that).
-    Proof: docs/theory/statistics/moments.md.
-    Source: Barrientos, Reiter, Machanavajjhala, Chen (2019), arXiv:1705.05916, for the question; the sums are ours.
-    """
+    """Test of the mean of a column: see `one_sample_t_test`."""
 
     name: ClassVar[str] = "one_sample_t_test"
     null: ClassVar[str] = "the mean is as stated"
@@ -169,17 +161,7 @@ class OneSampleTTest(_MeanTest):
 
 @dataclass(frozen=True, kw_only=True)
 class TwoSampleTTest(_MeanTest):
-    """Whether two samples have one mean, with variances of their own, like Welch's test: call it with (first, second).
-
-    Under replace a unit that is exchanged stays in its sample or not: both are covered.
-
-    Error rates: as for `OneSampleTTest`.
-
-    Guarantee: a row is in one sample and adds 1 in all to its three sums, so all move by at most `rows` in l1 (replace:
-        twice that).
-    Proof: docs/theory/statistics/moments.md.
-    Source: as for `OneSampleTTest`.
-    """
+    """Test of the means of two samples: see `two_sample_t_test`."""
 
     name: ClassVar[str] = "two_sample_t_test"
     takes: ClassVar[Takes] = "samples"
@@ -196,7 +178,7 @@ class TwoSampleTTest(_MeanTest):
         return np.asarray(means[..., 0] - means[..., 1])
 
 
-@in_words
+@asks(OneSampleTTest)
 def one_sample_t_test(
     values: Container,
     *,
@@ -205,7 +187,22 @@ def one_sample_t_test(
     alternative: Alternative = "two-sided",
     **options: Unpack[TestOptions],
 ) -> Release:
-    """Whether the mean of a column is `mean`: see `OneSampleTTest`.
+    """Test whether the mean of a column is `mean`, like Student's test with noise.
+
+    Error rates hold for rows that are about normal inside the bounds, or many. The spread is filled in from the noisy
+    answer (parametric bootstrap), and the noise is part of the null law.
+
+    Args:
+        values: one column of private numbers.
+        mean: of the population, under the null hypothesis; between the bounds.
+        bounds: public (lower, upper), to which values are clamped; "auto" spends a quarter of the price on finding
+            them.
+        alternative: "two-sided", "greater" or "less".
+        options: price, relation, units, ledger and `simulations`: see `TestOptions`.
+
+    Guarantee: one row adds 1 to three sums together, so they move by at most `rows` in l1 (replace: twice that).
+    Proof: docs/theory/statistics/moments.md.
+    Source: Barrientos, Reiter, Machanavajjhala, Chen (2019), arXiv:1705.05916, for the question; the sums are ours.
 
     >>> import deniable as dn
     >>> test = dn.statistics.one_sample_t_test([5.1, 4.9, 5.3] * 50, mean=5, bounds=(0, 10), epsilon=1)
@@ -213,7 +210,7 @@ def one_sample_t_test(
     return release(OneSampleTTest, values, {"mean": mean, "bounds": bounds, "alternative": alternative}, options)
 
 
-@in_words
+@asks(TwoSampleTTest)
 def two_sample_t_test(
     first: Container,
     second: Container,
@@ -222,7 +219,23 @@ def two_sample_t_test(
     alternative: Alternative = "two-sided",
     **options: Unpack[TestOptions],
 ) -> Release:
-    """Whether two samples have one mean: see `TwoSampleTTest`; `units` lists those of `first`, then the rest.
+    """Test whether two samples have one mean, like Welch's test with noise.
+
+    Under replace a unit that is exchanged stays in its sample or not: both are covered. Error rates are as for
+    `one_sample_t_test`.
+
+    Args:
+        first: private numbers of one sample.
+        second: those of the other; `units` lists the owners of `first`, then of `second`.
+        bounds: public (lower, upper), to which values are clamped; "auto" spends a quarter of the price on finding
+            them.
+        alternative: "two-sided", "greater" or "less".
+        options: price, relation, units, ledger and `simulations`: see `TestOptions`.
+
+    Guarantee: a row is in one sample and adds 1 to its three sums together, so all move by at most `rows` in l1
+        (replace: twice that).
+    Proof: docs/theory/statistics/moments.md.
+    Source: as for `one_sample_t_test`.
 
     >>> import deniable as dn
     >>> test = dn.statistics.two_sample_t_test([5.1, 4.9] * 50, [5.3, 5.6] * 50, bounds=(0, 10), epsilon=1)

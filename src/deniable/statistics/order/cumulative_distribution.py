@@ -1,4 +1,4 @@
-"""Which share of the rows lies at or below each of some public values."""
+"""The share of the rows at or below each of some public values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from deniable.privacy.sensitivity import of_spread_sum
 from deniable.release import Estimate, Key, Release
 from deniable.release.columns import Bounds
 from deniable.rows import Container, numbers
-from deniable.statistics.call import in_words
+from deniable.statistics.call import asks
 from deniable.statistics.statistic import Answer, Options, Statistic, release
 from deniable.statistics.units import bounded_rows
 
@@ -28,19 +28,7 @@ _HIGHEST = 0.99  # the level that so many draws can tell
 
 @dataclass(frozen=True, kw_only=True)
 class CumulativeDistribution(Statistic):
-    """A step function: for each public value the share of the rows that is not above it.
-
-    The rows between the values are counted with noise, where there are many values through a tree of counts
-    (`TreeOfCounts`); the shares are then made monotone and kept between 0 and 1, which brings them nearer to the
-    truth.
-
-    Args:
-        at: the values, strictly increasing; at most 1023 of them.
-
-    Guarantee: that of the additive noise on the counts, each row lying in one count of every level.
-    Proof: docs/theory/mechanisms/ranks.md.
-    Source: Hay, Rastogi, Miklau, Suciu (2010), arXiv:0904.0942, for trees of counts with least squares.
-    """
+    """Share of the rows at or below each public value: see `cumulative_distribution`."""
 
     name: ClassVar[str] = "cumulative_distribution"
 
@@ -104,9 +92,22 @@ class CumulativeDistribution(Statistic):
         return Answer(parts=(Key(name="value", values=self.at, kind="double"), share))
 
 
-@in_words
+@asks(CumulativeDistribution)
 def cumulative_distribution(values: Container, at: Sequence[Real], **options: Unpack[Options]) -> Release:
-    """For each public value the share of the rows that is not above it: see `CumulativeDistribution`.
+    """Return the noisy share of the rows at or below each of some public values.
+
+    The rows between the values are counted with noise, where there are many values through a tree of counts
+    (`TreeOfCounts`); the shares are then made monotone and kept between 0 and 1, which brings them nearer to the
+    truth.
+
+    Args:
+        values: one column of private numbers.
+        at: the public values, strictly increasing; at most 1023 of them.
+        options: price, relation, units and ledger: see `Options`.
+
+    Guarantee: that of the additive noise on the counts, each row lying in one count of every level.
+    Proof: docs/theory/mechanisms/ranks.md.
+    Source: Hay, Rastogi, Miklau, Suciu (2010), arXiv:0904.0942, for trees of counts with least squares.
 
     >>> import deniable as dn
     >>> answer = dn.statistics.cumulative_distribution([21, 45, 33, 60], at=[20, 40, 60], epsilon=1)

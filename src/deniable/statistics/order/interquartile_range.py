@@ -1,4 +1,4 @@
-"""How far the quartiles are apart."""
+"""The distance between the quartiles."""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -16,7 +16,7 @@ from deniable.privacy import PrivacyLoss
 from deniable.release import Estimate, Release
 from deniable.release.columns import Bounds
 from deniable.rows import Container
-from deniable.statistics.call import in_words
+from deniable.statistics.call import asks
 from deniable.statistics.order.base import OrderStatistic
 from deniable.statistics.order.ends import CELLS, ends_around, lower_end, upper_end
 from deniable.statistics.order.grid import ValueGrid
@@ -26,16 +26,7 @@ from deniable.statistics.statistic import Answer, BoundsLike, Options, release
 
 @dataclass(frozen=True, kw_only=True)
 class InterquartileRange(OrderStatistic):
-    """The difference of the quartiles, with an interval from ends around either of them.
-
-    Both are drawn like a `Quantile`, in parts of ranks: more epsilon brings them to those of numpy.
-
-    Args:
-        bounds, interval, step: as for every `OrderStatistic`.
-
-    Guarantee: that of `Quartiles` or of two `ExponentialQuantile`, and of four more for the ends.
-    Proof: docs/theory/mechanisms/ranks.md.
-    """
+    """Difference of the quartiles, with an interval: see `interquartile_range`."""
 
     name: ClassVar[str] = "interquartile_range"
 
@@ -104,7 +95,7 @@ class InterquartileRange(OrderStatistic):
         return ends_around(replace(end, quantile=quantile), (1 + (self.interval or 0.0)) / 2)
 
 
-@in_words
+@asks(InterquartileRange)
 def interquartile_range(
     values: Container,
     *,
@@ -113,7 +104,22 @@ def interquartile_range(
     step: Real | None = None,
     **options: Unpack[Options],
 ) -> Release:
-    """How far the quartiles are apart: see `InterquartileRange`.
+    """Return the noisy difference of the quartiles, with an interval for it.
+
+    Both are drawn like a `quantile`, in parts of ranks: more epsilon brings them to those of numpy. The interval comes
+    from ends around either of them.
+
+    Args:
+        values: one column of private numbers.
+        bounds: public (lower, upper), to which values are clamped; "auto" spends a quarter of the price on finding
+            them.
+        interval: level of the interval, up to 0.999, which takes half of the price; None for none.
+        step: quartiles are multiples of it, and values are rounded to it; None for a fine grid.
+        options: price, relation, units and ledger: see `Options`.
+
+    Guarantee: that of `Quartiles` or of two `ExponentialQuantile`, and of four more for the ends.
+    Proof: docs/theory/mechanisms/ranks.md.
+    Error: expected_error is in ranks, where values are drawn evenly between the bounds.
 
     >>> import deniable as dn
     >>> answer = dn.statistics.interquartile_range([21, 45, 33, 60], bounds=(0, 100), epsilon=1)

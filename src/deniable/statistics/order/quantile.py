@@ -22,7 +22,7 @@ from deniable.privacy import PrivacyLoss
 from deniable.release import Estimate, Release
 from deniable.release.columns import Bounds
 from deniable.rows import Container
-from deniable.statistics.call import in_words
+from deniable.statistics.call import asks
 from deniable.statistics.order.base import OrderStatistic
 from deniable.statistics.order.ends import CELLS, ends_around, lower_end, upper_end
 from deniable.statistics.order.grid import ValueGrid
@@ -33,20 +33,10 @@ _LEAST = Fraction(1, 2**40)  # epsilon of one choice
 
 @dataclass(frozen=True, kw_only=True)
 class Quantile(OrderStatistic):
-    """The value below which this share of the rows lies, with an interval for it.
-
-    The estimate is a point of a public grid, drawn by the exponential mechanism with the distance in ranks as its
-    score; by permute-and-flip, which is better, where a declared step makes the grid small. Between two rows ranks are
-    counted in parts, so that more epsilon brings it closer than the next row, to what numpy's `quantile` gives. The
-    ends of the interval are two more draws, aimed so far below and above that they miss the true quantile with
-    probability 1 - interval at most, whatever the data are; they take half of the price.
+    """Value below which a share of the rows lies, with an interval: see `quantile`.
 
     Args:
         share: in [0, 1]; read to a denominator of 10^6.
-        bounds, interval, step: as for every `OrderStatistic`.
-
-    Guarantee: that of `ExponentialQuantile` or `PermuteAndFlipQuantile`, and of an `ExponentialQuantile` for each end.
-    Proof: docs/theory/mechanisms/ranks.md.
     """
 
     name: ClassVar[str] = "quantile"
@@ -151,7 +141,7 @@ class Median(Quantile):
     share: Real = field(default=Fraction(1, 2), init=False)
 
 
-@in_words
+@asks(Quantile)
 def quantile(
     values: Container,
     share: Real,
@@ -161,7 +151,27 @@ def quantile(
     step: Real | None = None,
     **options: Unpack[Options],
 ) -> Release:
-    """The value below which this share of the rows lies: see `Quantile`.
+    """Return the value below which this share of the rows lies, with an interval.
+
+    The estimate is a point of a public grid, drawn by the exponential mechanism with the distance in ranks as its
+    score; by permute-and-flip, which is better, where a declared step makes the grid small. Between two rows ranks are
+    counted in parts, so that more epsilon brings it closer than the next row, to what numpy's `quantile` gives. The
+    ends of the interval are two more draws, aimed so far below and above that they miss the true quantile with
+    probability 1 - interval at most, whatever the data are; they take half of the price.
+
+    Args:
+        values: one column of private numbers.
+        share: in [0, 1]; read to a denominator of 10^6.
+        bounds: public (lower, upper), to which values are clamped; "auto" spends a quarter of the price on finding
+            them.
+        interval: level of the interval, up to 0.999; None spends the whole price on the estimate.
+        step: answers are multiples of it, and values are rounded to it: 1 for whole numbers. A coarse step helps where
+            many rows are equal. None for about 2^-31 of the width of the bounds.
+        options: price, relation, units and ledger: see `Options`.
+
+    Guarantee: that of `ExponentialQuantile` or `PermuteAndFlipQuantile`, and of an `ExponentialQuantile` for each end.
+    Proof: docs/theory/mechanisms/ranks.md.
+    Error: expected_error is in ranks, where values are drawn evenly between the bounds.
 
     >>> import deniable as dn
     >>> answer = dn.statistics.quantile([21, 45, 33, 60], 0.9, bounds=(0, 100), epsilon=1)
@@ -170,7 +180,7 @@ def quantile(
     return release(Quantile, values, parameters, options)
 
 
-@in_words
+@asks(Median)
 def median(
     values: Container,
     *,
@@ -179,7 +189,19 @@ def median(
     step: Real | None = None,
     **options: Unpack[Options],
 ) -> Release:
-    """The value in the middle: see `Quantile`.
+    """Return the noisy median of a column, as `quantile` does.
+
+    Args:
+        values: one column of private numbers.
+        bounds: public (lower, upper), to which values are clamped; "auto" spends a quarter of the price on finding
+            them.
+        interval: level of the interval, up to 0.999, which takes half of the price; None for none.
+        step: answers are multiples of it, and values are rounded to it; None for a fine grid.
+        options: price, relation, units and ledger: see `Options`.
+
+    Guarantee: that of `quantile`, for the share 1/2.
+    Proof: docs/theory/mechanisms/ranks.md.
+    Error: expected_error is in ranks, where values are drawn evenly between the bounds.
 
     >>> import deniable as dn
     >>> answer = dn.statistics.median([21, 45, 33, 60], bounds=(0, 100), epsilon=1)

@@ -25,7 +25,7 @@ from deniable.privacy.notions.concentrated import epsilon_within
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.release import Estimate, Key, Release
 from deniable.rows import Container
-from deniable.statistics.call import in_words
+from deniable.statistics.call import asks
 from deniable.statistics.order.base import OrderStatistic
 from deniable.statistics.order.ends import CELLS, ends_around, lower_end, upper_end
 from deniable.statistics.order.grid import ValueGrid, Values
@@ -47,25 +47,13 @@ _DRAWS = 4000  # of the noise of the counts, for their reach
 
 @dataclass(frozen=True, kw_only=True)
 class Quantiles(OrderStatistic):
-    """Several quantiles of one column: m of them cost little more than log2(m) quantiles alone.
-
-    They come from `RecursiveQuantiles`, `JointQuantiles` or `SliceQuantiles`, whichever has the smallest
-    expected error: a public fact of the shares, the price, the relation and a public number of rows.
-
-    The ends of the intervals of up to five are drawn as those of `Quantile`, for half of the price. For more, a fifth
-    of it counts the rows between the quantiles; the ends are the nearest of the quantiles, or of the bounds, that those
-    counts prove to lie on either side. So these intervals are as fine as the list of quantiles is.
+    """Several quantiles of one column: see `quantiles`.
 
     Args:
         shares: of [0, 1], in any order; each is read to a denominator of 10^6. At most 1023 different ones.
-        bounds, step: as for every `OrderStatistic`.
-        interval: the level at which all intervals hold together; None spends the whole price on the quantiles.
         method: "recursion", "joint" or "slices"; None for the best.
-        size: a public number of rows for which the method is chosen; on far fewer rows answers may be far off. None for
-            a method that is good for any number above 1000 / epsilon.
-
-    Guarantee: that of the method, and of an `ExponentialQuantile` for each end or of the counts.
-    Proof: docs/theory/mechanisms/ranks.md.
+        size: a public number of rows for which the method is chosen; None for a method that is good for any number
+            above 1000 / epsilon.
     """
 
     name: ClassVar[str] = "quantiles"
@@ -250,7 +238,7 @@ class Quantiles(OrderStatistic):
         return ends[:, 0], ends[:, 1]
 
 
-@in_words
+@asks(Quantiles)
 def quantiles(
     values: Container,
     shares: Sequence[Real],
@@ -262,9 +250,31 @@ def quantiles(
     size: int | None = None,
     **options: Unpack[Options],
 ) -> Release:
-    """Several quantiles at once, one a row: see `Quantiles`.
+    """Return several quantiles of a column; m of them cost about log2(m) single ones.
 
-    Under replace the number of rows is public, and gives the size; size=0 leaves it open.
+    They come from `RecursiveQuantiles`, `JointQuantiles` or `SliceQuantiles`, whichever has the smallest
+    expected error: a public fact of the shares, the price, the relation and a public number of rows.
+
+    The ends of the intervals of up to five are drawn as those of `quantile`, for half of the price. For more, a fifth
+    of it counts the rows between the quantiles; the ends are the nearest of the quantiles, or of the bounds, that those
+    counts prove to lie on either side. So these intervals are as fine as the list of quantiles is.
+
+    Args:
+        values: one column of private numbers.
+        shares: of [0, 1], in any order; each is read to a denominator of 10^6. At most 1023 different ones.
+        bounds: public (lower, upper), to which values are clamped; "auto" spends a quarter of the price on finding
+            them.
+        interval: level at which all intervals hold together; None spends the whole price on the quantiles.
+        step: answers are multiples of it, and values are rounded to it; None for a fine grid.
+        method: "recursion", "joint" or "slices"; None for the best.
+        size: a public number of rows for which the method is chosen; on far fewer rows answers may be far off. None for
+            a method that is good for any number above 1000 / epsilon; under replace it is the number of rows, which is
+            public there, and 0 leaves it open.
+        options: price, relation, units and ledger: see `Options`.
+
+    Guarantee: that of the method, and of an `ExponentialQuantile` for each end or of the counts.
+    Proof: docs/theory/mechanisms/ranks.md.
+    Error: expected_error is in ranks, where values are drawn evenly between the bounds.
 
     >>> import deniable as dn
     >>> answer = dn.statistics.quantiles([21, 45, 33, 60], [0.25, 0.5, 0.75], bounds=(0, 100), epsilon=1)

@@ -1,6 +1,6 @@
 """Means and covariances of vectors, for which loose public bounds are enough."""
 
-from deniable.statistics.vectors.covariance import VectorCovariance, vector_covariance
-from deniable.statistics.vectors.mean import VectorMean, vector_mean
+from deniable.statistics.vectors.covariance import vector_covariance
+from deniable.statistics.vectors.mean import vector_mean
 
-__all__ = ["VectorCovariance", "VectorMean", "vector_covariance", "vector_mean"]
+__all__ = ["vector_covariance", "vector_mean"]

@@ -20,7 +20,7 @@ from deniable.privacy.sensitivity.vectors import of_outer_sum
 from deniable.release import Bounds, Estimate, Key, Release
 from deniable.rows import Container
 from deniable.statistics.bounds import for_each_column
-from deniable.statistics.call import in_words
+from deniable.statistics.call import asks
 from deniable.statistics.statistic import Answer, BoundsLike, Options, release
 from deniable.statistics.vectors.base import VectorStatistic, part_of
 from deniable.statistics.vectors.noisy_moments import NoisyMoments, lost
@@ -41,26 +41,7 @@ _HIDDEN = 0.5  # more than this added to variances to bound them, in units of th
 
 @dataclass(frozen=True, kw_only=True)
 class VectorCovariance(VectorStatistic):
-    """The covariance matrix of the columns, by CoinPress: whiten rows by a noisy covariance, and repeat.
-
-    The bounds may be loose by orders of magnitude: the noise hardly grows with them. Rows are clipped, in coordinates
-    in which their covariance is nearly the identity, at the radius that is best for normal rows.
-
-    The release has a row for each pair of columns, in the order of the matrix: `answer["covariance"].reshape(d, d)`. If
-    all bounds are pairs like (0, 0), the means are known, and nothing is spent on them.
-
-    Guarantee: the price. Rows are integer vectors z of a ball; one unit moves the sum of z z^T by at most `rows` times
-        the squared radius in the Frobenius norm (sqrt(2) times that under replace), and the steps add up.
-    Interval: by the last step alone. For the covariance of the rows as that step clips them it holds at its level or
-        above, whatever the rows are and whatever earlier steps said. It is widened by what clipping takes, on average,
-        from normal rows that have a variance of at most 1 + 2 s in any direction of the last coordinates, with s the
-        deviation of what was known when these were chosen, or the most that follows from what is declared: most likely
-        so, but not proved.
-    Error: `expected_error` is the Frobenius norm of noise and clipping in coordinates in which the covariance is the
-        identity (Mahalanobis), for normal rows, if they are enough for six steps to close in.
-    Proof: docs/theory/statistics/vectors.md, with what is changed.
-    Source: Biswas, Dong, Kamath, Ullman (2020), arXiv:2006.06618.
-    """
+    """Covariance matrix of the columns under loose bounds: see `vector_covariance`."""
 
     name: ClassVar[str] = "vector_covariance"
     known_means: ClassVar[bool] = True
@@ -293,7 +274,7 @@ class _Search:
         return np.asarray((found + found.T) / 2)
 
 
-@in_words
+@asks(VectorCovariance)
 def vector_covariance(
     values: Container,
     *,
@@ -301,9 +282,33 @@ def vector_covariance(
     deviations: Real | Reals = "auto",
     **options: Unpack[Options],
 ) -> Release:
-    """The covariance matrix of the columns of a table under loose bounds: see `VectorCovariance`.
+    """Return the noisy covariance matrix of a table, under loose public bounds.
 
-    `bounds` may be "auto" for all columns.
+    By CoinPress: rows are whitened by a noisy covariance, again and again. The bounds may be loose by orders of
+    magnitude: the noise hardly grows with them. Rows are clipped, in coordinates in which their covariance is nearly
+    the identity, at the radius that is best for normal rows. The release has a row for each pair of columns, in the
+    order of the matrix: `answer["covariance"].reshape(d, d)`. If all bounds are pairs like (0, 0), the means are known,
+    and nothing is spent on them.
+
+    Args:
+        values: a table of private numbers.
+        bounds: for each column one pair (lower, upper), between which its mean lies, or "auto": a quarter of the price
+            finds what is not declared. The word "auto" alone stands for all columns.
+        deviations: standard deviations that no column exceeds: one number, or one for each column. Those of a column
+            with bounds="auto" may be "auto": half of the distance of the ends to which its values are clamped.
+        options: price, relation, units and ledger: see `Options`.
+
+    Guarantee: the price. Rows are integer vectors z of a ball; one unit moves the sum of z z^T by at most `rows` times
+        the squared radius in the Frobenius norm (sqrt(2) times that under replace), and the steps add up.
+    Interval: by the last step alone. For the covariance of the rows as that step clips them it holds at its level or
+        above, whatever the rows are and whatever earlier steps said. It is widened by what clipping takes, on average,
+        from normal rows that have a variance of at most 1 + 2 s in any direction of the last coordinates, with s the
+        deviation of what was known when these were chosen, or the most that follows from what is declared: most likely
+        so, but not proved.
+    Error: `expected_error` is the Frobenius norm of noise and clipping in coordinates in which the covariance is the
+        identity (Mahalanobis), for normal rows, if they are enough for six steps to close in.
+    Proof: docs/theory/statistics/vectors.md, with what is changed.
+    Source: Biswas, Dong, Kamath, Ullman (2020), arXiv:2006.06618.
 
     >>> import deniable as dn
     >>> rows = [[61.0, 172.0], [74.5, 181.0], [58.0, 165.0]]

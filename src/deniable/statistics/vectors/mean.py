@@ -24,7 +24,7 @@ from deniable.release import Bounds, Estimate, Key, Measure, Noisy, Release
 from deniable.release.intervals import of_measure
 from deniable.rows import Container
 from deniable.statistics.bounds import for_each_column
-from deniable.statistics.call import in_words
+from deniable.statistics.call import asks
 from deniable.statistics.statistic import Answer, BoundsLike, Options, release
 from deniable.statistics.vectors.base import VectorStatistic, part_of
 from deniable.statistics.vectors.clipping_bound import ClippingBound
@@ -40,27 +40,7 @@ _SURE = 0.99  # chance that there are as many rows as the steps count on
 
 @dataclass(frozen=True, kw_only=True)
 class VectorMean(VectorStatistic):
-    """The mean of every column, in the manner of CoinPress: clip rows to a ball around a noisy centre, and repeat.
-
-    The bounds may be loose by orders of magnitude. So may `deviations`, if there are enough rows: 8000 / epsilon, or
-    1000 for a rho of 1/2. Then the last radius is found among the rows. With fewer rows it is public: near where normal
-    rows with these deviations end, if columns are many, which has errors below the published ones; intervals are wider
-    by what clipping may have taken, two or three times as wide as the noise alone. Columns that are nearly equal are
-    clipped more then, and far too large deviations cost as much noise as they say.
-
-    Guarantee: the price. Rows are integer vectors of a ball, one unit moves their sum by at most the radius times
-        `rows` (twice that under replace); the last radius comes from two exponential mechanisms on the ranks of the
-        distances of rows, or the rows beyond it are counted, by up to `rows` more or fewer; and the steps add up. Under
-        add/remove 1/32 of the price goes to the number of rows.
-    Interval: for the mean of the rows that were there, not of what they were drawn from (`dn.statistics.bootstrap`).
-        It allows for the noise and for what clipping may take, provided that the mean lies within the bounds, no
-        deviation exceeds `deviations`, and the distances of rows from their mean thin out exponentially or faster, as
-        they do for normal, Laplace and exponential columns, however they depend on each other. Rows in few lumps, as
-        those of two rare yes-or-no columns, may be clipped by more: 0.94 instead of 0.95 was measured.
-    Error: `expected_error` is the l2 norm of the noise in `deviations`, for normal rows of these deviations.
-    Proof: docs/theory/statistics/vectors.md, with what is changed.
-    Source: Biswas, Dong, Kamath, Ullman (2020), arXiv:2006.06618.
-    """
+    """Mean of every column of a table under loose bounds: see `vector_mean`."""
 
     name: ClassVar[str] = "vector_mean"
 
@@ -232,7 +212,7 @@ _QUOTIENT = Measure(
 )
 
 
-@in_words
+@asks(VectorMean)
 def vector_mean(
     values: Container,
     *,
@@ -240,7 +220,35 @@ def vector_mean(
     deviations: Real | Reals = "auto",
     **options: Unpack[Options],
 ) -> Release:
-    """The mean of every column of a table under loose bounds: see `VectorMean`; `bounds` may be "auto" for all columns.
+    """Return the noisy mean of every column of a table, under loose public bounds.
+
+    In the manner of CoinPress: rows are clipped to a ball around a noisy centre, again and again. The bounds may be
+    loose by orders of magnitude. So may `deviations`, if there are enough rows: 8000 / epsilon, or 1000 for a rho of
+    1/2. Then the last radius is found among the rows. With fewer rows it is public: near where normal rows with these
+    deviations end, if columns are many, which has errors below the published ones; intervals are wider by what clipping
+    may have taken, two or three times as wide as the noise alone. Columns that are nearly equal are clipped more then,
+    and far too large deviations cost as much noise as they say.
+
+    Args:
+        values: a table of private numbers.
+        bounds: for each column one pair (lower, upper), between which its mean lies, or "auto": a quarter of the price
+            finds what is not declared. The word "auto" alone stands for all columns.
+        deviations: standard deviations that no column exceeds: one number, or one for each column. Those of a column
+            with bounds="auto" may be "auto": half of the distance of the ends to which its values are clamped.
+        options: price, relation, units and ledger: see `Options`.
+
+    Guarantee: the price. Rows are integer vectors of a ball, one unit moves their sum by at most the radius times
+        `rows` (twice that under replace); the last radius comes from two exponential mechanisms on the ranks of the
+        distances of rows, or the rows beyond it are counted, by up to `rows` more or fewer; and the steps add up. Under
+        add/remove 1/32 of the price goes to the number of rows.
+    Interval: for the mean of the rows that were there, not of what they were drawn from (`dn.statistics.bootstrap`).
+        It allows for the noise and for what clipping may take, provided that the mean lies within the bounds, no
+        deviation exceeds `deviations`, and the distances of rows from their mean thin out exponentially or faster, as
+        they do for normal, Laplace and exponential columns, however they depend on each other. Rows in few lumps, as
+        those of two rare yes-or-no columns, may be clipped by more: 0.94 instead of 0.95 was measured.
+    Error: `expected_error` is the l2 norm of the noise in `deviations`, for normal rows of these deviations.
+    Proof: docs/theory/statistics/vectors.md, with what is changed.
+    Source: Biswas, Dong, Kamath, Ullman (2020), arXiv:2006.06618.
 
     >>> import deniable as dn
     >>> rows = [[61.0, 172.0], [74.5, 181.0], [58.0, 165.0]]

@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable import AddRemove, Budget, Database, Keys, connect, statistics
+from deniable import AddRemove, Budget, Database, Keys, connect
 from deniable.app.commands.attack.reconstruction import Method, attack_private
 from deniable.attacks import attack_by_reconstruction
 from deniable.attacks.reconstruction import Subsets, random_subsets
 from deniable.errors import BudgetExceededError
+from deniable.statistics.count import Count
 from tests.app.conftest import Call
 
 RNG = np.random.default_rng(13)
@@ -84,7 +85,7 @@ def test_what_cannot_be_attacked_is_refused(call: Call, words: tuple[str, ...], 
 def test_private_counts_cost_epsilon_together() -> None:
     """Against the library's statistics, one call a query: the same law, whose spread the noise has."""
     found = attack_private(RNG.random(200) < 0.5, Method.LEAST_SQUARES, 0, epsilon=Fraction(1))
-    statistic = statistics.Count(epsilon="1/800")
+    statistic = Count(epsilon="1/800")
     assert (statistic.privacy_loss * 800).epsilon(0).upper == pytest.approx(1)
     assert found.facts is not None
     largest = float(str(found.facts["largest error of an answer"]))

@@ -114,14 +114,14 @@ def attack_counts(
 
 
 def attack_private(bits: "NDArray[np.bool_]", method: Method, seed: int, *, epsilon: Fraction) -> "AttackResult":
-    """The attack on counts by `deniable.statistics.Count` that cost epsilon together.
+    """The attack on counts by `deniable.statistics.count` that cost epsilon together.
 
     Least squares is told how large the noise is, and how many people have the secret, as the guesser knows it.
     """
     from functools import partial
 
     from deniable import attacks
-    from deniable.statistics import Count
+    from deniable.statistics.count import Count
 
     subsets = _subsets(len(bits), method, seed)
     count = Count(epsilon=epsilon / subsets.shape[0])

@@ -86,7 +86,7 @@ def simulated(*, people: int, snps: int, strangers: int, epsilon: str, rate: flo
     from deniable.attacks import Comparison, trace
     from deniable.attacks.tracing import draw_pool
     from deniable.numbers.rationals import positive_rational
-    from deniable.statistics import Count
+    from deniable.statistics.count import Count
 
     count = Count(epsilon=positive_rational("epsilon", epsilon) / snps).mechanism
     pool = draw_pool(people=people, attributes=snps, strangers=strangers, seed=seed)
