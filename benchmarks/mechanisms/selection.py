@@ -105,7 +105,7 @@ def rows_of_choices(peer: dict[str, float]) -> list[str]:
             "top 10, joint": (JointTopK(rate=RATE, count=10), ""),
             "top 100, joint": (JointTopK(rate=RATE, count=100), ""),
         }
-        interval = ContinuousExponential(rate=RATE, lower=0, upper=2**40)
+        interval = ContinuousExponential(rate=RATE, bounds=(0, 2**40))
         breaks = np.sort(np.random.default_rng(2).integers(0, 2**40, size - 1))
         releases = {name: (partial(mechanism.release, scores), theirs) for name, (mechanism, theirs) in ours.items()}
         releases["over an interval, sorted breaks"] = (partial(interval.release, breaks, scores), "")

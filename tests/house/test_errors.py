@@ -366,7 +366,7 @@ def minimised(method: str) -> Callable[[Any, Purse], Any]:
 FLAT = [row[0] for row in ORDINARY[0]]
 FUNCTIONS: dict[str, Callable[[Any, Purse], Any]] = {  # each gives `way` of what a usual function gives
     "SampleAndAggregate": unpaid(
-        lambda way: SampleAndAggregate(inner=Laplace(scale=1), blocks=3, lower=0, upper=9).release(
+        lambda way: SampleAndAggregate(inner=Laplace(scale=1), blocks=3, bounds=(0, 9)).release(
             (FLAT, lambda block: way(np.sum(block))), bits=BITS
         )
     ),

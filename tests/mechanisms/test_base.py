@@ -1,9 +1,11 @@
 """What every mechanism is as data."""
 
+from fractions import Fraction
+
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import MECHANISMS, Mechanism
+from deniable.mechanisms import MECHANISMS, BoundedLaplace, Mechanism
 
 
 @pytest.mark.parametrize("name", sorted(MECHANISMS))
@@ -28,3 +30,13 @@ def test_json_round_trip(name: str) -> None:
 def test_text_that_is_no_mechanism_is_refused(text: str) -> None:
     with pytest.raises(InvalidParameterError):
         Mechanism.from_json(text)
+
+
+def test_bounds_are_two_fields_in_json() -> None:
+    mechanism = BoundedLaplace(scale=Fraction(2), bounds=(-3, 4))
+    assert mechanism.to_data() == {"mechanism": "bounded_laplace", "scale": "2", "lower": -3, "upper": 4}
+    assert Mechanism.from_data(mechanism.to_data()) == mechanism
+    assert (mechanism.lower, mechanism.upper) == (-3, 4)
+    for wrong in ({"lower": -3}, {"bounds": [-3, 4], "lower": 0}):
+        with pytest.raises(InvalidParameterError, match="not the parameters of BoundedLaplace"):
+            Mechanism.from_data({"mechanism": "bounded_laplace", "scale": "2", **wrong})

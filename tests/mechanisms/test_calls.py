@@ -210,7 +210,7 @@ def test_calibration_names_slips_too() -> None:
 
 
 def test_a_function_of_blocks_that_is_none_is_not_taken_for_one_that_fails() -> None:
-    mechanism = SampleAndAggregate(inner=Laplace(scale=1), blocks=2, lower=0, upper=2)
+    mechanism = SampleAndAggregate(inner=Laplace(scale=1), blocks=2, bounds=(0, 2))
     with pytest.raises(InvalidParameterError, match="function must be a function of rows, got NoneType"):
         mechanism.release(([1, 2], None))  # type: ignore[arg-type]
 

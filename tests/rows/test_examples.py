@@ -41,7 +41,7 @@ def test_keys_of_a_category_stay_integers_beside_a_missing_one() -> None:
 @pytest.mark.parametrize("make", [pl.Series, lambda rows: pd.Series(rows, dtype="boolean")])
 def test_a_function_of_blocks_gets_one_type_with_and_without_a_missing_row(make: Any) -> None:
     """One NULL made floats of integers and objects of booleans in every block, and the answer 0."""
-    mechanism = SampleAndAggregate(inner=Laplace(scale="1/100"), blocks=20, lower=0, upper=10)
+    mechanism = SampleAndAggregate(inner=Laplace(scale="1/100"), blocks=20, bounds=(0, 10))
 
     def answer(rows: list[bool | None]) -> int:
         return mechanism.release((make(rows), lambda part: 10 * (part.dtype == np.float64)), bits=BITS).value
@@ -159,7 +159,7 @@ def test_whatever_a_function_of_the_user_raises_is_a_bad_answer(raised: type[Bas
 
     answer = st.subsampled_test([1.0] * 40, test=function, blocks=4, **SURE)
     assert float(answer["statistic"][0]) == 0
-    mechanism = SampleAndAggregate(inner=Laplace(scale="1/100"), blocks=4, lower=2, upper=10)
+    mechanism = SampleAndAggregate(inner=Laplace(scale="1/100"), blocks=4, bounds=(2, 10))
     assert mechanism.release(([1] * 40, function), bits=BITS).value == 8
 
 

@@ -34,5 +34,5 @@ def test_a_function_of_the_user_warns_nobody_of_its_rows() -> None:
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         st.subsampled_test([1.0] * 9, test=function, blocks=3, epsilon=1)
-        SampleAndAggregate(inner=Laplace(scale=1), blocks=3, lower=0, upper=9).release(([1] * 9, function))
+        SampleAndAggregate(inner=Laplace(scale=1), blocks=3, bounds=(0, 9)).release(([1] * 9, function))
     assert not said

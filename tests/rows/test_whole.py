@@ -191,7 +191,7 @@ def test_types_and_shapes_of_arrays_are_refused_and_no_value_is_shown(
 
 # --- every mechanism ---
 
-NOISE = SmoothStudentT.calibrated(epsilon=1, lower=0, upper=9)
+NOISE = SmoothStudentT.calibrated(epsilon=1, bounds=(0, 9))
 RECORDS = [3, 9, 1, 4, 4]
 MIDDLE = 4  # of the bounds
 
@@ -215,8 +215,8 @@ SWEEP: dict[str, tuple[Callable[[list[Any]], Any], list[Any], Any, tuple[Any, An
     "smooth_central_mean": (released(SmoothCentralMean(noise=NOISE, trimmed=1)), RECORDS, LEFT_OUT, (math.inf, 9)),
     "smooth_quantile": (released(SmoothQuantile(noise=NOISE, quantile="1/2")), RECORDS, MIDDLE, (-math.inf, 0)),
     "smooth_trimmed_mean": (released(SmoothTrimmedMean(noise=NOISE, trimmed=1)), RECORDS, MIDDLE, (2**70, 9)),
-    "inverse_median": (released(InverseMedian.calibrated(epsilon=9, lower=0, upper=9)), RECORDS, LEFT_OUT, (99, 9)),
-    "inverse_quantile": (released(InverseQuantile.calibrated(epsilon=9, lower=0, upper=9)), RECORDS, MIDDLE, (99, 9)),
+    "inverse_median": (released(InverseMedian.calibrated(epsilon=9, bounds=(0, 9))), RECORDS, LEFT_OUT, (99, 9)),
+    "inverse_quantile": (released(InverseQuantile.calibrated(epsilon=9, bounds=(0, 9))), RECORDS, MIDDLE, (99, 9)),
     "smooth_triangles": (
         lambda rows: SmoothTriangles(noise=NOISE, vertices=5).measured(rows),
         [[0, 1], [1, 2], [2, 0], [3, 4]],
@@ -246,13 +246,13 @@ SWEEP: dict[str, tuple[Callable[[list[Any]], Any], list[Any], Any, tuple[Any, An
         (2**70, 0),
     ),
     "of_quantile": (
-        lambda rows: stability.of_quantile(rows, quantile="1/2", bound=2, lower=0, upper=9),
+        lambda rows: stability.of_quantile(rows, quantile="1/2", bound=2, bounds=(0, 9)),
         RECORDS,
         MIDDLE,
         (99, 9),
     ),
     "of_interquartile_range": (
-        lambda rows: stability.of_interquartile_range(rows, bound=2, lower=0, upper=9),
+        lambda rows: stability.of_interquartile_range(rows, bound=2, bounds=(0, 9)),
         RECORDS,
         MIDDLE,
         (99, 9),
@@ -305,7 +305,7 @@ def test_no_row_is_refused_and_a_spoilt_one_counts_as_the_policy_says(name: str)
 def test_whatever_a_row_is_one_block_alone_has_another_value(what: str) -> None:
     """The function gets the rows as they are, and where it fails for one of them, its block has the value `lower`."""
     odd = SPOILT[what] if what in SPOILT else READ[what][0]
-    mechanism = SampleAndAggregate(inner=Laplace(scale=1), blocks=3, lower=0, upper=9)
+    mechanism = SampleAndAggregate(inner=Laplace(scale=1), blocks=3, bounds=(0, 9))
     values = [released(mechanism, function)(with_row(RECORDS, odd)) for function in (sum, len, max)]
     without = [released(mechanism, function)(with_row(RECORDS, 0)) for function in (sum, len, max)]
     assert np.abs(np.subtract(values, without)).max() <= 9

@@ -6,12 +6,13 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeVar
 
 from numpy.typing import NDArray
 
 from deniable.arguments import InWords, in_words, read_fields
 from deniable.errors import InvalidParameterError
+from deniable.mechanisms.integers import public_bounds
 from deniable.noise.bits import SECURE, Bits
 from deniable.noise.race import checked_rate
 from deniable.numbers.balls import certified_masses
@@ -157,7 +158,11 @@ class Mechanism(metaclass=InWords):
 
     def to_data(self) -> dict[str, object]:
         """Plain data for JSON: the kind and the parameters, rationals as text."""
-        return {"mechanism": self.kind, **{field.name: _encoded(getattr(self, field.name)) for field in fields(self)}}
+        values = {field.name: _encoded(getattr(self, field.name)) for field in fields(self)}
+        if isinstance(self, InBounds):
+            del values["bounds"]
+            values |= {"lower": self.lower, "upper": self.upper}
+        return {"mechanism": self.kind, **values}
 
     @staticmethod
     def from_data(data: object) -> "Mechanism":
@@ -170,6 +175,8 @@ class Mechanism(metaclass=InWords):
             )
         mechanism = _KINDS[data["mechanism"]]
         values: dict[str, Any] = {str(name): _decoded(value) for name, value in data.items() if name != "mechanism"}
+        if issubclass(mechanism, InBounds) and {"lower", "upper"} <= values.keys():
+            values["bounds"] = values.pop("lower"), values.pop("upper")
         if set(values) != {field.name for field in fields(mechanism)}:
             raise InvalidParameterError(f"these are not the parameters of {mechanism.__name__}: {sorted(values)}")
         return mechanism(**values)
@@ -182,6 +189,27 @@ class Mechanism(metaclass=InWords):
     def from_json(text: str) -> "Mechanism":
         """The inverse of `to_json`."""
         return Mechanism.from_data(read_json(text, "a mechanism"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class InBounds:
+    """Mixin of mechanisms with public bounds.
+
+    Args:
+        bounds: public (lower, upper), whole numbers of lattice steps. JSON has them as two fields.
+    """
+
+    bounds: Annotated[tuple[int, int], public_bounds]
+
+    @property
+    def lower(self) -> int:
+        """The lower bound."""
+        return self.bounds[0]
+
+    @property
+    def upper(self) -> int:
+        """The upper bound."""
+        return self.bounds[1]
 
 
 def drawable_rate(name: str, value: object) -> Fraction:

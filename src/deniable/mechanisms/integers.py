@@ -7,8 +7,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.numbers.arrays import ExactIntegers
+from deniable.numbers.rationals import shown, whole_number
 
 LEAST, LARGEST = -(2**63), 2**63 - 1
+LARGEST_BOUND = 2**61  # so that differences of records fit into int64
 
 
 def integers(name: str, exact: ArrayLike, *, listed: bool = False) -> ExactIntegers:
@@ -42,6 +44,25 @@ def clamped(
     """The integers moved to the nearest one of a public range within int64: no value is an error."""
     found = integers(name, exact, listed=listed)
     return np.asarray(np.clip(found, lower, upper)).astype(np.int64, copy=False)
+
+
+def public_bounds(name: str, bounds: object, *, largest: int = LARGEST_BOUND) -> tuple[int, int]:
+    """Return a public pair of whole numbers, the lower one below the upper one.
+
+    Args:
+        name: of the parameter, for the message.
+        bounds: the pair.
+        largest: the greatest size of either number.
+
+    Raises: InvalidParameterError for anything else.
+    """
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise InvalidParameterError(f"{name} must be a pair (lower, upper) of whole numbers, got {shown(bounds)}")
+    lower = whole_number(f"the lower one of {name}", bounds[0], lower=-largest, upper=largest)
+    upper = whole_number(f"the upper one of {name}", bounds[1], lower=-largest, upper=largest)
+    if lower >= upper:
+        raise InvalidParameterError(f"{name} must be a pair lower < upper, got ({lower}, {upper})")
+    return lower, upper
 
 
 def as_pair(name: str, exact: object, *parts: str) -> tuple[Any, Any]:

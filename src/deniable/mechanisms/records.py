@@ -11,8 +11,6 @@ from deniable.privacy import AddRemove, PrivacyLoss, Relation, Replace, Sensitiv
 from deniable.privacy.composition.group import MAX_MEMBERS
 from deniable.rows import left_out, replaced
 
-LARGEST_BOUND = 2**61  # so that differences fit into int64
-
 
 def loss_of_rows(
     loss: PrivacyLoss,

@@ -93,7 +93,7 @@ def test_outcomes_are_sums_of_entries() -> None:
         Gaussian(sigma_squared=9),
         TruncatedLaplace(scale=3, bound=20),
         Staircase(rate=1, step=3, centre=1),
-        BoundedLaplace(scale=3, lower=0, upper=30),
+        BoundedLaplace(scale=3, bounds=(0, 30)),
         Snapping(scale=3, bound=30),
     ],
     ids=lambda mechanism: mechanism.kind,

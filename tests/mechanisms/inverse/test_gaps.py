@@ -18,7 +18,7 @@ def by_gaps(mechanism: InverseByGaps, table: tuple[int, ...]) -> np.ndarray:
 def test_gaps_cover_the_domain_once() -> None:
     """Whatever is far: all values have their own len, but those that are far, of which no len is below theirs."""
     for smoothing in (0, 3, 10**9):
-        mechanism = InverseMedian.calibrated(epsilon=1, lower=-5, upper=20, smoothing=smoothing)
+        mechanism = InverseMedian.calibrated(epsilon=1, bounds=(-5, 20), smoothing=smoothing)
         records = mechanism._records([0, 0, 7, 20, 99])
         for reach in (1, 2, 3, 11):
             start, length, weight = (each.tolist() for each in mechanism._gaps(records, reach))
@@ -38,7 +38,7 @@ def test_values_far_away_are_as_probable_as_they_should_be(
     value that is drawn."""
     monkeypatch.setattr(gaps, "_FAINT", -2.8)
     table, runs = (1, 4, 4, 9, 11, 12, 12), 800
-    mechanism = kind.calibrated(epsilon=2, lower=0, upper=14, smoothing=smoothing)
+    mechanism = kind.calibrated(epsilon=2, bounds=(0, 14), smoothing=smoothing)
     assert mechanism._reach(len(table)) == 1
     length = mechanism._lengths_at(mechanism._records(table), np.arange(15))
     mass = np.exp(-float(mechanism.rate) * length)
@@ -53,7 +53,7 @@ def test_values_far_away_are_as_probable_as_they_should_be(
 
 def test_a_million_records() -> None:
     records = np.random.default_rng(5).integers(0, 2**40, 10**6)
-    mechanism = InverseQuantile.calibrated(epsilon=1, lower=0, upper=2**40, quantile="1/4")
+    mechanism = InverseQuantile.calibrated(epsilon=1, bounds=(0, 2**40), quantile="1/4")
     value = mechanism.release(records, bits=DeterministicBits(1)).value
     assert value is not None
     assert abs(value / 2**40 - 0.25) < 3e-3
@@ -66,7 +66,7 @@ def test_a_million_records() -> None:
 def test_ties_and_wide_domains_give_a_value_of_the_domain(records: np.ndarray, kind: type[InverseByGaps]) -> None:
     """statistics.md, trap 1: weights underflow elsewhere."""
     for epsilon in ("1e-9", 1000):
-        mechanism = kind.calibrated(epsilon=epsilon, lower=-(2**61), upper=2**61, smoothing=2**61)
+        mechanism = kind.calibrated(epsilon=epsilon, bounds=(-(2**61), 2**61), smoothing=2**61)
         value = mechanism.release(records, bits=DeterministicBits(1)).value
         assert value is not None
         assert -(2**61) <= value <= 2**61

@@ -18,13 +18,13 @@ DOMAIN = range(4)
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_gaps_have_the_length_of_the_definition(smoothing: int, size: int) -> None:
     """Brute force over all tables, records added or removed."""
-    mechanism = InverseMedian.calibrated(epsilon=2, lower=0, upper=3, smoothing=smoothing)
+    mechanism = InverseMedian.calibrated(epsilon=2, bounds=(0, 3), smoothing=smoothing)
     for table in multisets(DOMAIN, size):
         assert by_gaps(mechanism, table) == pytest.approx(of_inverse_median(mechanism, table)[1], rel=1e-12)
 
 
 def test_one_record_more_keeps_to_epsilon_from_the_empty_table_on() -> None:
-    mechanism = InverseMedian.calibrated(epsilon=1, lower=0, upper=3)
+    mechanism = InverseMedian.calibrated(epsilon=1, bounds=(0, 3))
     laws = {table: np.log(by_gaps(mechanism, table)) for size in range(6) for table in multisets(DOMAIN, size)}
     pairs = [(x, tuple(sorted((*x, value)))) for x in laws if len(x) < 5 for value in DOMAIN]
     assert 0.7 < max(float(np.abs(laws[x] - laws[y]).max()) for x, y in pairs) <= 1
@@ -36,7 +36,7 @@ def test_a_median_is_closer_the_larger_epsilon() -> None:
     records = np.arange(2001) * 10
     errors = []
     for epsilon in ("0.01", "0.1", 1, 10):
-        mechanism = InverseMedian.calibrated(epsilon=epsilon, lower=0, upper=10**6)
+        mechanism = InverseMedian.calibrated(epsilon=epsilon, bounds=(0, 10**6))
         drawn = mechanism.outcomes(tuple(records.tolist()), 100, bits=DeterministicBits(1))
         errors.append(float(np.median(np.abs(drawn - 10_000))))
     assert all(a > b for a, b in pairwise(errors))
@@ -44,7 +44,7 @@ def test_a_median_is_closer_the_larger_epsilon() -> None:
 
 
 def test_replace_is_refused() -> None:
-    mechanism = InverseMedian.calibrated(epsilon=1, lower=0, upper=9)
+    mechanism = InverseMedian.calibrated(epsilon=1, bounds=(0, 9))
     with pytest.raises(UnprovedError, match="add/remove, not for replace"):
         mechanism.privacy_loss(of_count(rows=1, groups=1, cells=1, relation=Replace))
     assert mechanism.privacy_loss(of_count(rows=1, groups=1, cells=1, relation=AddRemove)).pure_epsilon == 1

@@ -42,7 +42,7 @@ def test_calibration_and_loss_agree(kind: type[Selection], monotone: bool) -> No
         (PeelingTopK.calibrated(COUNT, epsilon="0.3", count=3, noise="laplace", monotone=True), "0.3"),
         (JointTopK.calibrated(COUNT, epsilon=2, count=3), 2),
         (JointTopK.calibrated(COUNT * 5, epsilon=2, count=3, monotone=True), 2),
-        (ContinuousExponential.calibrated(COUNT, epsilon=1, lower=0, upper=10), 1),
+        (ContinuousExponential.calibrated(COUNT, epsilon=1, bounds=(0, 10)), 1),
     ],
 )
 def test_other_calibrations_and_losses_agree(mechanism: Selection, epsilon: object) -> None:
@@ -246,7 +246,7 @@ def test_integers_of_every_width_are_taken(kind: type) -> None:
         assert mechanism.release(scores).value == 1  # type: ignore[attr-defined]
     assert PeelingTopK(rate=Fraction(50), count=2).release(scores).value == (1, 0)
     assert JointTopK(rate=Fraction(50), count=2).release(scores).value == (1, 0)
-    interval = ContinuousExponential(rate=Fraction(50), lower=0, upper=3)
+    interval = ContinuousExponential(rate=Fraction(50), bounds=(0, 3))
     assert interval.release((np.array([1, 2], dtype=kind), scores)).value == 1
 
 

@@ -12,7 +12,7 @@ from deniable.mechanisms.smooth.base import LEAST_BOUND
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, of_count
 
-NOISE = SmoothStudentT.calibrated(epsilon=1, lower=0, upper=100)
+NOISE = SmoothStudentT.calibrated(epsilon=1, bounds=(0, 100))
 
 
 @given(local=st.lists(st.integers(0, 2**40), min_size=1, max_size=50), beta=st.fractions("1/1000", 3))
@@ -59,11 +59,11 @@ def test_an_input_of_another_shape_is_refused_without_showing_it(exact: list[obj
 
 def test_beta_that_leaves_no_room_is_refused() -> None:
     with pytest.raises(InvalidParameterError, match="shift of 0"):
-        SmoothStudentT(epsilon=1, degrees=1, beta=1, lower=0, upper=1)
+        SmoothStudentT(epsilon=1, degrees=1, beta=1, bounds=(0, 1))
     with pytest.raises(InvalidParameterError, match="less epsilon"):
-        SmoothStudentT(epsilon=10**6, degrees=1, beta=1, lower=0, upper=1)
+        SmoothStudentT(epsilon=10**6, degrees=1, beta=1, bounds=(0, 1))
     with pytest.raises(InvalidParameterError, match="2\\^-20"):
-        SmoothStudentT(epsilon=1, degrees=1, beta="1e-7", lower=0, upper=1)
+        SmoothStudentT(epsilon=1, degrees=1, beta="1e-7", bounds=(0, 1))
 
 
 def test_a_statistic_needs_noise() -> None:
@@ -73,7 +73,7 @@ def test_a_statistic_needs_noise() -> None:
 
 def test_the_standard_deviation_is_that_of_the_scaled_law() -> None:
     """200,000 draws, to 2 %: the deviation of their variance is about 0.5 % for tails of 40 degrees of freedom."""
-    noise = SmoothStudentT.calibrated(epsilon=1, degrees=40, lower=-(10**6), upper=10**6)
+    noise = SmoothStudentT.calibrated(epsilon=1, degrees=40, bounds=(-(10**6), 10**6))
     drawn = noise.draws(Fraction(0), Fraction(1000), 200_000, bits=DeterministicBits(1))
     assert noise.standard_deviation(1000) == pytest.approx(float(drawn.std()), rel=0.02)
     assert NOISE.standard_deviation("1/2") == math.inf
@@ -83,7 +83,7 @@ def test_the_standard_deviation_is_that_of_the_scaled_law() -> None:
 
 def test_guesses_that_no_smooth_bound_reaches_are_refused() -> None:
     """10^400 was a raw OverflowError, and 10^-400 of Cauchy noise not a number."""
-    light = SmoothLaplace.calibrated(epsilon=1, delta="1e-6", lower=0, upper=1)
+    light = SmoothLaplace.calibrated(epsilon=1, delta="1e-6", bounds=(0, 1))
     for noise in (NOISE, light):
         for guess in (10**400, Fraction(1, 10**400), 2**62 + 1):
             with pytest.raises(InvalidParameterError, match=r"bound must be (in|at most)"):

@@ -16,7 +16,7 @@ DOMAIN = range(5)
 
 
 def noise_of(beta: str) -> SmoothStudentT:
-    return SmoothStudentT(epsilon=6, degrees=1, beta=beta, lower=0, upper=4)
+    return SmoothStudentT(epsilon=6, degrees=1, beta=beta, bounds=(0, 4))
 
 
 def larger(table: tuple[int, ...]) -> list[tuple[int, ...]]:
@@ -74,7 +74,7 @@ def test_the_bound_is_the_discounted_maximum_of_its_definition() -> None:
 
 def test_all_neighbours_keep_to_epsilon_and_local_sensitivity_does_not() -> None:
     """Exact laws of all tables of two to six records; the twin's noise has the scale of the local sensitivity."""
-    noise = SmoothStudentT(epsilon=3, degrees=1, beta="1/2", lower=0, upper=4)
+    noise = SmoothStudentT(epsilon=3, degrees=1, beta="1/2", bounds=(0, 4))
     mechanism = SmoothCentralMean(noise=noise, trimmed=1)
     smooth, naive = {}, {}
     for table in (table for size in range(2, 7) for table in multisets(DOMAIN, size)):
@@ -90,7 +90,7 @@ def test_all_neighbours_keep_to_epsilon_and_local_sensitivity_does_not() -> None
 
 def test_of_many_records_it_has_little_more_noise_than_with_a_public_number() -> None:
     rows = np.sort(np.random.default_rng(1).normal(500, 50, 2001).astype(np.int64))
-    noise = SmoothStudentT.calibrated(epsilon=1, lower=0, upper=1000)
+    noise = SmoothStudentT.calibrated(epsilon=1, bounds=(0, 1000))
     value, bound = SmoothCentralMean(noise=noise, trimmed=100).measured(rows)
     public_value, public_bound = SmoothTrimmedMean(noise=noise, trimmed=100).measured(rows)
     assert value == public_value
@@ -101,7 +101,7 @@ def test_wide_bounds_and_small_beta_are_searched_to_their_end() -> None:
     """Against all pairs at once."""
     rng = np.random.default_rng(2)
     rows = np.sort(rng.integers(0, 10**6, 300))
-    noise = SmoothStudentT(epsilon=1, degrees=1, beta="0.01", lower=0, upper=10**6)
+    noise = SmoothStudentT(epsilon=1, degrees=1, beta="0.01", bounds=(0, 10**6))
     x, t, kept = np.concatenate([[0], rows, [10**6]]).astype(float), 40, 220
     p, r = np.arange(t + 2)[:, None], np.arange(t + 2)[None, :]
     widths = (x[300 - t + p] - x[t + 1 - r]) / (kept + p + r) * np.exp(-0.01 * np.maximum(p + r - 1, 0))

@@ -20,7 +20,7 @@ def hockey_stick(epsilon: float, shift: float, dilation: float) -> float:
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-3), (2, 1e-2), (4, 1e-4)])
 def test_no_shift_and_dilation_within_the_bounds_exceeds_delta(epsilon: float, delta: float) -> None:
-    mechanism = SmoothLaplace.calibrated(epsilon=epsilon, delta=delta, lower=0, upper=1)
+    mechanism = SmoothLaplace.calibrated(epsilon=epsilon, delta=delta, bounds=(0, 1))
     beta, shift = float(mechanism.beta), float(mechanism.shift)
     assert beta == pytest.approx(epsilon / (2 * math.log(2 / delta)), rel=1e-5)
     for share, dilation in product((0, 0.5, 1), (-beta, -beta / 2, 0, beta / 2, beta)):
@@ -33,22 +33,22 @@ def test_no_shift_and_dilation_within_the_bounds_exceeds_delta(epsilon: float, d
 
 def test_delta_zero_is_refused() -> None:
     with pytest.raises(InvalidParameterError, match="delta must be > 0"):
-        SmoothLaplace(epsilon=1, delta=0, beta="0.1", lower=0, upper=1)
+        SmoothLaplace(epsilon=1, delta=0, beta="0.1", bounds=(0, 1))
 
 
 @pytest.mark.parametrize("delta", [0, 1, 2, 3])
 def test_a_delta_that_is_no_probability_is_refused(delta: int) -> None:
     """Also 2, where ln(2 / delta) is 0."""
     with pytest.raises(InvalidParameterError, match="delta must be"):
-        SmoothLaplace.calibrated(epsilon=1, delta=delta, lower=0, upper=1)
+        SmoothLaplace.calibrated(epsilon=1, delta=delta, bounds=(0, 1))
 
 
 def test_a_third_less_noise_than_the_classical_one() -> None:
     """Classical: scale 2 S / epsilon at beta = epsilon / (2 ln(2 / delta)); here 1.44 S / epsilon."""
-    mechanism = SmoothLaplace.calibrated(epsilon=1, delta=1e-6, lower=0, upper=1)
+    mechanism = SmoothLaplace.calibrated(epsilon=1, delta=1e-6, bounds=(0, 1))
     assert float(1 / mechanism.shift) == pytest.approx(1.4429, abs=1e-3)
 
 
 def test_beta_that_fails_too_often_alone_is_refused() -> None:
     with pytest.raises(InvalidParameterError, match="shift of 0"):
-        SmoothLaplace(epsilon=1, delta="1e-6", beta="0.2", lower=0, upper=1)
+        SmoothLaplace(epsilon=1, delta="1e-6", beta="0.2", bounds=(0, 1))

@@ -37,7 +37,7 @@ def divergences(mechanism: SmoothLogNormal, dilation: float, *, times: float = 1
 @pytest.mark.parametrize("share", [-1, -0.5, 0, 0.5, 1])
 def test_the_divergence_of_shift_and_dilation_is_within_rho(share: float, rho: str) -> None:
     """Where squares are added (up to 2), and where losses are; with 15 times the shift it is above."""
-    mechanism = SmoothLogNormal.calibrated(rho=rho, lower=0, upper=1)
+    mechanism = SmoothLogNormal.calibrated(rho=rho, bounds=(0, 1))
     dilation = share * float(mechanism.beta)
     assert max(divergences(mechanism, dilation).values()) <= 1
     assert max(divergences(mechanism, dilation, times=15).values()) > 1
@@ -58,7 +58,7 @@ def test_the_inequality_at_the_end_of_the_proof_holds() -> None:
 )
 def test_less_noise_than_where_losses_are_added(rho: str, deviation: float, before: float) -> None:
     """Standard deviations in units of S / sqrt(2 rho)."""
-    mechanism = SmoothLogNormal.calibrated(rho=rho, lower=0, upper=1)
+    mechanism = SmoothLogNormal.calibrated(rho=rho, bounds=(0, 1))
     spread, scale = float(mechanism.spread), math.sqrt(2 * float(mechanism.rho)) / float(mechanism.shift)
     assert math.sqrt(2) * math.exp(spread**2) * scale == pytest.approx(deviation, abs=0.001)
 

@@ -10,7 +10,7 @@ from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Replace, of_count
 
 DOMAIN, BETA, LARGEST = (0, 1, 4), 0.4, 9
-NOISE = SmoothStudentT(epsilon=3, degrees=1, beta="2/5", lower=0, upper=4)
+NOISE = SmoothStudentT(epsilon=3, degrees=1, beta="2/5", bounds=(0, 4))
 TABLES = [table for size in range(LARGEST + 1) for table in combinations_with_replacement(DOMAIN, size)]
 
 
@@ -57,7 +57,7 @@ def test_the_bound_is_at_most_that_under_replace_for_an_odd_number() -> None:
     bits = DeterministicBits(1)
     for size in (1, 3, 7, 101):
         records = (bits.words(size) % 1000).astype(np.int64)
-        noise = SmoothStudentT(epsilon=3, degrees=1, beta="1/10", lower=0, upper=1000)
+        noise = SmoothStudentT(epsilon=3, degrees=1, beta="1/10", bounds=(0, 1000))
         here = SmoothMedian(noise=noise).measured(records)
         there = SmoothQuantile(noise=noise, quantile="1/2").measured(records)
         assert here[0] == there[0]

@@ -13,7 +13,7 @@ from tests.mechanisms.tables import multisets, replaced, smooth_sensitivity
 
 
 def quantile(q: str, *, epsilon: object = 3, lower: int = 0, upper: int = 4, beta: object = "1/2") -> SmoothQuantile:
-    noise = SmoothStudentT(epsilon=epsilon, degrees=1, beta=beta, lower=lower, upper=upper)
+    noise = SmoothStudentT(epsilon=epsilon, degrees=1, beta=beta, bounds=(lower, upper))
     return SmoothQuantile(noise=noise, quantile=q)
 
 
@@ -68,7 +68,7 @@ def test_all_neighbours_keep_to_epsilon_and_local_sensitivity_does_not() -> None
 
 def test_all_neighbours_keep_to_delta_with_laplace_noise() -> None:
     """delta at epsilon of the exact laws; with a third of the noise it is exceeded."""
-    noise, domain = SmoothLaplace.calibrated(epsilon=2, delta="0.01", lower=0, upper=6), range(7)
+    noise, domain = SmoothLaplace.calibrated(epsilon=2, delta="0.01", bounds=(0, 6)), range(7)
     for size, low, high in ((1.0, 0.0, 0.01), (0.3, 0.01, 1.0)):
         laws = {}
         for table in multisets(domain, 3):
@@ -80,7 +80,7 @@ def test_all_neighbours_keep_to_delta_with_laplace_noise() -> None:
 
 def test_all_neighbours_keep_to_rho_with_log_normal_noise() -> None:
     """Rényi divergences of the exact laws; with a sixth of the noise they are exceeded."""
-    noise, domain, order = SmoothLogNormal.calibrated(rho=1, lower=0, upper=6), range(7), 3.0
+    noise, domain, order = SmoothLogNormal.calibrated(rho=1, bounds=(0, 6)), range(7), 3.0
     for size, low, high in ((1.0, 0.1, order), (1 / 6, order, 99.0)):
         laws = {}
         for table in multisets(domain, 3):

@@ -19,7 +19,7 @@ def test_shift_and_dilation_within_the_bounds_lose_epsilon_and_no_more(
 ) -> None:
     """The log-ratio of densities on a grid. A statistic moves by at most the smaller one of both bounds."""
     mechanism = SmoothStudentT(
-        epsilon=epsilon, degrees=degrees, beta=Fraction(share * epsilon / float(degrees)), lower=0, upper=1
+        epsilon=epsilon, degrees=degrees, beta=Fraction(share * epsilon / float(degrees)), bounds=(0, 1)
     )
     beta, shift = float(mechanism.beta), float(mechanism.shift)
     law = stats.t(float(degrees))
@@ -37,7 +37,7 @@ def test_shift_and_dilation_within_the_bounds_lose_epsilon_and_no_more(
 
 def test_cauchy_noise_is_eighteen_times_smaller_than_the_classical_one() -> None:
     """Where the smooth bound is in proportion to 1 / beta. Classical: scale 6 S / epsilon at beta = epsilon / 6."""
-    mechanism = SmoothStudentT.calibrated(epsilon="0.01", lower=0, upper=10)
+    mechanism = SmoothStudentT.calibrated(epsilon="0.01", bounds=(0, 10))
     assert mechanism.beta == Fraction("0.00707")
     assert 36 * float(mechanism.beta * mechanism.shift) / 0.01**2 == pytest.approx(18, abs=0.1)
     loss = mechanism.privacy_loss(of_count(rows=1, groups=1, cells=1, relation=Replace))
@@ -47,14 +47,14 @@ def test_cauchy_noise_is_eighteen_times_smaller_than_the_classical_one() -> None
 @pytest.mark.parametrize("degrees", [1, 2, 3, 10])
 def test_beta_has_the_least_noise_where_the_bound_is_in_proportion_to_its_inverse(degrees: int) -> None:
     def noise(beta: Fraction) -> float:
-        mechanism = SmoothStudentT(epsilon="0.01", degrees=degrees, beta=beta, lower=0, upper=1)
+        mechanism = SmoothStudentT(epsilon="0.01", degrees=degrees, beta=beta, bounds=(0, 1))
         return 1 / float(mechanism.beta * mechanism.shift)
 
-    best = SmoothStudentT.calibrated(epsilon="0.01", degrees=degrees, lower=0, upper=1).beta
+    best = SmoothStudentT.calibrated(epsilon="0.01", degrees=degrees, bounds=(0, 1)).beta
     assert noise(best) <= min(noise(best * share) for share in (Fraction(9, 10), Fraction(11, 10))) * 1.0001
 
 
 @pytest.mark.parametrize("degrees", [0, "1/2", 101, "many"])
 def test_bad_degrees_are_refused(degrees: object) -> None:
     with pytest.raises(InvalidParameterError, match="degrees"):
-        SmoothStudentT(epsilon=1, degrees=degrees, beta="0.001", lower=0, upper=10)
+        SmoothStudentT(epsilon=1, degrees=degrees, beta="0.001", bounds=(0, 10))

@@ -12,7 +12,7 @@ from deniable.privacy import Replace, of_count
 from tests.mechanisms.smooth.laws import rounded
 from tests.mechanisms.tables import smooth_sensitivity
 
-NOISE = SmoothStudentT(epsilon=3, degrees=1, beta="1/2", lower=0, upper=100)
+NOISE = SmoothStudentT(epsilon=3, degrees=1, beta="1/2", bounds=(0, 100))
 VERTICES = 5
 PAIRS = list(combinations(range(VERTICES), 2))
 
@@ -52,7 +52,7 @@ def test_the_bound_is_that_of_all_graphs_at_all_distances() -> None:
 def test_all_neighbours_keep_to_epsilon_and_local_sensitivity_does_not() -> None:
     """Exact laws along a path from no edge to two vertices with three common neighbours, joined. The twin's noise has
     the scale of the local sensitivity, or next to none where that is 0."""
-    mechanism = SmoothTriangles(noise=replace(NOISE, upper=8), vertices=VERTICES)
+    mechanism = SmoothTriangles(noise=replace(NOISE, bounds=(0, 8)), vertices=VERTICES)
     path = [(0, 2), (1, 2), (0, 3), (1, 3), (0, 4), (1, 4), (0, 1)]
     smooth, naive = [], []
     for count in range(len(path) + 1):

@@ -6,7 +6,7 @@ from deniable.mechanisms.smooth import SmoothQuantile, SmoothStudentT, SmoothTri
 from tests.mechanisms.smooth.laws import rounded
 from tests.mechanisms.tables import multisets, replaced, smooth_sensitivity
 
-NOISE = SmoothStudentT(epsilon=3, degrees=1, beta="1/2", lower=0, upper=4)
+NOISE = SmoothStudentT(epsilon=3, degrees=1, beta="1/2", bounds=(0, 4))
 
 
 @pytest.mark.parametrize(("size", "trimmed"), [(3, 0), (4, 1), (5, 1), (5, 2)])

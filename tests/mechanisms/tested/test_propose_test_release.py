@@ -39,7 +39,7 @@ def test_calibration_reaches_twice_epsilon() -> None:
 def test_all_neighbours_keep_to_the_loss_and_shortcuts_do_not() -> None:
     """The exact laws of the median of three records. One twin does not test, the other one tests without noise."""
     mechanism = ProposeTestRelease(test=Laplace(scale=1), threshold=2, noise=Laplace(scale=2), bound=2)
-    inputs = {table: of_quantile(table, quantile="1/2", bound=2, lower=0, upper=5) for table in multisets(DOMAIN, 3)}
+    inputs = {table: of_quantile(table, quantile="1/2", bound=2, bounds=(0, 5)) for table in multisets(DOMAIN, 3)}
     laws = {table: of_proposal(mechanism, exact) for table, exact in inputs.items()}
     claims = {epsilon: mechanism.privacy_loss(ROW).delta(epsilon).upper for epsilon in (0.0, 0.5, 1.0, 2.0)}
     pairs = [(x, y) for x in inputs for y in replaced(x, DOMAIN)]
@@ -53,10 +53,10 @@ def test_all_neighbours_keep_to_the_loss_and_shortcuts_do_not() -> None:
 
 def test_an_unstable_table_gets_no_answer() -> None:
     mechanism = ProposeTestRelease.calibrated(bound=10, epsilon=1, delta="1e-9")
-    spread = of_quantile([0, 0, 1000, 1000], quantile="1/2", bound=10, lower=0, upper=1000)
+    spread = of_quantile([0, 0, 1000, 1000], quantile="1/2", bound=10, bounds=(0, 1000))
     assert spread[1] == 0
     assert mechanism.release(spread, bits=DeterministicBits(1)).value is None
-    close = of_quantile(np.full(200, 500), quantile="1/2", bound=10, lower=0, upper=1000)
+    close = of_quantile(np.full(200, 500), quantile="1/2", bound=10, bounds=(0, 1000))
     answer = mechanism.release(close, bits=DeterministicBits(1))
     assert answer.value is not None
     assert abs(answer.value - 500) < 300

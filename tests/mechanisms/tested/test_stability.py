@@ -30,7 +30,7 @@ def test_the_distance_of_a_quantile_is_exact(size: int, q: str, bound: int) -> N
         edge = {x for table in edge for x in replaced(table, DOMAIN) if distances[x] == size + 1}
         k += 1
     for table, distance in distances.items():
-        found = stability.of_quantile(table, quantile=q, bound=bound, lower=0, upper=5)
+        found = stability.of_quantile(table, quantile=q, bound=bound, bounds=(0, 5))
         assert found == (table[rank - 1], distance)
 
 
@@ -38,7 +38,7 @@ def test_the_distance_of_a_quantile_is_exact(size: int, q: str, bound: int) -> N
 @pytest.mark.parametrize("table", [(-3, 2**61, 2**61), (-(2**61), -5, 2**61)])
 def test_a_bound_beyond_the_range_is_never_exceeded(bound: int, table: tuple[int, ...]) -> None:
     """In int64 a record plus such a bound may be negative: the distance then moved by n + 2 with one record."""
-    found = stability.of_quantile(table, quantile="1/2", bound=bound, lower=-(2**61), upper=2**61)
+    found = stability.of_quantile(table, quantile="1/2", bound=bound, bounds=(-(2**61), 2**61))
     assert found == (table[1], 4)
 
 
@@ -50,7 +50,7 @@ def test_the_distance_of_the_interquartile_range_is_valid(size: int) -> None:
         return table[math.ceil(0.75 * size) - 1] - table[math.ceil(0.25 * size) - 1]
 
     found = {
-        table: stability.of_interquartile_range(table, bound=2, lower=0, upper=5) for table in multisets(DOMAIN, size)
+        table: stability.of_interquartile_range(table, bound=2, bounds=(0, 5)) for table in multisets(DOMAIN, size)
     }
     assert {distance for _, distance in found.values()} >= {0, 1}
     for table, (value, distance) in found.items():
@@ -61,11 +61,11 @@ def test_the_distance_of_the_interquartile_range_is_valid(size: int) -> None:
 
 def test_bad_bounds_are_refused() -> None:
     with pytest.raises(InvalidParameterError, match="bound"):
-        stability.of_quantile([1], quantile="1/2", bound=0, lower=0, upper=5)
+        stability.of_quantile([1], quantile="1/2", bound=0, bounds=(0, 5))
     with pytest.raises(InvalidParameterError, match="quantile"):
-        stability.of_quantile([1], quantile=-1, bound=1, lower=0, upper=5)
+        stability.of_quantile([1], quantile=-1, bound=1, bounds=(0, 5))
 
 
 def test_the_quantiles_0_and_1_are_the_ends() -> None:
     for quantile, end in ((0, 2), (1, 4)):
-        assert stability.of_quantile([3, 4, 2], quantile=quantile, bound=1, lower=0, upper=5)[0] == end
+        assert stability.of_quantile([3, 4, 2], quantile=quantile, bound=1, bounds=(0, 5))[0] == end

@@ -76,7 +76,7 @@ SAMPLED = [mechanism for mechanism in ALL if isinstance(mechanism, PoissonSample
 @pytest.mark.parametrize(
     "base",
     [
-        InverseMedian(rate=Fraction(3), lower=0, upper=1),
+        InverseMedian(rate=Fraction(3), bounds=(0, 1)),
         Grouped(base=QUIET, size=2),
         PoissonSampled(base=QUIET, rate=Fraction(1, 2)),
         PostProcessed(base=SubsetSampled(base=QUIET, size=1, population=2), function="sign"),
@@ -102,7 +102,7 @@ def test_sums_reach_what_is_made_of_mechanisms_that_take_them(mechanism: Mechani
 
 def test_why_records_are_not_summed() -> None:
     """The loss of InverseMedian is that of a record more or less. A unit that adds 1 to a sum *exchanges* a record."""
-    base = InverseMedian(rate=Fraction(3), lower=0, upper=1)
+    base = InverseMedian(rate=Fraction(3), bounds=(0, 1))
     claimed = base.privacy_loss(of_count(rows=1, groups=1, cells=1, relation=AddRemove)).delta("4.5").upper
     ours, theirs = 1 / (1 + np.exp(-3.0)), 1 / (1 + np.exp(6.0))  # of 1: len is (1, 0) for the record 1, (0, 2) for 0
     assert claimed < 0.3
@@ -198,8 +198,8 @@ def test_sums_do_not_wrap_around() -> None:
 @pytest.mark.parametrize(
     ("base", "exact", "answer"),
     [
-        (ContinuousExponential(rate=Fraction(100), lower=0, upper=10), ([3, 4], [0, 5, 0]), 3),
-        (SampleAndAggregate(inner=Laplace(scale=Fraction(1, 1000)), blocks=1, lower=-9, upper=9), ([1, 2, 3], sum), 6),
+        (ContinuousExponential(rate=Fraction(100), bounds=(0, 10)), ([3, 4], [0, 5, 0]), 3),
+        (SampleAndAggregate(inner=Laplace(scale=Fraction(1, 1000)), blocks=1, bounds=(-9, 9)), ([1, 2, 3], sum), 6),
     ],
     ids=["breaks", "rows"],
 )
@@ -223,7 +223,7 @@ def test_laws_reach_through_wrappers() -> None:
     odd = RandomizedResponse(choices=2, epsilon=1)  # type: ignore[arg-type]
     assert Grouped(base=coin, size=2).pmf(1) == {0: Fraction(1, 4), 1: Fraction(3, 4)}
     assert PostProcessed(base=coin, function="nonnegative").pmf(0) == coin.pmf(0)
-    three = BoundedLaplace(scale=Fraction(1), lower=-1, upper=1)
+    three = BoundedLaplace(scale=Fraction(1), bounds=(-1, 1))
     sides = PostProcessed(base=three, function="absolute").pmf([0])
     assert sides[1].upper == pytest.approx(2 * three.pmf([0])[1].upper)  # type: ignore[union-attr]
     assert Mixed(parts=((Fraction(1, 2), coin), (Fraction(1, 2), even))).pmf(1)[1] == Fraction(13, 24)

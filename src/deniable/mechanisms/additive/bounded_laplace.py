@@ -3,19 +3,20 @@
 from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.mechanisms.additive.base import checked_scale
-from deniable.mechanisms.base import Mechanism, Released, WorstCase, require_listed, shares
-from deniable.mechanisms.integers import clamped
+from deniable.mechanisms.base import InBounds, Mechanism, Released, WorstCase, require_listed, shares
+from deniable.mechanisms.integers import clamped, public_bounds
 from deniable.noise import truncated_laplace
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.arrays import ExactIntegers
 from deniable.numbers.balls import ball
-from deniable.numbers.rationals import Real, checked_bounds, decimal_above, positive_rational, probability
+from deniable.numbers.rationals import Real, decimal_above, positive_rational, probability
 from deniable.privacy import PrivacyLoss, Sensitivity
 from deniable.privacy.calibration import laplace_scale
 from deniable.privacy.constructors import BoundedLaplaceLoss
@@ -29,14 +30,14 @@ _DIGITS = 9
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoundedLaplace(Mechanism):
+class BoundedLaplace(InBounds, Mechanism):
     """Answer y of a public range with P(y) ~ exp(-|y - x| / scale), instead of x.
 
     Not the same as Laplace noise that is clamped to the range, which is cheaper and piles up at the ends: here the ends
     are as likely as their neighbours, and the scale must be larger, since the total weight depends on x.
 
     Args:
-        lower, upper: the public range, whole numbers; a secret value outside is moved to the nearest end.
+        bounds: the public range (lower, upper), whole numbers; a secret value outside is moved to the nearest end.
         scale: in lattice steps.
 
     Guarantee: epsilon-DP with epsilon = l1 / scale + ln(ratio of the total weights of two inputs), at the ends of the
@@ -48,19 +49,12 @@ class BoundedLaplace(Mechanism):
     _of_sums: ClassVar[bool] = True
 
     scale: Annotated[Fraction, checked_scale]
-    lower: int
-    upper: int
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        lower, upper = checked_bounds(self.lower, self.upper, largest=LARGEST_END)
-        object.__setattr__(self, "lower", lower)
-        object.__setattr__(self, "upper", upper)
+    bounds: Annotated[tuple[int, int], partial(public_bounds, largest=LARGEST_END)]
 
     @classmethod
-    def calibrated(cls, sensitivity: Sensitivity, *, epsilon: Real, lower: int, upper: int) -> "BoundedLaplace":
+    def calibrated(cls, sensitivity: Sensitivity, *, epsilon: Real, bounds: tuple[int, int]) -> "BoundedLaplace":
         """A scale that is proved to be epsilon-DP, while the next one of nine digits is not."""
-        limit, width = positive_rational("epsilon", epsilon), cls(scale=Fraction(1), lower=lower, upper=upper).width
+        limit, width = positive_rational("epsilon", epsilon), cls(scale=Fraction(1), bounds=bounds).width
 
         def private(scale: Fraction) -> bool:
             return BoundedLaplaceStatement(scale, width, sensitivity).failing_epsilon <= limit
@@ -70,7 +64,7 @@ class BoundedLaplace(Mechanism):
             below, above = above, decimal_above(2 * above, _DIGITS)
         while (middle := decimal_above((above + below) / 2, _DIGITS)) < above:
             below, above = (below, middle) if private(middle) else (middle, above)
-        return cls(scale=above, lower=lower, upper=upper)
+        return cls(scale=above, bounds=bounds)
 
     @property
     def width(self) -> int:
@@ -138,4 +132,4 @@ class BoundedLaplace(Mechanism):
 
         The pair attains epsilon, not the whole curve, which is bounded by that of all epsilon-DP mechanisms.
         """
-        return WorstCase(mechanism=cls(scale=Fraction(2), lower=0, upper=10), exact=(0,), neighbour=(1,), attains=False)
+        return WorstCase(mechanism=cls(scale=Fraction(2), bounds=(0, 10)), exact=(0,), neighbour=(1,), attains=False)

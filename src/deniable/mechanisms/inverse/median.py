@@ -32,7 +32,7 @@ class InverseMedian(InverseByGaps):
     def worst_case(cls) -> WorstCase:
         """One record more moves the median across the domain; of the interval of losses this pair has less."""
         return WorstCase(
-            mechanism=cls.calibrated(epsilon=4, lower=0, upper=5),
+            mechanism=cls.calibrated(epsilon=4, bounds=(0, 5)),
             exact=(0, 5, 5),
             neighbour=(0, 5),
             attains=False,

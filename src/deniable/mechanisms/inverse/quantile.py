@@ -31,11 +31,11 @@ class InverseQuantile(InverseByGaps):
 
     @classmethod
     def calibrated(
-        cls, *, epsilon: Real, lower: int, upper: int, smoothing: int = 0, quantile: Real = Fraction(1, 2)
+        cls, *, epsilon: Real, bounds: tuple[int, int], smoothing: int = 0, quantile: Real = Fraction(1, 2)
     ) -> Self:
         """The rate for epsilon; the median unless another quantile is named."""
         rate = positive_rational("epsilon", epsilon) / 2
-        return cls(rate=rate, lower=lower, upper=upper, smoothing=smoothing, quantile=quantile)  # type: ignore[arg-type]
+        return cls(rate=rate, bounds=bounds, smoothing=smoothing, quantile=quantile)  # type: ignore[arg-type]
 
     def _lengths(self, fewer: NDArray[np.int64], upto: NDArray[np.int64], count: int) -> NDArray[np.int64]:
         """max(0, c - rank + 1, rank - a) with c records below t, and a up to t."""
@@ -46,7 +46,7 @@ class InverseQuantile(InverseByGaps):
     def worst_case(cls) -> WorstCase:
         """The median moves across the domain; of the interval of losses, of length 4, this pair has less."""
         return WorstCase(
-            mechanism=cls.calibrated(epsilon=4, lower=0, upper=5),
+            mechanism=cls.calibrated(epsilon=4, bounds=(0, 5)),
             sensitivity=of_count(rows=1, groups=1, cells=1, relation=Replace),
             exact=(0, 5, 5),
             neighbour=(0, 0, 5),

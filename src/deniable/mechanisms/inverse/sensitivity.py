@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.base import Mechanism, Released, WorstCase, drawable_rate, require_listed, shares
+from deniable.mechanisms.base import InBounds, Mechanism, Released, WorstCase, drawable_rate, require_listed, shares
 from deniable.mechanisms.integers import clamped
-from deniable.mechanisms.records import LARGEST_BOUND, records_of
+from deniable.mechanisms.records import records_of
 from deniable.noise import race, races
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.balls import ball
-from deniable.numbers.rationals import Real, checked_bounds, positive_rational, whole_number
+from deniable.numbers.rationals import Real, positive_rational, whole_number
 from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Replace, Sensitivity, of_count
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _MOST_CANDIDATES = 10**8
 
 
 @dataclass(frozen=True, kw_only=True)
-class InverseSensitivity(Mechanism):
+class InverseSensitivity(InBounds, Mechanism):
     """Choose a value t of {lower, ..., upper} with probability proportional to exp(-rate len(t)).
 
     len(t) is how many records have to change until the statistic is t, or comes within `smoothing` of t. The exact
@@ -42,20 +42,12 @@ class InverseSensitivity(Mechanism):
     kind: ClassVar[str] = "inverse_sensitivity"
 
     rate: Annotated[Fraction, drawable_rate]
-    lower: int
-    upper: int
     smoothing: Annotated[int, partial(whole_number, lower=0)] = 0
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        lower, upper = checked_bounds(self.lower, self.upper, largest=LARGEST_BOUND)
-        object.__setattr__(self, "lower", lower)
-        object.__setattr__(self, "upper", upper)
-
     @classmethod
-    def calibrated(cls, *, epsilon: Real, lower: int, upper: int, smoothing: int = 0) -> Self:
+    def calibrated(cls, *, epsilon: Real, bounds: tuple[int, int], smoothing: int = 0) -> Self:
         """The rate for epsilon."""
-        return cls(rate=positive_rational("epsilon", epsilon) / 2, lower=lower, upper=upper, smoothing=smoothing)
+        return cls(rate=positive_rational("epsilon", epsilon) / 2, bounds=bounds, smoothing=smoothing)
 
     @property
     def _proved(self) -> frozenset[Relation]:
@@ -102,7 +94,7 @@ class InverseSensitivity(Mechanism):
     def worst_case(cls) -> WorstCase:
         """Two values that change their places: losses +3/2 and -3/2, of which the curve of all pairs is above."""
         return WorstCase(
-            mechanism=cls.calibrated(epsilon=3, lower=0, upper=1),
+            mechanism=cls.calibrated(epsilon=3, bounds=(0, 1)),
             sensitivity=of_count(rows=1, groups=1, cells=1, relation=Replace),
             exact=(1, 0),
             neighbour=(0, 1),

@@ -3,20 +3,21 @@
 from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.base import Released, WorstCase, require_listed, shares
-from deniable.mechanisms.integers import as_pair, clamped, integers
+from deniable.mechanisms.base import InBounds, Released, WorstCase, require_listed, shares
+from deniable.mechanisms.integers import as_pair, clamped, integers, public_bounds
 from deniable.mechanisms.selection import utility
 from deniable.mechanisms.selection.base import Selection, behind_few, checked_array
 from deniable.noise import race, races, uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.balls import ball
-from deniable.numbers.rationals import Real, checked_bounds
+from deniable.numbers.rationals import Real
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, PrivacyLoss, of_count
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _LARGEST_LENGTH = 2**62
 
 
 @dataclass(frozen=True, kw_only=True)
-class ContinuousExponential(Selection):
+class ContinuousExponential(InBounds, Selection):
     """Choose a point x of the grid lower, ..., upper - 1 with probability proportional to exp(rate score(x)).
 
     The score is constant between breakpoints, which may be secret like the scores, and as many as there are data. The
@@ -34,7 +35,7 @@ class ContinuousExponential(Selection):
     lattice this is the mechanism with a density over an interval of reals, without rounding.
 
     Args:
-        lower, upper: the public interval, in steps of the lattice.
+        bounds: the public interval (lower, upper), in steps of the lattice.
 
     Guarantee: epsilon-DP with epsilon = 2 rate linf, or rate linf for monotone scores, where linf bounds the change of
         the score at every single x; epsilon^2/8-zCDP.
@@ -43,16 +44,12 @@ class ContinuousExponential(Selection):
 
     kind: ClassVar[str] = "continuous_exponential"
 
-    lower: int
-    upper: int
+    bounds: Annotated[tuple[int, int], partial(public_bounds, largest=_LARGEST_LENGTH)]
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        lower, upper = checked_bounds(self.lower, self.upper, largest=_LARGEST_LENGTH)
-        if upper - lower > _LARGEST_LENGTH:
-            raise InvalidParameterError(f"upper - lower must be at most 2^62, got lower={lower}, upper={upper}")
-        object.__setattr__(self, "lower", lower)
-        object.__setattr__(self, "upper", upper)
+        if self.upper - self.lower > _LARGEST_LENGTH:
+            raise InvalidParameterError(f"bounds must be at most 2^62 apart, got ({self.lower}, {self.upper})")
 
     def _loss(self, limit: Fraction) -> PrivacyLoss:
         return ExponentialMechanismLoss(limit, monotone=self.monotone)
@@ -120,5 +117,5 @@ class ContinuousExponential(Selection):
     def worst_case(cls) -> WorstCase:
         """The score falls by 1 on a fifth of the interval and rises by 1 on the rest."""
         reach = of_count(rows=1, groups=2, relation=AddRemove)
-        mechanism = cls(rate=Fraction(1), lower=0, upper=10)
+        mechanism = cls(rate=Fraction(1), bounds=(0, 10))
         return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(2, 1, 0), neighbour=(2, 0, 1), attains=False)

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.base import Mechanism, Released, WorstCase
-from deniable.mechanisms.integers import clamped
-from deniable.mechanisms.records import LARGEST_BOUND, clamped_records, loss_of_rows
+from deniable.mechanisms.base import InBounds, Mechanism, Released, WorstCase
+from deniable.mechanisms.integers import LARGEST_BOUND, clamped
+from deniable.mechanisms.records import clamped_records, loss_of_rows
 from deniable.noise import rounded
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.balls import certified
 from deniable.numbers.certified import exp_of_minus
-from deniable.numbers.rationals import checked_bounds, positive_rational, shown
+from deniable.numbers.rationals import positive_rational, shown
 from deniable.privacy import (
     Interval,
     PrivacyLoss,
@@ -42,7 +42,7 @@ _ROUNDING = Fraction(1, 2**35)  # what beta gives up so that floats may be used
 
 
 @dataclass(frozen=True, kw_only=True)
-class SmoothNoise(Mechanism):
+class SmoothNoise(InBounds, Mechanism):
     """Adds real noise of scale S / shift to a statistic, rounded exactly; S is a beta-smooth bound of its sensitivity.
 
     The exact input is (value, A_0, A_1, ..., A_K): the statistic, and the largest local sensitivity A_k of all tables
@@ -54,14 +54,9 @@ class SmoothNoise(Mechanism):
     """
 
     beta: Fraction
-    lower: int
-    upper: int
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        lower, upper = checked_bounds(self.lower, self.upper, largest=LARGEST_BOUND)
-        object.__setattr__(self, "lower", lower)
-        object.__setattr__(self, "upper", upper)
         beta = positive_rational("beta", self.beta)
         if beta < _SMALLEST_BETA:
             raise InvalidParameterError(f"beta must be >= 2^-20, got {shown(self.beta)}. Ask for a larger epsilon.")

@@ -61,7 +61,7 @@ class SmoothCentralMean(TrimmedStatistic):
     def worst_case(cls) -> WorstCase:
         """One record more moves the mean of the middle by 6, as far as the bound of four records says."""
         return WorstCase(
-            mechanism=cls(noise=SmoothStudentT.calibrated(epsilon=3, lower=0, upper=12), trimmed=1),
+            mechanism=cls(noise=SmoothStudentT.calibrated(epsilon=3, bounds=(0, 12)), trimmed=1),
             exact=(0, 0, 12, 12),
             neighbour=(0, 0, 12),
             attains=False,

@@ -43,11 +43,11 @@ class SmoothLaplace(SmoothNoise):
         return ApproximateLoss(self.epsilon, self.delta)
 
     @classmethod
-    def calibrated(cls, *, epsilon: Real, delta: Real, lower: int, upper: int) -> "SmoothLaplace":
+    def calibrated(cls, *, epsilon: Real, delta: Real, bounds: tuple[int, int]) -> "SmoothLaplace":
         """The noise for (epsilon, delta), with the usual beta = epsilon / (2 ln(2 / delta))."""
         target, failed = positive_rational("epsilon", epsilon), probability("delta", positive_rational("delta", delta))
         beta = decimal_below(target / Fraction(2 * math.log(2 / float(failed))), 6)
-        return cls(epsilon=target, delta=failed, beta=beta, lower=lower, upper=upper)
+        return cls(epsilon=target, delta=failed, beta=beta, bounds=bounds)
 
     @cached_property
     def shift(self) -> Fraction:
@@ -67,4 +67,4 @@ class SmoothLaplace(SmoothNoise):
     @classmethod
     def worst_case(cls) -> WorstCase:
         """A statistic that moves by its sensitivity, 6: a shift of the noise alone, which is not the whole of it."""
-        return cls._moving(cls.calibrated(epsilon=3, delta="1e-3", lower=-20, upper=26))
+        return cls._moving(cls.calibrated(epsilon=3, delta="1e-3", bounds=(-20, 26)))

@@ -39,7 +39,7 @@ class SmoothLogNormal(SmoothNoise):
     spread: Annotated[Fraction, positive_rational]
 
     @classmethod
-    def calibrated(cls, *, rho: Real, lower: int, upper: int, beta: object = None) -> "SmoothLogNormal":
+    def calibrated(cls, *, rho: Real, bounds: tuple[int, int], beta: object = None) -> "SmoothLogNormal":
         """The spread with the least variance for rho; beta is a tenth of sqrt(2 rho) unless it is given."""
         target = positive_rational("rho", rho)
         if not _RHOS[0] <= target <= _RHOS[1]:
@@ -49,7 +49,7 @@ class SmoothLogNormal(SmoothNoise):
         if smooth > 2**40:
             raise InvalidParameterError(f"beta must be at most 2^40, got {shown(smooth)}")
         found = [
-            cls(rho=target, spread=decimal_below(Fraction(spread), 6), beta=smooth, lower=lower, upper=upper)
+            cls(rho=target, spread=decimal_below(Fraction(spread), 6), beta=smooth, bounds=bounds)
             for spread in spreads(float(smooth), epsilon)
         ]
         return min(found, key=lambda noise: math.exp(2 * float(noise.spread) ** 2) / float(noise.shift) ** 2)
@@ -75,7 +75,7 @@ class SmoothLogNormal(SmoothNoise):
     @classmethod
     def worst_case(cls) -> WorstCase:
         """A statistic that moves by its sensitivity, 6: a shift of the noise alone, which is not the whole of it."""
-        return cls._moving(cls.calibrated(rho=4, lower=-20, upper=26))
+        return cls._moving(cls.calibrated(rho=4, bounds=(-20, 26)))
 
 
 def spreads(beta: float, epsilon: float) -> list[float]:

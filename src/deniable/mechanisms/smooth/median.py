@@ -49,7 +49,7 @@ class SmoothMedian(SmoothStatistic):
     def worst_case(cls) -> WorstCase:
         """One record more moves the median across the domain; the smooth bound, 12, is that of both tables."""
         return WorstCase(
-            mechanism=cls(noise=SmoothStudentT.calibrated(epsilon=3, lower=0, upper=12)),
+            mechanism=cls(noise=SmoothStudentT.calibrated(epsilon=3, bounds=(0, 12))),
             exact=(0, 12, 12),
             neighbour=(0, 12),
             attains=False,

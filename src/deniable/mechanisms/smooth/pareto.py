@@ -26,11 +26,11 @@ class SmoothPareto(PureSmoothNoise):
     kind: ClassVar[str] = "smooth_pareto"
 
     @classmethod
-    def calibrated(cls, *, epsilon: Real, lower: int, upper: int, beta: object = None) -> "SmoothPareto":
+    def calibrated(cls, *, epsilon: Real, bounds: tuple[int, int], beta: object = None) -> "SmoothPareto":
         """The noise for epsilon; beta is epsilon / 4 unless it is given, for tails that fall as |z|^-5."""
         target = positive_rational("epsilon", epsilon)
         smooth = target / 4 if beta is None else positive_rational("beta", beta)
-        return cls(epsilon=target, beta=smooth, lower=lower, upper=upper)
+        return cls(epsilon=target, beta=smooth, bounds=bounds)
 
     @property
     def tail(self) -> Fraction:
@@ -47,4 +47,4 @@ class SmoothPareto(PureSmoothNoise):
     @classmethod
     def worst_case(cls) -> WorstCase:
         """A statistic that moves by its sensitivity, 6. Rounding hides the point at which the loss is attained."""
-        return cls._moving(cls.calibrated(epsilon=3, lower=-20, upper=26))
+        return cls._moving(cls.calibrated(epsilon=3, bounds=(-20, 26)))

@@ -40,7 +40,7 @@ class SmoothQuantile(SmoothStatistic):
     def worst_case(cls) -> WorstCase:
         """One record moves the median across the domain; the smooth bound, 12, is that of both tables."""
         return WorstCase(
-            mechanism=cls(noise=SmoothStudentT.calibrated(epsilon=3, lower=0, upper=12), quantile=Fraction(1, 2)),
+            mechanism=cls(noise=SmoothStudentT.calibrated(epsilon=3, bounds=(0, 12)), quantile=Fraction(1, 2)),
             sensitivity=of_count(rows=1, groups=1, cells=1, relation=Replace),
             exact=(0, 12, 12),
             neighbour=(0, 0, 12),

@@ -35,7 +35,7 @@ class SmoothStudentT(PureSmoothNoise):
         super().__post_init__()
 
     @classmethod
-    def calibrated(cls, *, epsilon: Real, lower: int, upper: int, degrees: object = 1) -> "SmoothStudentT":
+    def calibrated(cls, *, epsilon: Real, bounds: tuple[int, int], degrees: object = 1) -> "SmoothStudentT":
         """The noise for epsilon, least where the smooth bound is in proportion to 1 / beta, as for well-spread records.
 
         beta = x epsilon with 4 degrees x^2 + 3 (degrees - 1) x = 2: 0.707 epsilon for Cauchy noise.
@@ -43,7 +43,7 @@ class SmoothStudentT(PureSmoothNoise):
         target, tails = positive_rational("epsilon", epsilon), _checked(degrees)
         middle = 3 * float(tails - 1)
         share = decimal_below(Fraction((math.sqrt(middle**2 + 32 * float(tails)) - middle) / (8 * float(tails))), 3)
-        return cls(epsilon=target, degrees=tails, beta=target * share, lower=lower, upper=upper)
+        return cls(epsilon=target, degrees=tails, beta=target * share, bounds=bounds)
 
     def _shift_at(self, b: Fraction) -> Fraction:
         reach = (2 * self.epsilon - (self.degrees - 1) * b) / (self.degrees + 1)
@@ -61,7 +61,7 @@ class SmoothStudentT(PureSmoothNoise):
     @classmethod
     def worst_case(cls) -> WorstCase:
         """A statistic that moves by its sensitivity, 6. A neighbour with another bound may lose more."""
-        return cls._moving(cls.calibrated(epsilon=3, lower=-20, upper=26))
+        return cls._moving(cls.calibrated(epsilon=3, bounds=(-20, 26)))
 
 
 def _checked(degrees: object) -> Fraction:

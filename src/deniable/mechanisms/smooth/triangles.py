@@ -73,7 +73,7 @@ class SmoothTriangles(SmoothStatistic):
         """Two vertices with five common neighbours, joined by an edge or not; the smooth bound, 5, is that of both."""
         spokes = tuple(end for vertex in range(2, 7) for end in (0, vertex, 1, vertex))
         return WorstCase(
-            mechanism=cls(noise=SmoothStudentT.calibrated(epsilon=3, lower=0, upper=12), vertices=7),
+            mechanism=cls(noise=SmoothStudentT.calibrated(epsilon=3, bounds=(0, 12)), vertices=7),
             exact=(0, 1, *spokes),
             neighbour=spokes,
             attains=False,

@@ -57,7 +57,7 @@ class SmoothTrimmedMean(TrimmedStatistic):
     def worst_case(cls) -> WorstCase:
         """One record moves the mean of the middle by 6, the smooth bound of both tables."""
         return WorstCase(
-            mechanism=cls(noise=SmoothLogNormal.calibrated(rho=4, lower=0, upper=12), trimmed=1),
+            mechanism=cls(noise=SmoothLogNormal.calibrated(rho=4, bounds=(0, 12)), trimmed=1),
             sensitivity=of_count(rows=1, groups=1, cells=1, relation=Replace),
             exact=(0, 0, 12, 12),
             neighbour=(0, 0, 0, 12),

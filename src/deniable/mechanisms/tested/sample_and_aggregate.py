@@ -12,15 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive import Laplace
 from deniable.mechanisms.additive.base import AdditiveNoise
-from deniable.mechanisms.base import Mechanism, Released, WorstCase
+from deniable.mechanisms.base import InBounds, Mechanism, Released, WorstCase
 from deniable.mechanisms.integers import as_pair
 from deniable.mechanisms.inverse.quantile import InverseQuantile
-from deniable.mechanisms.records import LARGEST_BOUND, loss_of_rows
+from deniable.mechanisms.records import loss_of_rows
 from deniable.mechanisms.smooth.base import SmoothStatistic
 from deniable.mechanisms.tested.distance import of_steps
 from deniable.noise import uniform
 from deniable.noise.bits import SECURE, Bits
-from deniable.numbers.rationals import checked_bounds, shown, whole_number
+from deniable.numbers.rationals import shown, whole_number
 from deniable.privacy import PrivacyLoss, Relation, Replace, Sensitivity, of_count
 from deniable.rows import attempted, plain
 
@@ -30,7 +30,7 @@ _MOST_BLOCKS = 2**24  # for each of which the function is called
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampleAndAggregate(Mechanism):
+class SampleAndAggregate(InBounds, Mechanism):
     """Give every unit a random block, evaluate any function on each block, and aggregate the values privately.
 
     A unit touches one block, so one of the values changes, however the function behaves. It gets the rows of one
@@ -42,7 +42,7 @@ class SampleAndAggregate(Mechanism):
         inner: aggregates the values of the blocks as records: InverseQuantile or a smooth statistic. Additive noise is
             added to their sum; divide by `blocks` for the mean.
         blocks: a public number; the function sees about n / blocks units at a time.
-        lower: of the function's values, in lattice steps; upper likewise.
+        bounds: public (lower, upper) of the function's values, in lattice steps.
         columns: how many numbers each unit of a list has, where it is a list itself.
 
     Guarantee: that of `inner` when one record is replaced, for either relation of the units.
@@ -53,15 +53,10 @@ class SampleAndAggregate(Mechanism):
 
     inner: AdditiveNoise | InverseQuantile | SmoothStatistic
     blocks: Annotated[int, partial(whole_number, lower=1, upper=_MOST_BLOCKS)]
-    lower: int
-    upper: int
     columns: Annotated[int | None, partial(whole_number, lower=1, upper=_MOST_BLOCKS)] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        lower, upper = checked_bounds(self.lower, self.upper, largest=LARGEST_BOUND)
-        object.__setattr__(self, "lower", lower)
-        object.__setattr__(self, "upper", upper)
         if not isinstance(self.inner, AdditiveNoise | InverseQuantile | SmoothStatistic):
             raise InvalidParameterError(
                 f"inner must be additive noise, InverseQuantile or a smooth statistic, got {shown(self.inner)}"
@@ -125,7 +120,7 @@ class SampleAndAggregate(Mechanism):
     def worst_case(cls) -> WorstCase:
         """A single unit, whose block takes the largest value, and the noisy sum of both blocks."""
         return WorstCase(
-            mechanism=cls(inner=Laplace(scale=Fraction(2)), blocks=2, lower=0, upper=2),
+            mechanism=cls(inner=Laplace(scale=Fraction(2)), blocks=2, bounds=(0, 2)),
             exact=(2,),
             neighbour=(),
         )

@@ -5,36 +5,37 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.mechanisms.records import LARGEST_BOUND, checked_quantile, clamped_records, rank_of
-from deniable.numbers.rationals import Real, checked_bounds, positive_integer
+from deniable.mechanisms.integers import public_bounds
+from deniable.mechanisms.records import checked_quantile, clamped_records, rank_of
+from deniable.numbers.rationals import Real, positive_integer
 from deniable.privacy import Replace
 
 
-def of_quantile(records: ArrayLike, *, quantile: Real, bound: int, lower: int, upper: int) -> tuple[int, int]:
+def of_quantile(records: ArrayLike, *, quantile: Real, bound: int, bounds: tuple[int, int]) -> tuple[int, int]:
     """(value, distance) of the record of rank ceil(quantile n), the input of `ProposeTestRelease` under replace.
 
     Args:
         records: secret integers, clamped to the public bounds; what is no number counts as their middle.
         quantile: in [0, 1]; 1/2 is the median.
         bound: the proposed sensitivity, in lattice steps.
-        lower: of the records; upper likewise.
+        bounds: public (lower, upper) of the records.
 
     Guarantee: the distance is the exact number of records that have to change until one more change can move the value
         by more than `bound`; n + 1 where that can never be. Proof: docs/theory/mechanisms/tested.md.
     """
-    checked_bounds(lower, upper, largest=LARGEST_BOUND)
+    lower, upper = public_bounds("bounds", bounds)
     values = clamped_records(records, lower, upper, relation=Replace)
     rank = rank_of(checked_quantile("quantile", quantile), values.size)
     return int(values[rank - 1]), _distance(values, rank, positive_integer("bound", bound), lower, upper)
 
 
-def of_interquartile_range(records: ArrayLike, *, bound: int, lower: int, upper: int) -> tuple[int, int]:
+def of_interquartile_range(records: ArrayLike, *, bound: int, bounds: tuple[int, int]) -> tuple[int, int]:
     """(value, distance) of the difference of the quartiles, arguments as in `of_quantile`.
 
     Guarantee: the smaller distance of both quartiles. One change moves them in the same direction, so their difference
         by no more than one of them.
     """
-    checked_bounds(lower, upper, largest=LARGEST_BOUND)
+    lower, upper = public_bounds("bounds", bounds)
     values = clamped_records(records, lower, upper, relation=Replace)
     steps = positive_integer("bound", bound)
     ranks = [rank_of(Fraction(quarters, 4), values.size) for quarters in (1, 3)]
