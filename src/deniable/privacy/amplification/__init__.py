@@ -1,1 +1,1 @@
-"""Losses that become smaller by sampling, by shuffling and in training."""
+"""Amplification: losses that become smaller by sampling, shuffling and training."""

@@ -171,7 +171,7 @@ def test_many_runs_on_cut_samples_cost_less_than_published() -> None:
 def test_the_lower_end_is_what_a_full_sample_reveals(rate: float, cap: int, population: int) -> None:
     """All others at -1, written out on a fine grid: the lower end is below, and close."""
     loss = GaussianLoss(1).capped_poisson_sampled(rate=str(rate), cap=cap, population=population)
-    others = loss.statement.telling - 1
+    others = loss.statement.filling_size - 1
     sizes = np.arange(others + 1)
     chances, grid = binom.pmf(sizes, others, rate), np.linspace(-cap - 10, 12, 40_001)
     joins = rate * np.minimum(1, cap / (sizes + 1))

@@ -1,5 +1,6 @@
-"""Random allocation (balls in bins): a unit takes part in one of many runs, chosen at random; proofs in
-docs/theory/privacy/allocation.md.
+"""Random allocation (balls in bins): a unit takes part in one of many runs.
+
+The run is chosen at random; proofs in docs/theory/privacy/allocation.md.
 """
 
 import math
@@ -24,13 +25,17 @@ from deniable.privacy.statement import Stated, Statement
 if TYPE_CHECKING:
     from flint import arb_poly
 
-_MAX_RUNS = 10**6
-_MAX_MOMENTS = 128  # orders of the closed form
+_MAX_RUNS = 10**6  # among which a unit is allocated; the error of the grid grows with them
+_MAX_MOMENTS = 128  # largest order of the closed form
 
 
 @dataclass(frozen=True, init=False)
 class RandomlyAllocatedStatement(SampledStatement):
-    """`base` run `runs` times, where each unit takes part in exactly one run, chosen uniformly at random.
+    """Loss of many runs where each unit takes part in exactly one, chosen at random.
+
+    Args:
+        base: the loss of one run, under add/remove.
+        runs: the number of runs, from 2 to 10^6.
 
     Guarantee: under add/remove, if (P, Q) dominates the pair (with, without) of each run, all together are dominated by
         the mean over i of Q x ... x P x ... x Q, P in place i, against Q x ... x Q. Attained where (P, Q) is.
@@ -57,41 +62,50 @@ class RandomlyAllocatedStatement(SampledStatement):
         return f"{self.base.operand}.randomly_allocated(of={self.runs})"
 
     def laws(self) -> Pairs:
+        """Return laws of the mean on a grid, above and below."""
         return _pairs(self)
 
     def delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
-        """At most that of the base, where the grid does not tell more."""
-        found = super().delta_within(epsilon, tolerance)
-        if found.width <= tolerance * found.upper:
-            return found
-        upper = min(found.upper, self.base.delta_within(epsilon, tolerance).upper)
-        return replace(found, lower=min(found.lower, upper), upper=upper)
+        """Return delta, at most that of the base where the grid is too coarse."""
+        delta = super().delta_within(epsilon, tolerance)
+        if delta.width <= tolerance * delta.upper:
+            return delta
+        upper = min(delta.upper, self.base.delta_within(epsilon, tolerance).upper)
+        return replace(delta, lower=min(delta.lower, upper), upper=upper)
 
     def epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
-        found = super().epsilon_within(delta, tolerance)
-        if math.isfinite(found.upper) and found.width <= tolerance * found.upper:
-            return found
-        upper = min(found.upper, self.base.epsilon_within(delta, tolerance).upper)
-        return replace(found, lower=min(found.lower, upper), upper=upper)
+        """Return epsilon, at most that of the base where the grid is too coarse."""
+        epsilon = super().epsilon_within(delta, tolerance)
+        if math.isfinite(epsilon.upper) and epsilon.width <= tolerance * epsilon.upper:
+            return epsilon
+        upper = min(epsilon.upper, self.base.epsilon_within(delta, tolerance).upper)
+        return replace(epsilon, lower=min(epsilon.lower, upper), upper=upper)
 
     def divergences(self, order: Fraction) -> Directions:
-        """Divergences of (with, without), by a closed form or from the laws; at most those of the base."""
-        base, pairs = directed(self.base, order), self.laws()
+        """Return divergences, by a closed form or from the laws.
+
+        They are at most those of the base.
+        """
+        base = directed(self.base, order)
+        pairs = self.laws()
         whole = Fraction(max(2, math.ceil(order)))
         top = self._moment_divergence(int(whole)) if whole <= _MAX_MOMENTS else math.inf  # D increases with the order
         there = law_divergence(pairs.upper[0], order, self._tail(order)).upper if order < whole else top
         back = law_divergence(pairs.upper[1], order, self._tail_back(order)).upper
-        found = [
-            Interval(min(least, upper), upper)
-            for least, upper in (
-                (law_divergence(pairs.lower[way], order).lower, min(bound, base[way].upper))
-                for way, bound in enumerate((min(there, top), back))
+        divergences = [
+            Interval(min(lower, upper), upper)
+            for lower, upper in (
+                (law_divergence(pairs.lower[direction], order).lower, min(bound, base[direction].upper))
+                for direction, bound in enumerate((min(there, top), back))
             )
         ]
-        return found[0], found[1]
+        return divergences[0], divergences[1]
 
     def _moment_divergence(self, order: int) -> float:
-        """ln(a! [z^a] (sum_k E X^k z^k/k!)^runs / runs^a) / (a - 1), rounded up, with E X^k = exp((k - 1) D_k)."""
+        """Return the divergence of (with, without) of an integer order, rounded up.
+
+        It is ln(a! [z^a] (sum_k E X^k z^k/k!)^runs / runs^a) / (a - 1), with E X^k = exp((k - 1) D_k).
+        """
         divergences = [directed(self.base, Fraction(k))[0].upper for k in range(2, order + 1)]
         if math.isinf(divergences[-1]):
             return math.inf
@@ -99,7 +113,8 @@ class RandomlyAllocatedStatement(SampledStatement):
         def formula() -> Arb:
             from flint import arb, arb_poly
 
-            terms, factor = [arb(1), arb(1)], arb(1)
+            terms = [arb(1), arb(1)]
+            factor = arb(1)
             for k, divergence in enumerate(divergences, start=2):
                 factor /= k
                 terms.append(factor * ball((k - 1) * Fraction(divergence)).exp())
@@ -110,7 +125,7 @@ class RandomlyAllocatedStatement(SampledStatement):
         return certified(formula, within=NONNEGATIVE).upper
 
     def _tail(self, order: Fraction) -> Callable[[float], float]:
-        """E X^a beyond x is at most x^(a - b) E X^b."""
+        """Return a bound on E X^a beyond x: at most x^(a - b) E X^b."""
         a = max(order, Fraction(2)) if order == 1 else order
         known = [
             (float(b - a), (b - 1) * self._moment_divergence(b))
@@ -120,7 +135,10 @@ class RandomlyAllocatedStatement(SampledStatement):
         return lambda loss: _raised(min((log - more * loss for more, log in known), default=math.inf))
 
     def _tail_back(self, order: Fraction) -> Callable[[float], float]:
-        """The mean of all X is at least their geometric mean, so E mean^-s <= exp(s D_(1 + s/runs)(without, with))."""
+        """Return a bound on the reversed moment beyond a loss.
+
+        The mean of all X is at least their geometric mean, so E mean^-s <= exp(s D_(1 + s/runs)(without, with)).
+        """
         a = max(order, Fraction(2)) if order == 1 else order
         known = []
         for power in range(-2, 14):
@@ -139,11 +157,12 @@ class RandomlyAllocatedStatement(SampledStatement):
 
 
 def _raised(log: float) -> float:
+    """Return a logarithm, rounded up."""
     return log + 1e-9 * (1 + abs(log))
 
 
 def _power_series(base: "arb_poly", count: int, length: int) -> "arb_poly":
-    """The first terms of a power, by repeated squaring."""
+    """Return the first terms of a power, by repeated squaring."""
     result = base**0
     while count:
         if count & 1:

@@ -1,4 +1,6 @@
-"""Random allocation under replace, from a loss under add/remove: proofs in docs/theory/privacy/allocation.md.
+"""Random allocation under replace, from a loss under add/remove.
+
+Proofs in docs/theory/privacy/allocation.md.
 
 With X and X' the ratios of densities of one run with the first and with the second value of the unit, under the law
 without it, delta is the mean positive part of the sum of `runs` independent X - exp(epsilon) X', over `runs`. The
@@ -28,21 +30,25 @@ from deniable.privacy.pld.positive_part import StepBounds, positive_part_above
 from deniable.privacy.relation import AddRemove, Relation, Replace
 from deniable.privacy.statement import Stated, Statement
 
-_PLACES = 64  # of the ratio of one run
-_POINTS = 32  # of the curve
-_TOLERANCE = 0.05  # of delta at each of them
-_FAINT = 1e-6  # of the law: ratios so small are not told apart
-_TRIALS = 12
-_EFFORT = 2**18  # of each of these
-_SHARE = 1e-2  # of delta that may be lost to ratios that are too large
-_LEAST = 1e-12  # of delta that is computed so, before rounding matters
+_MAX_RATIOS = 64  # values of the likelihood ratio of one run
+_CURVE_POINTS = 32  # values of epsilon at which the curve is computed
+_CURVE_TOLERANCE = 0.05  # relative, of delta at each point
+_NEGLIGIBLE_PROBABILITY = 1e-6  # of small ratios, which are joined
+_MAX_TRIALS = 12  # of a cut of the law for one point
+_MAX_TERMS = 2**18  # of the Fourier sum in each trial
+_LOST_SHARE = 1e-2  # of delta that may be lost to ratios that are too large
+_MIN_DELTA = 1e-12  # below it rounding dominates and the group bound is used
 
 
 @dataclass(frozen=True, init=False)
 class AllocatedReplacedStatement(SampledStatement):
-    """`base` run `runs` times; a unit takes part in one run, at random, and has either of two values there.
+    """Loss of many runs, under replace, where a unit takes part in one at random.
 
-    `base` is stated for add/remove, the result holds under replace.
+    It has either of two values there. `base` is stated for add/remove, the result holds under replace.
+
+    Args:
+        base: the loss of one run, under add/remove.
+        runs: the number of runs, from 2 to 10^6.
 
     Guarantee: with x the falling density of the best trade-off that `base` allows on [0, 1], the pair (mean of x(s_i),
         mean of x(1 - s_i)) for independent uniform s_i; and what follows from removing a unit and adding another one.
@@ -67,10 +73,11 @@ class AllocatedReplacedStatement(SampledStatement):
 
     @property
     def _twice(self) -> GroupStatement:
-        """One unit removed, and one added."""
+        """Loss of one unit removed, and one added."""
         return GroupStatement(RandomlyAllocatedStatement(self.base, self.runs), 2, Replace)
 
     def laws(self) -> Pairs:
+        """Return a pair above the curve; below it, that of add/remove."""
         return _pairs(self)
 
     @property
@@ -99,15 +106,18 @@ def _pairs(loss: AllocatedReplacedStatement) -> Pairs:
     def upper(epsilon: Fraction) -> float:
         return min(above.upper(float(epsilon) * (1 - 4 * UNIT)), twice.curve(epsilon).upper)
 
-    near = exp_epsilon_grid(lambda epsilon: max(upper(epsilon) - _LEAST, 0.0), limit, _POINTS)
-    far = exp_epsilon_grid(lambda epsilon: twice.curve(epsilon).upper, limit, _POINTS // 3)
-    points = heights_above(upper, [*near, *(x for x in far if x > near[-1])])
+    grid = exp_epsilon_grid(lambda epsilon: max(upper(epsilon) - _MIN_DELTA, 0.0), limit, _CURVE_POINTS)
+    coarse_grid = exp_epsilon_grid(lambda epsilon: twice.curve(epsilon).upper, limit, _CURVE_POINTS // 3)
+    points = heights_above(upper, [*grid, *(x for x in coarse_grid if x > grid[-1])])
     law = law_above(points, points)
     return Pairs((law, law), RandomlyAllocatedStatement(loss.base, loss.runs).laws().lower)
 
 
 class _Cells(NamedTuple):
-    """Parts of [0, 1/2]: their lengths, and x in them and in their mirror images; lost: the mass that x has at 0."""
+    """Parts of [0, 1/2]: their lengths, and x in them and in their mirror images.
+
+    lost: the mass that x has at 0.
+    """
 
     lengths: Floats
     high: Floats
@@ -116,55 +126,70 @@ class _Cells(NamedTuple):
     doubt: float
 
     def steps(self, growth: float) -> StepBounds:
-        """x(s) - growth x(1 - s), from both sides."""
+        """Return x(s) - growth x(1 - s), from both sides."""
         values = np.concatenate((self.high - growth * self.low, self.low - growth * self.high, [0.0]))
         sizes = np.concatenate((self.high + growth * self.low, self.low + growth * self.high, [0.0]))
         doubt = self.doubt * sizes
         return StepBounds(values - doubt, values + doubt, np.concatenate((self.lengths, self.lengths, [0.0])))
 
     def missing(self, growth: float) -> float:
-        """What sets of more than half need beyond these cells, which by rounding may hold more than 1."""
+        """Return the loss by sets of more than half, which rounding of the cells may hide.
+
+        By rounding the cells may hold more than 1.
+        """
         total = self.lost + float(self.lengths @ (self.high + self.low)) - 1
         return (growth - 1) * (max(total, 0.0) + 16 * UNIT)
 
 
 class _Curve:
-    """delta of one block, from the law of (with, without) of a run. Ratios that are too large are lost."""
+    """Delta of one block, from the law of (with, without) of a run.
+
+    Ratios that are too large are lost.
+    """
 
     def __init__(self, law: LossLaw, runs: int) -> None:
-        self._law, self._runs, self._guess = law, runs, 1.0
+        self._law = law
+        self._runs = runs
+        self._guess = 1.0
         self._cells = lru_cache(self._cut)
 
     def upper(self, epsilon: float) -> float:
-        """An upper bound. How much may be lost is guessed from the last one, and corrected."""
+        """Return an upper bound on delta.
+
+        How much may be lost is guessed from the last one, and corrected.
+        """
         growth = math.exp(epsilon) * (1 + 4 * UNIT)
         best = 1.0
-        for _ in range(_TRIALS):
+        for _ in range(_MAX_TRIALS):
             cells = self._cells(self._unlikely(self._guess))
             with np.errstate(over="ignore", invalid="ignore"):
-                total = positive_part_above(cells.steps(growth), self._runs, _TOLERANCE, effort=_EFFORT)
-            found = total.value / self._runs
-            best = min(best, (cells.lost + found + cells.missing(growth)) * (1 + 8 * UNIT))
-            if cells.lost <= 0.05 * best or best < _LEAST:
+                total = positive_part_above(cells.steps(growth), self._runs, _CURVE_TOLERANCE, effort=_MAX_TERMS)
+            mean = total.value / self._runs
+            best = min(best, (cells.lost + mean + cells.missing(growth)) * (1 + 8 * UNIT))
+            if cells.lost <= 0.05 * best or best < _MIN_DELTA:
                 break
             self._guess = best
         self._guess = best
         return best
 
     def _unlikely(self, seen: float) -> float:
-        return float(10.0 ** math.floor(math.log10(_SHARE * max(seen, _LEAST))))
+        return float(10.0 ** math.floor(math.log10(_LOST_SHARE * max(seen, _MIN_DELTA))))
 
     def _cut(self, unlikely: float) -> _Cells:
         law = self._law
         atoms = law.atoms()
-        if atoms is not None and atoms.losses.size <= _PLACES:
+        if atoms is not None and atoms.losses.size <= _MAX_RATIOS:
             between = (atoms.losses[1:] + atoms.losses[:-1]) / 2
-            cuts, single = np.concatenate(([law.lowest - 1], between, [law.highest + 1])), atoms.losses
+            cuts = np.concatenate(([law.lowest - 1], between, [law.highest + 1]))
+            single = atoms.losses
         else:
-            low, high = -span(ReversedLaw(law), _FAINT, 1.0)[1], span(law, unlikely, 1.0)[1]
-            cuts, single = np.linspace(low, high, _PLACES), None
+            low = -span(ReversedLaw(law), _NEGLIGIBLE_PROBABILITY, 1.0)[1]
+            high = span(law, unlikely, 1.0)[1]
+            cuts = np.linspace(low, high, _MAX_RATIOS)
+            single = None
         high_steps, low_steps, lost = densities(law, cuts, single, upper=True)
-        ends, values = high_steps.ends[1:] - high_steps.ends[0], high_steps.values[1:]
+        ends = high_steps.ends[1:] - high_steps.ends[0]
+        values = high_steps.values[1:]
         high_steps = StepFunction(ends, values)  # what is lost needs no room of its own
         ends = np.unique(np.minimum(np.concatenate((high_steps.ends, low_steps.ends, [0.5])), 0.5))
         ends = ends[ends > 0]
@@ -174,7 +199,9 @@ class _Curve:
 
 
 def randomly_allocated(loss: Statement, of: object, uses: object, relation: Relation) -> Statement:
-    """`of` runs of `loss` in `uses` blocks of equal length; each unit takes part once in each block, at random.
+    """Return the loss of `of` runs in `uses` blocks, each unit once in each block.
+
+    Blocks have equal length, and the run in each is random. Under replace the unit has either of two values there.
 
     Under replace it has either of two values there.
     """

@@ -1,4 +1,4 @@
-"""Losses that become smaller because a unit takes part only with some probability."""
+"""Amplification by Poisson sampling: a unit takes part only with some probability."""
 
 import math
 from abc import abstractmethod
@@ -28,16 +28,21 @@ from deniable.privacy.pld.single import single_delta, single_epsilon
 from deniable.privacy.relation import AddRemove, Relation, Replace
 from deniable.privacy.statement import Stated, Statement, statement_of
 
-_MAX_LOSS = Fraction(600)  # beyond, a curve no longer falls
-_POINTS = 512  # of a curve that is all that is known
-_MAX_MOMENTS = 128  # of the binomial sum of an integer order
+_MAX_LOSS = Fraction(600)  # epsilon beyond which a curve no longer falls
+_CURVE_POINTS = 512  # of a curve that stands for its loss
+_MAX_MOMENTS = 128  # largest integer order of the binomial sum
 
 
 class SampledLaw(LossLaw):
-    """The law of ((1 - rate) Q + rate P, Q), from that of (P, Q): the loss becomes ln(1 - rate + rate exp(L))."""
+    """Law of ((1 - rate) Q + rate P, Q), from that of (P, Q).
+
+    The loss L becomes ln(1 - rate + rate exp(L)).
+    """
 
     def __init__(self, base: LossLaw, rate: Fraction) -> None:
-        self.base, self.rate, self.rest = base, float(rate), float(1 - rate)
+        self.base = base
+        self.rate = float(rate)
+        self.rest = float(1 - rate)
         self.infinite = self.rate * base.infinite
         self.floor = _log(1 - rate)
         self.lowest = self._moved(base.lowest) if base.vanishing == 0 else self.floor
@@ -47,34 +52,43 @@ class SampledLaw(LossLaw):
             self.spacing = self.highest - self.lowest
 
     def above(self, losses: Floats) -> Tails:
+        """Return the tails of the base at the losses that become these."""
         inside = np.maximum(losses, self.floor)
-        found = self.base.above(self._origin(inside))
-        p = self.rest * found.q + self.rate * found.p
+        tails = self.base.above(self._origin(inside))
+        p = self.rest * tails.q + self.rate * tails.p
         low = losses < self.floor
-        p, q = np.where(low, 1 - self.infinite, p), np.where(low, 1.0, found.q)
-        return Tails(p, q, found.error + 8 * UNIT)
+        p, q = np.where(low, 1 - self.infinite, p), np.where(low, 1.0, tails.q)
+        return Tails(p, q, tails.error + 8 * UNIT)
 
     def below(self, losses: Floats) -> Tails:
-        found = self.base.below(self._origin(np.maximum(losses, self.floor)))
+        """Return the lower tails of the base at the losses that become these."""
+        tails = self.base.below(self._origin(np.maximum(losses, self.floor)))
         low = losses < self.floor
-        q = np.where(low, 0.0, found.q + self.base.vanishing)
-        p = np.where(low, 0.0, self.rest * q + self.rate * found.p)
-        return Tails(p, q, found.error + 8 * UNIT)
+        q = np.where(low, 0.0, tails.q + self.base.vanishing)
+        p = np.where(low, 0.0, self.rest * q + self.rate * tails.p)
+        return Tails(p, q, tails.error + 8 * UNIT)
 
     def atoms(self) -> Atoms | None:
-        found = self.base.atoms()
-        if found is None or self.base.vanishing:
+        """Return the losses that the atoms of the base become."""
+        atoms = self.base.atoms()
+        if atoms is None or self.base.vanishing:
             return None
-        losses = np.array([self._moved(float(loss)) for loss in found.losses])
-        return Atoms(losses, self.rest * found.q + self.rate * found.p, found.q, found.error + 8 * UNIT)
+        losses = np.array([self._moved(float(loss)) for loss in atoms.losses])
+        return Atoms(losses, self.rest * atoms.q + self.rate * atoms.p, atoms.q, atoms.error + 8 * UNIT)
 
     def slack(self, magnitude: float) -> float:
-        """Roundings of exp(l) - 1 count times 1 - exp(-l); those of the base's threshold are shrunk by the mixing."""
+        """Return the slack from roundings and from the base's threshold.
+
+        Roundings of exp(l) - 1 count times 1 - exp(-l); those of the base's threshold are shrunk by the mixing.
+        """
         within = max(magnitude - math.log(self.rate), 40.0)
         return UNIT * (16 + 8 * within + 8 * math.exp(min(-self.floor, magnitude, 700.0))) + self.base.slack(within)
 
     def slacks(self, losses: Floats) -> Floats:
-        """The base's threshold L has an error of roundings; it counts times dl/dL, the share of the sampled part."""
+        """Return the slack of each threshold.
+
+        The base's threshold L has an error of roundings; it counts times dl/dL, the share of the sampled part.
+        """
         inside = np.maximum(losses, self.floor)
         origin = self._origin(inside)
         within = np.maximum(origin, -1e3)
@@ -83,7 +97,10 @@ class SampledLaw(LossLaw):
         return np.asarray(UNIT * rounding + self.base.slacks(within) * share)
 
     def moment_above(self, order: float, loss: float) -> float:
-        """Where the loss l exceeds 0 the base's is at least l, and exp(l) <= (rate + exp(-l)) exp(base's loss)."""
+        """Return a bound on the moment above a loss, from that of the base.
+
+        Where the loss l exceeds 0 the base's is at least l, and exp(l) <= (rate + exp(-l)) exp(base's loss).
+        """
         if self.highest <= loss:
             return -math.inf
         if loss < 0:
@@ -91,42 +108,52 @@ class SampledLaw(LossLaw):
         return order * math.log(min(self.rate + math.exp(-loss), 1.0)) + self.base.moment_above(order, loss) + 1e-9
 
     def _moved(self, loss: float) -> float:
+        """Return the loss that a loss of the base becomes."""
         if math.isinf(loss):
             return self.floor if loss < 0 else math.inf
         return math.log1p(self.rate * math.expm1(loss)) if loss < 500 else loss + math.log(self.rate)
 
     def _origin(self, losses: Floats) -> Floats:
-        """The base loss that becomes the given one, -inf at the floor."""
+        """Return the base loss that becomes the given one, -inf at the floor."""
         grown = np.expm1(np.minimum(losses, 600.0)) / self.rate
-        near = np.where(grown > -1, np.log1p(np.maximum(grown, -1 + UNIT)), -np.inf)
-        return np.where(losses < 500, near, losses - math.log(self.rate))
+        small = np.where(grown > -1, np.log1p(np.maximum(grown, -1 + UNIT)), -np.inf)
+        return np.where(losses < 500, small, losses - math.log(self.rate))
 
 
 class SampledStatement(Statement):
-    """A mechanism `base` that sees a unit by chance only. The curve is computed from the pairs of laws."""
+    """Loss of a mechanism `base` that sees a unit by chance only.
+
+    Base class; the curve is computed from the pairs of laws.
+    """
 
     base: Statement
     rate: Fraction
 
     @property
     def share(self) -> Fraction:
-        """A bound on the probability that a unit takes part."""
+        """Bound on the probability that a unit takes part."""
         return self.rate
 
     @abstractmethod
     def laws(self) -> Pairs: ...
 
     def curve(self, epsilon: Fraction) -> Interval:
+        """Return delta at `epsilon`, by a formula or from the laws."""
         return self._found_delta(epsilon, DEFAULT_TOLERANCE, promised=False)
 
     def _closed_delta(self, epsilon: Fraction) -> Interval | None:
-        """The curve where a formula gives it; None, for every epsilon, where it has to be computed from the laws."""
+        """Return the curve where a formula gives it.
+
+        None, for every epsilon, where it has to be computed from the laws.
+        """
         return None
 
     def delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
+        """Return delta at `epsilon`, to this relative width."""
         return self._found_delta(epsilon, tolerance, promised=True)
 
     def _found_delta(self, epsilon: Fraction, tolerance: float, *, promised: bool) -> Interval:
+        """Return delta by a formula, by the greatest loss, or from the laws."""
         closed = self._closed_delta(epsilon)
         if closed is not None:
             return closed
@@ -136,6 +163,7 @@ class SampledStatement(Statement):
         return single_delta(self.laws(), epsilon, tolerance, promised=promised)
 
     def epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+        """Return the least epsilon at `delta`, to this width."""
         if delta < self.infinite_mass:
             return INFINITE
         limit = self.failing_epsilon if delta >= self.share * self.failure else None
@@ -145,7 +173,10 @@ class SampledStatement(Statement):
         return inverse(self.curve, delta, limit=limit, unreachable=unreachable)
 
     def charge(self) -> Charge:
-        """A failure counts only when the unit takes part: delta is that of the base times the share."""
+        """Return the charge; a failure counts only when the unit takes part.
+
+        Delta is that of the base times the share.
+        """
         booked = super().charge()
         return replace(booked, delta=self.share * booked.delta)
 
@@ -155,7 +186,10 @@ class SampledStatement(Statement):
 
     @property
     def infinite_mass(self) -> Fraction:
-        """Sampling makes an infinite loss of (without, with) finite, so only what fails in both directions counts."""
+        """Infinite mass of the base times the share, where both directions have one law.
+
+        Sampling makes an infinite loss of (without, with) finite, so only what fails in both directions counts.
+        """
         base = self.base.laws()
         alike = base is not None and base.lower[0] is base.lower[1]
         return self.share * self.base.infinite_mass if alike else Fraction(0)
@@ -168,7 +202,13 @@ class SampledStatement(Statement):
 
 @dataclass(frozen=True, init=False)
 class PoissonSampledStatement(SampledStatement):
-    """`base` of a mechanism that runs on a Poisson sample: each unit is in it with probability `rate`, independently.
+    """Loss of a mechanism on a Poisson sample, under add/remove.
+
+    Each unit is in the sample with probability `rate`, independently.
+
+    Args:
+        base: the loss of the mechanism on all units, under add/remove.
+        rate: the sampling probability, in (0, 1).
 
     Guarantee: under add/remove, if (P, Q) dominates the pair (with, without) of the mechanism, the sampled one is
         dominated by ((1 - rate) Q + rate P, Q), and its reverse by the reversed pair; both directions are kept. An
@@ -193,10 +233,14 @@ class PoissonSampledStatement(SampledStatement):
         return f"{self.base.operand}.poisson_sampled(rate={str(self.rate)!r})"
 
     def laws(self) -> Pairs:
+        """Return the mixed pairs of the base, or of a pair above its curve."""
         return mixed_pairs(_laws_or_curve(self.base), self.rate)
 
     def _closed_delta(self, epsilon: Fraction) -> Interval | None:
-        """From the curve of the base where its two directions are one, or where the pairs are finite."""
+        """Return delta from the curve of the base, where that suffices.
+
+        It does where its two directions are one, or where the pairs are finite.
+        """
         if self._exact is not None:
             return self._exact.curve(epsilon)
         if self.base.is_bound:
@@ -204,17 +248,19 @@ class PoissonSampledStatement(SampledStatement):
         return sampled_delta(self.base.curve, self.rate, epsilon) if _laws_or_curve(self.base).is_symmetric else None
 
     def epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+        """Return the least epsilon at `delta`, in exact numbers if the base is finite."""
         if self._exact is not None:
             return self._exact.epsilon_within(delta, tolerance)
         return super().epsilon_within(delta, tolerance)
 
     def divergences(self, order: Fraction) -> Directions:
-        """Where the base is symmetric the direction (with, without) is the larger one."""
+        """Return divergences; for a symmetric base (with, without) is the larger one."""
         mu_squared = self.base.normal_mu_squared
         if mu_squared is not None:
             removed = sampled_normal_divergence(mu_squared, self.rate, order)
             return removed, Interval(0.0, removed.upper)
-        base, pairs = self.base.laws(), self.laws()
+        base = self.base.laws()
+        pairs = self.laws()
         unbounded = math.isinf(pairs.upper[0].highest)
         tail = tail_of(partial(upper_divergence, self.base), order, self.rate) if unbounded else None
         known = upper_divergence(self.base, order)
@@ -224,8 +270,8 @@ class PoissonSampledStatement(SampledStatement):
             removed = _by_moments(self.base, self.rate, int(order))
             return removed, Interval(0.0, removed.upper)
         larger = Pairs.symmetric(pairs.upper[0], None if pairs.lower is pairs.upper else pairs.lower[0])
-        found = integrated(larger, order, tail, known)[0]
-        return found, Interval(0.0, found.upper)
+        divergence = integrated(larger, order, tail, known)[0]
+        return divergence, Interval(0.0, divergence.upper)
 
     def charge(self) -> Charge:
         return super().charge() if self._exact is None else self._exact.charge()
@@ -252,28 +298,32 @@ class PoissonSampledStatement(SampledStatement):
 
     @cached_property
     def _exact(self) -> Statement | None:
-        """The same loss in exact numbers, if the base is finite."""
+        """Loss in exact numbers, if the base is finite; None otherwise."""
         return self.base.sampled(self.rate)
 
     @property
     def as_sample(self) -> tuple[Statement, Fraction]:
         return self.base, self.rate
 
-    def grouped(self, units: int) -> Statement | None:
-        return self._of_group(units, AddRemove)
+    def grouped(self, size: int) -> Statement | None:
+        return self._of_group(size, AddRemove)
 
-    def grouped_one_way(self, units: int) -> Statement | None:
-        return self._of_group(units, AddRemove, one_direction=True)
+    def grouped_one_way(self, size: int) -> Statement | None:
+        return self._of_group(size, AddRemove, one_direction=True)
 
     def replaced(self) -> Statement | None:
         return self._of_group(2, Replace)
 
-    def _of_group(self, units: int, relation: Relation, *, one_direction: bool = False) -> Statement | None:
-        return sampled_gaussian_group(self.base.normal_mu_squared, self.rate, units, relation, one_direction)
+    def _of_group(self, size: int, relation: Relation, *, one_direction: bool = False) -> Statement | None:
+        """Return the loss of a group under Gaussian noise, where it has a form of its own."""
+        return sampled_gaussian_group(self.base.normal_mu_squared, self.rate, size, relation, one_direction)
 
 
 def _by_moments(base: Statement, rate: Fraction, order: int) -> Interval:
-    """E_Q (1 - q + q T)^a = 1 + sum over k >= 2 of C(a, k) q^k (1 - q)^(a-k) (exp((k - 1) D_k) - 1)."""
+    """Return the divergence of an integer order from those of the base.
+
+    E_Q (1 - q + q T)^a = 1 + sum over k >= 2 of C(a, k) q^k (1 - q)^(a-k) (exp((k - 1) D_k) - 1).
+    """
     divergences = [directed(base, Fraction(k))[0] for k in range(2, order + 1)]
 
     def formula(ends: list[float]) -> Arb:
@@ -282,13 +332,16 @@ def _by_moments(base: Statement, rate: Fraction, order: int) -> Interval:
             total += math.comb(order, k) * q**k * (1 - q) ** (order - k) * ball((k - 1) * Fraction(end)).expm1()
         return (1 + total).log() / (order - 1)
 
-    lower = certified(lambda: formula([found.lower for found in divergences]), within=NONNEGATIVE)
-    upper = certified(lambda: formula([found.upper for found in divergences]), within=NONNEGATIVE)
+    lower = certified(lambda: formula([divergence.lower for divergence in divergences]), within=NONNEGATIVE)
+    upper = certified(lambda: formula([divergence.upper for divergence in divergences]), within=NONNEGATIVE)
     return Interval(lower.lower, upper.upper)
 
 
 def poisson_sampled(loss: Statement, rate: Real) -> Statement:
-    """`loss` on a Poisson sample; sampling twice is sampling once with the product of the rates."""
+    """Return the loss on a Poisson sample.
+
+    Sampling twice is sampling once with the product of the rates.
+    """
     share = checked_rate(rate)
     if share == 1:
         return loss
@@ -297,7 +350,7 @@ def poisson_sampled(loss: Statement, rate: Real) -> Statement:
 
 
 def checked_rate(rate: Real, *, below_one: bool = False) -> Fraction:
-    """A sampling probability, exact; `below_one`: it must leave somebody out."""
+    """Return a sampling probability, exact; with `below_one` it must be below 1."""
     share = exact_rational("rate", rate)
     if not 0 < share <= 1 or (below_one and share == 1):
         ends, cure = ("(0, 1)", ". Without sampling use the loss itself.") if below_one else ("(0, 1]", "")
@@ -306,7 +359,10 @@ def checked_rate(rate: Real, *, below_one: bool = False) -> Fraction:
 
 
 def checked_base(given: Stated, relation: Relation, sampling: str, method: str) -> Statement:
-    """The statement of `given`, if it may be sampled in a way that is proved for losses under `relation`."""
+    """Return the statement of `given`, if this sampling is proved for it.
+
+    Sampling is proved for losses under `relation`.
+    """
     base = statement_of("base", given)
     if not (base.is_bound and method == "poisson_sampled"):
         known_laws(base)
@@ -325,11 +381,11 @@ def checked_base(given: Stated, relation: Relation, sampling: str, method: str) 
 
 
 def known_laws(given: Stated) -> Pairs:
-    """The laws of a loss that is to be sampled; an error when it has none."""
+    """Return the laws of a loss that is to be sampled, or raise when it has none."""
     base = statement_of("base", given)
-    found = base.joint_laws()
-    if found is not None:
-        return found
+    laws = base.joint_laws()
+    if laws is not None:
+        return laws
     raise UnprovedError(
         f"sampling needs a pair of distributions that dominates the mechanism, and {base!r} is known by a "
         "bound alone. Use the loss of the mechanism itself, such as GaussianLoss or LaplaceLoss; only Poisson sampling "
@@ -338,17 +394,24 @@ def known_laws(given: Stated) -> Pairs:
 
 
 def _laws_or_curve(base: Statement) -> Pairs:
-    """The laws of a loss; where it is known by its curve alone, those of a pair above it, and of nothing below."""
+    """Return the laws of a loss, or those of a pair above its curve.
+
+    The latter where it is known by its curve alone; nothing is then known from below.
+    """
     return _pairs_above(base) if base.is_bound else known_laws(base)
 
 
 @lru_cache(maxsize=32)
 def _pairs_above(loss: Statement) -> Pairs:
-    return pairs_above(loss.upper_delta, loss.failing_epsilon, _POINTS, floor=loss.upper_delta(_MAX_LOSS))
+    """Return a pair of laws above the curve of a loss."""
+    return pairs_above(loss.upper_delta, loss.failing_epsilon, _CURVE_POINTS, floor=loss.upper_delta(_MAX_LOSS))
 
 
 def mixed_pairs(base: Pairs, rate: Fraction) -> Pairs:
-    """((1 - rate) Q + rate P, Q) for the first direction, and for the second (P, (1 - rate) P + rate Q)."""
+    """Return the pairs of laws after sampling, in both directions.
+
+    ((1 - rate) Q + rate P, Q) for the first direction, and for the second (P, (1 - rate) P + rate Q).
+    """
     upper = _mixed(base.upper, rate)
     return Pairs(upper, upper if base.lower is base.upper else _mixed(base.lower, rate))
 
@@ -358,7 +421,7 @@ def _mixed(both: tuple[LossLaw, LossLaw], rate: Fraction) -> tuple[LossLaw, Loss
 
 
 def amplified_limit(limit: Fraction, rate: Fraction) -> Fraction:
-    """ln(1 + rate (e^limit - 1)), rounded up."""
+    """Return ln(1 + rate (e^limit - 1)), rounded up."""
 
     def formula() -> Arb:
         return (1 + ball(rate) * ball(limit).expm1()).log()
@@ -367,7 +430,10 @@ def amplified_limit(limit: Fraction, rate: Fraction) -> Fraction:
 
 
 def sampled_delta(curve: Curve, rate: Fraction, epsilon: Fraction) -> Interval:
-    """The larger of the two directions at `epsilon`, for a base whose directions have the same `curve`.
+    """Return the larger delta of both directions, for a base with one curve.
+
+    With e = exp(epsilon): rate delta(ln(1 + (e - 1)/rate)), and with s = 1 - e (1 - rate), where it is positive, s
+    delta(ln(e rate/s)).
 
     With e = exp(epsilon): rate delta(ln(1 + (e - 1)/rate)), and with s = 1 - e (1 - rate), where it is positive,
     s delta(ln(e rate/s)).
@@ -382,13 +448,13 @@ def sampled_delta(curve: Curve, rate: Fraction, epsilon: Fraction) -> Interval:
 
 
 def removed_delta(curve: Curve, rate: Fraction, epsilon: Fraction) -> Interval:
-    """rate delta(ln(1 + (exp(epsilon) - 1)/rate))."""
-    found = _between(curve, lambda: (1 + ball(epsilon).expm1() / ball(rate)).log())
-    return Interval(round_down(rate * Fraction(found.lower)), min(round_up(rate * Fraction(found.upper)), 1.0))
+    """Return rate delta(ln(1 + (exp(epsilon) - 1)/rate))."""
+    delta = _between(curve, lambda: (1 + ball(epsilon).expm1() / ball(rate)).log())
+    return Interval(round_down(rate * Fraction(delta.lower)), min(round_up(rate * Fraction(delta.upper)), 1.0))
 
 
 def _between(curve: Curve, formula: Callable[[], Arb]) -> Interval:
-    """A decreasing curve at a certified argument >= 0."""
+    """Return a decreasing curve at a certified argument >= 0."""
     at = certified(formula, within=NONNEGATIVE)
     lower = curve(Fraction(at.upper)).lower if math.isfinite(at.upper) else 0.0
     return Interval(lower, curve(Fraction(at.lower)).upper)

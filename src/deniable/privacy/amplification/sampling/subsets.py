@@ -27,11 +27,14 @@ from deniable.privacy.pld.law import UNIT, Atoms, LossLaw, Pairs, Tails
 from deniable.privacy.relation import Replace
 from deniable.privacy.statement import Stated, Statement
 
-_ROUNDING = 1e-9
+_MAX_EXCESS = 1e-9  # of the positive losses over probability 1, from roundings
 
 
 class MirroredLaw(LossLaw):
-    """The law that has the positive losses of `right`, their mirror images, and loss 0 for the rest.
+    """Law with the positive losses of `right`, their mirror images, and loss 0.
+
+    A loss is mirrored when P and Q are exchanged. The rest, at loss 0, is not negative: `right` has P(L > 0) + Q(L > 0)
+    <= 1.
 
     A loss is mirrored when P and Q are exchanged. The rest is not negative: `right` has P(L > 0) + Q(L > 0) <= 1.
     """
@@ -44,64 +47,77 @@ class MirroredLaw(LossLaw):
         if atoms is not None and atoms.losses.size == 3:
             self.spacing = self.highest
         tails = right.above(np.zeros(1))
-        if float(tails.p[0] + tails.q[0]) + right.infinite > 1 + _ROUNDING:
+        if float(tails.p[0] + tails.q[0]) + right.infinite > 1 + _MAX_EXCESS:
             raise UnprovedError("a law is mirrored only where its positive losses leave room for their mirror images")
 
     @property
     def anchor(self) -> float:
+        """Loss 0, where much of the law lies."""
         return 0.0  # where much of the law lies
 
     def above(self, losses: Floats) -> Tails:
+        """Return the tails of `right`, mirrored for losses below 0."""
         low = losses < 0
         far = np.where(low, np.nextafter(-losses, -np.inf), losses)  # {L <= l} is {-L >= -l}
-        found = self.right.above(np.maximum(far, 0.0))
-        p = np.where(low, self._rest(found.q), found.p)
-        q = np.where(low, self._rest(found.p), found.q)
-        return Tails(p, q, self._error(found, np.where(low, np.minimum(p, q), 1.0)))
+        tails = self.right.above(np.maximum(far, 0.0))
+        p = np.where(low, self._rest(tails.q), tails.p)
+        q = np.where(low, self._rest(tails.p), tails.q)
+        return Tails(p, q, self._error(tails, np.where(low, np.minimum(p, q), 1.0)))
 
     def moment_above(self, order: float, loss: float) -> float:
+        """Return the moment of `right` above a loss >= 0."""
         return self.right.moment_above(order, loss) if loss >= 0 else math.inf
 
     def below(self, losses: Floats) -> Tails:
+        """Return the lower tails of `right`, mirrored for losses below 0."""
         low = losses < 0
         far = np.where(low, np.nextafter(-losses, -np.inf), losses)
-        found = self.right.above(np.maximum(far, 0.0))
-        p = np.where(low, found.q, self._rest(found.p))
-        q = np.where(low, found.p, self._rest(found.q))
-        return Tails(p, q, self._error(found, np.where(low, 1.0, np.minimum(p, q))))
+        tails = self.right.above(np.maximum(far, 0.0))
+        p = np.where(low, tails.q, self._rest(tails.p))
+        q = np.where(low, tails.p, self._rest(tails.q))
+        return Tails(p, q, self._error(tails, np.where(low, 1.0, np.minimum(p, q))))
 
     def atoms(self) -> Atoms | None:
-        found = self.right.atoms()
-        if found is None:
+        """Return the positive atoms, their mirror images, and the rest at 0."""
+        atoms = self.right.atoms()
+        if atoms is None:
             return None
-        kept = found.losses > 0
-        losses, p, q = found.losses[kept], found.p[kept], found.q[kept]
+        kept = atoms.losses > 0
+        losses, p, q = atoms.losses[kept], atoms.p[kept], atoms.q[kept]
         middle = self._rest(np.array([p.sum() + q.sum()]))
-        error = found.error * (1 + 1 / float(middle[0])) + 8 * UNIT
-        places = np.concatenate((-losses[::-1], [0.0], losses))
+        error = atoms.error * (1 + 1 / float(middle[0])) + 8 * UNIT
+        mirrored = np.concatenate((-losses[::-1], [0.0], losses))
         joined = [np.concatenate((mirror[::-1], middle, part)) for mirror, part in ((q, p), (p, q))]
-        return Atoms(places, joined[0], joined[1], error)
+        return Atoms(mirrored, joined[0], joined[1], error)
 
     def slack(self, magnitude: float) -> float:
+        """Return the slack of `right`."""
         return self.right.slack(magnitude)
 
     def slacks(self, losses: Floats) -> Floats:
+        """Return the slacks of `right`."""
         return self.right.slacks(np.abs(losses))
 
     def _rest(self, tail: Floats) -> Floats:
+        """Return the probability that a tail leaves."""
         return np.asarray(np.maximum(1 - self.infinite - tail, UNIT))
 
-    def _error(self, found: Tails, least: Floats) -> Floats:
-        """That of the tails, relative to the rest where it is the rest that is asked for."""
-        return np.asarray(found.error / np.maximum(least, UNIT) + 4 * UNIT)
+    def _error(self, tails: Tails, rest: Floats) -> Floats:
+        """Return the error of tails, relative to the rest where that is asked for."""
+        return np.asarray(tails.error / np.maximum(rest, UNIT) + 4 * UNIT)
 
 
 @dataclass(frozen=True, init=False)
 class SubsetSampledStatement(SampledStatement):
-    """`base` of a mechanism that runs on `size` units drawn without replacement from a public number, `population`.
+    """Loss of a mechanism on units drawn without replacement, under replace.
 
     `base` is stated for replace, so that `GaussianLoss` counts noise in the sensitivity under replace: for vectors of
     norm at most c that are summed, the standard deviation divided by 2 c. The result holds under replace.
+
+    Args:
+        base: the loss of the mechanism on all units, under replace.
+        size: the sample size.
+        population: the number of units, public.
 
     Guarantee: with g = size / population and e = exp(epsilon), delta = g delta_base(ln(1 + (e - 1)/g)): exactly, if
         some mechanism of the description answers P when a certain value is in the sample and Q otherwise, as noisy sums
@@ -119,7 +135,8 @@ class SubsetSampledStatement(SampledStatement):
     relations = frozenset({Replace})
 
     def __init__(self, base: Stated, size: object, population: object) -> None:
-        units, whole = positive_integer("size", size), positive_integer("population", population)
+        units = positive_integer("size", size)
+        whole = positive_integer("population", population)
         if units >= whole:
             raise InvalidParameterError(
                 f"size must be below population={whole}, got {units}. Without sampling use the loss itself."
@@ -139,9 +156,11 @@ class SubsetSampledStatement(SampledStatement):
 
     @property
     def share(self) -> Fraction:
+        """Probability that a unit is in the sample."""
         return Fraction(self.size, self.population)
 
     def laws(self) -> Pairs:
+        """Return the mirrored law above, and pairs that are attained."""
         base = known_laws(self.base)
         law = MirroredLaw(SampledLaw(base.upper[0], self.share))
         lower = mixed_pairs(base, self.share).lower
@@ -149,11 +168,12 @@ class SubsetSampledStatement(SampledStatement):
         return Pairs((law, law), lower if triangle is None else (lower[0], triangle))
 
     def _closed_delta(self, epsilon: Fraction) -> Interval:
+        """Return delta from the curve of the base."""
         return removed_delta(self.base.curve, self.share, epsilon)
 
 
 def sampled_without_replacement(loss: Statement, size: object, population: object) -> Statement:
-    """`loss` on a random set of units; on all of them it is the loss itself."""
+    """Return the loss on a random set of units; on all of them, the loss itself."""
     if positive_integer("size", size) == positive_integer("population", population):
         return loss
     return SubsetSampledStatement(loss, size, population)

@@ -1,1 +1,1 @@
-"""Local reports that lose their senders, and what that hides."""
+"""Amplification by shuffling: local reports without their senders."""

@@ -1,4 +1,7 @@
-"""A closed form of amplification by shuffling, for comparison; `ShuffledLoss` is tighter wherever it holds."""
+"""Closed form of amplification by shuffling, for comparison.
+
+`ShuffledLoss` is tighter wherever it holds.
+"""
 
 from fractions import Fraction
 
@@ -9,7 +12,12 @@ from deniable.numbers.rationals import Real, decimal_text, positive_integer, pos
 
 
 def clones_epsilon(*, epsilon: Real, users: object, delta: Real) -> float:
-    """An epsilon, with `delta`, of `users` shuffled reports of any `epsilon`-LDP randomizer.
+    """Return an epsilon of shuffled reports of any local randomizer, in closed form.
+
+    Args:
+        epsilon: the local epsilon.
+        users: the number of users, n.
+        delta: above 0.
 
     Guarantee: ln(1 + (E - 1)/(E + 1) (8 sqrt(E ln(4/delta)/n) + 8 E/n)) with E = e^epsilon, rounded up.
     Raises: UnprovedError unless epsilon <= ln(n / (16 ln(2/delta))), the range of the theorem.
@@ -18,7 +26,8 @@ def clones_epsilon(*, epsilon: Real, users: object, delta: Real) -> float:
     failed = probability("delta", delta)
     if failed == 0:
         raise UnprovedError("the closed form needs delta > 0; at delta = 0 shuffling does not lower the local epsilon")
-    local, n = positive_rational("epsilon", epsilon), positive_integer("users", users)
+    local = positive_rational("epsilon", epsilon)
+    n = positive_integer("users", users)
     range_ = certified(lambda: (n / (16 * (2 / ball(failed)).log())).log(), within=REAL)
     if Fraction(range_.lower) < local:
         raise UnprovedError(

@@ -1,4 +1,6 @@
-"""Local randomizers: what every user applies to the own value before sending it.
+"""Local randomizers, which every user applies to their own value.
+
+Bounds on their shuffled reports: `shuffled.py` and docs/theory/privacy/shuffling.md.
 
 How their shuffled reports are bounded: `shuffled.py` and docs/theory/privacy/shuffling.md.
 """
@@ -15,11 +17,11 @@ from deniable.numbers.interval import INFINITE, NONNEGATIVE, Interval
 from deniable.numbers.rationals import decimal_above, nonnegative_rational, positive_integer, positive_rational
 from deniable.privacy.notions.gaussian_dp import DIGITS
 
-_MAX_CELLS = 10**5
+_MAX_CELLS = 10**5  # pairs of values times reports of a channel
 
 
 class Report(NamedTuple):
-    """Equally likely reports: the probability of one under both values of the victim, and the part that hides it.
+    """Equally likely reports: probability under both values, and what hides them.
 
     first, second: probability of one such report when the victim holds the first or the second value.
     hidden: how often another user sends it, at least (from above), or exactly (in a given population).
@@ -36,35 +38,38 @@ Reports = Callable[[], list[Report]]  # evaluated at the working precision of py
 
 
 class Randomizer(ABC):
-    """What every user applies to the own value, independently; the same for all."""
+    """Local randomizer that every user applies independently, the same for all."""
 
     kind: ClassVar[str]
 
     @abstractmethod
     def blankets(self) -> list[Reports]:
-        """For every two values of the victim that matter: what all others send at least, whatever they hold."""
+        """Return, for each pair of values that matters, what all others send at least.
+
+        Whatever values they hold.
+        """
 
     @abstractmethod
     def populations(self) -> list[Reports]:
-        """Choices of the victim's two values and of one law for every other user's report."""
+        """Return choices of the victim's two values and of one law for all other reports."""
 
     @property
     @abstractmethod
     def pure_epsilon(self) -> Fraction | None:
-        """A bound on the local epsilon, rounded up; None when it is infinite."""
+        """Bound on the local epsilon, rounded up; None when it is infinite."""
 
     @property
     def largest_loss(self) -> Interval:
-        """Around the local epsilon."""
+        """Interval around the local epsilon."""
         return INFINITE if self.pure_epsilon is None else Interval.around(self.pure_epsilon)
 
     @property
     def infinite_mass(self) -> Fraction:
-        """The greatest probability of a report that another value cannot cause."""
+        """Greatest probability of a report that another value cannot cause."""
         return Fraction(0)
 
     def to_data(self) -> dict[str, object]:
-        """Plain data for JSON."""
+        """Return plain data for JSON."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
         shown = {name: str(value) if isinstance(value, Fraction) else value for name, value in values.items()}
         return {"randomizer": self.kind, **shown}
@@ -72,7 +77,12 @@ class Randomizer(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class KaryResponse(Randomizer):
-    """Tell the true one of `categories` values with odds e^epsilon to 1 against each other value."""
+    """Randomised response among several values, where the true one is the likeliest.
+
+    Args:
+        epsilon: the local epsilon; the true value is e^epsilon times as likely as each other value.
+        categories: the number of values, at least 2.
+    """
 
     kind: ClassVar[str] = "kary_response"
     epsilon: Fraction
@@ -89,8 +99,10 @@ class KaryResponse(Randomizer):
         return self.epsilon
 
     def blankets(self) -> list[Reports]:
+        """Return the reports of the two values, and of any other."""
+
         def reports() -> list[Report]:
-            rare, often = self._odds()
+            rare, often = self._probabilities()
             return _present(
                 [
                     Report(often, rare, rare, 1),
@@ -102,31 +114,31 @@ class KaryResponse(Randomizer):
         return [reports]
 
     def populations(self) -> list[Reports]:
-        """All others at the second, the first, or a third value; or spread evenly."""
+        """Return populations at the second, the first, or a third value; or spread evenly."""
 
-        def at(place: int) -> Reports:
+        def at(value: int) -> Reports:
             def reports() -> list[Report]:
-                rare, often = self._odds()
-                hidden = [often if place == index else rare for index in range(3)]
-                found = [Report(often, rare, hidden[0], 1), Report(rare, often, hidden[1], 1)]
-                if place == 2:
-                    found += [Report(rare, rare, often, 1), Report(rare, rare, rare, self.categories - 3)]
+                rare, often = self._probabilities()
+                hidden = [often if value == index else rare for index in range(3)]
+                sent = [Report(often, rare, hidden[0], 1), Report(rare, often, hidden[1], 1)]
+                if value == 2:
+                    sent += [Report(rare, rare, often, 1), Report(rare, rare, rare, self.categories - 3)]
                 else:
-                    found += [Report(rare, rare, rare, self.categories - 2)]
-                return _present(found)
+                    sent += [Report(rare, rare, rare, self.categories - 2)]
+                return _present(sent)
 
             return reports
 
         def evenly() -> list[Report]:
-            rare, often = self._odds()
+            rare, often = self._probabilities()
             even = ball(Fraction(1, self.categories))
-            found = [Report(often, rare, even, 1), Report(rare, often, even, 1)]
-            return _present([*found, Report(rare, rare, even, self.categories - 2)])
+            reports = [Report(often, rare, even, 1), Report(rare, often, even, 1)]
+            return _present([*reports, Report(rare, rare, even, self.categories - 2)])
 
         return [evenly, at(1), at(0)] + ([at(2)] if self.categories > 2 else [])
 
-    def _odds(self) -> tuple[Arb, Arb]:
-        """The probabilities of a given other value and of the true one."""
+    def _probabilities(self) -> tuple[Arb, Arb]:
+        """Return the probabilities of a given other value and of the true one."""
         grown = ball(self.epsilon).exp()
         rare = 1 / (grown + self.categories - 1)
         return rare, grown * rare
@@ -134,7 +146,13 @@ class KaryResponse(Randomizer):
 
 @dataclass(frozen=True, kw_only=True)
 class AnyRandomizer(Randomizer):
-    """Any epsilon-LDP randomizer, known by nothing else: bounded by clones (Feldman, McMillan, Talwar 2021)."""
+    """Any epsilon-LDP randomizer, known by nothing else.
+
+    It is bounded by clones (Feldman, McMillan, Talwar 2021).
+
+    Args:
+        epsilon: the local epsilon.
+    """
 
     kind: ClassVar[str] = "any"
     epsilon: Fraction
@@ -147,6 +165,8 @@ class AnyRandomizer(Randomizer):
         return self.epsilon
 
     def blankets(self) -> list[Reports]:
+        """Return the reports of binary response, hidden by clones."""
+
         def reports() -> list[Report]:
             p = 1 / (1 + ball(-self.epsilon).exp())
             hidden = ball(-self.epsilon).exp() / 2
@@ -155,14 +175,21 @@ class AnyRandomizer(Randomizer):
         return [reports]
 
     def populations(self) -> list[Reports]:
-        """The populations of binary and of ternary response, which are such randomizers."""
-        few, more = (KaryResponse(epsilon=self.epsilon, categories=size) for size in (2, 3))
-        return few.populations() + more.populations()
+        """Return the populations of binary and of ternary response.
+
+        They are such randomizers.
+        """
+        binary, ternary = (KaryResponse(epsilon=self.epsilon, categories=size) for size in (2, 3))
+        return binary.populations() + ternary.populations()
 
 
 @dataclass(frozen=True, init=False)
 class Channel(Randomizer):
-    """Any finite local randomizer: `rows[x][y]` is the exact probability of report y from a user who holds x."""
+    """Finite local randomizer, given by its exact probabilities.
+
+    Args:
+        rows: `rows[x][y]` is the probability of report y from a user who holds x; each row has sum 1.
+    """
 
     kind: ClassVar[str] = "channel"
     rows: tuple[tuple[Fraction, ...], ...]
@@ -213,19 +240,22 @@ class Channel(Randomizer):
         )
 
     def blankets(self) -> list[Reports]:
-        least = [min(column) for column in zip(*self.rows, strict=True)]
-        return self._cases([least], self._pairs())
+        """Return every pair of values with the least probability of each report."""
+        minima = [min(column) for column in zip(*self.rows, strict=True)]
+        return self._cases([minima], self._pairs())
 
     def populations(self) -> list[Reports]:
+        """Return every pair of values with each other value, and with their mean."""
         even = [sum(column, Fraction(0)) / len(column) for column in zip(*self.rows, strict=True)]
         return self._cases([even, *self.rows], self._pairs())
 
     def _pairs(self) -> list[tuple[int, int]]:
+        """Return all ordered pairs of values."""
         size = len(self.rows)
         return [(x, y) for x in range(size) for y in range(size) if x != y]
 
     def _cases(self, hidden: Sequence[Sequence[Fraction]], pairs: list[tuple[int, int]]) -> list[Reports]:
-        """Every pair with every law of the others; what looks the same is kept once."""
+        """Return every pair with every law of the others; equal cases are kept once."""
         tables: dict[tuple[tuple[tuple[Fraction, Fraction, Fraction], int], ...], None] = {}
         for x, y in pairs:
             for law in hidden:

@@ -1,1 +1,1 @@
-"""Losses that are known only of a whole training run."""
+"""Amplification in training: correlated noise, last iterates, noisy objectives."""

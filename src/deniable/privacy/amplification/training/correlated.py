@@ -1,4 +1,7 @@
-"""Correlated noise (matrix factorisation): C x + z is released for a lower-triangular C, the rest is post-processing.
+"""Correlated noise (matrix factorisation): C x + z with a lower-triangular C.
+
+The rest is post-processing. What one unit can reveal depends on how often, and how close together, it takes part.
+Proofs: docs/theory/privacy/correlated.md.
 
 What one unit can reveal depends on how often, and how close together, it takes part. Proofs:
 docs/theory/privacy/correlated.md.
@@ -28,13 +31,15 @@ from deniable.privacy.pld.laws import NormalLaw
 from deniable.privacy.relation import AddRemove
 from deniable.privacy.statement import Statement
 
-_MAX_STEPS = 10**7
-_MAX_ROWS = 2000
-_FEW = 32
+_MAX_STEPS = 10**7  # of a strategy; its column is an array
+_MAX_ROWS = 2000  # of an explicit matrix; its products are dense
+_MAX_SHIFTED_SUMS = 32  # participations up to which shifted columns are added one by one
 
 
 class Strategy(ABC):
-    """The matrix C: column t says how the input of step t enters the noisy outputs of step t and later.
+    """Strategy matrix C: column t is how step t's input enters outputs from step t on.
+
+    bands: rows of a column that are not 0, at most; None when there may be as many as steps.
 
     bands: rows of a column that are not 0, at most; None when there may be as many as steps.
     """
@@ -48,20 +53,27 @@ class Strategy(ABC):
 
     @abstractmethod
     def squared_sensitivity(self, participations: int, separation: int) -> Interval:
-        """Around the greatest squared norm of sum C e_t u_t, over vectors u_t of length at most 1 and all sets of at
-        most `participations` steps t, every two at least `separation` apart."""
+        """Return an interval around the squared l2 sensitivity of C.
+
+        It is the greatest squared norm of sum C e_t u_t, over vectors u_t of length at most 1 and all sets of at most
+        `participations` steps t, every two at least `separation` apart.
+        """
 
     @abstractmethod
     def to_data(self) -> dict[str, object]:
-        """Plain data for JSON."""
+        """Return plain data for JSON."""
 
 
 @dataclass(frozen=True, init=False)
 class ToeplitzStrategy(Strategy):
-    """C[s, t] = coefficients[s - t], the very floats that are given, and 0 beyond them.
+    """Toeplitz matrix: C[s, t] = coefficients[s - t], and 0 beyond them.
 
     `ToeplitzStrategy.square_root(steps=..., bands=...)` is the best for prefix sums up to a constant;
     `ToeplitzStrategy.buffered(scales, decays, steps=...)` is a buffered linear Toeplitz (BLT) matrix.
+
+    Args:
+        coefficients: the first column, as floats that are used exactly; the first is not 0.
+        steps: the number of steps.
     """
 
     kind: ClassVar[str] = "toeplitz"
@@ -77,7 +89,10 @@ class ToeplitzStrategy(Strategy):
 
     @classmethod
     def square_root(cls, *, steps: object, bands: object = None) -> "ToeplitzStrategy":
-        """The square root of the matrix of prefix sums: c_0 = 1, c_k = c_(k-1) (1 - 1/(2k)); cut after `bands`."""
+        """Return the square root of the matrix of prefix sums, cut after `bands`.
+
+        c_0 = 1, c_k = c_(k-1) (1 - 1/(2k)).
+        """
         count = _checked_steps(steps)
         kept = count if bands is None else min(count, positive_integer("bands", bands))
         ratios = 1 - 1 / (2 * np.arange(1, kept))
@@ -85,9 +100,13 @@ class ToeplitzStrategy(Strategy):
 
     @classmethod
     def buffered(cls, scales: Iterable[float], decays: Iterable[float], *, steps: object) -> "ToeplitzStrategy":
-        """c_0 = 1, c_k = sum_j scales_j decays_j^(k-1), as the floats that this computes."""
+        """Return a buffered linear Toeplitz matrix, as the floats that this computes.
+
+        c_0 = 1, c_k = sum_j scales_j decays_j^(k-1).
+        """
         count = _checked_steps(steps)
-        size, decay = np.array(_numbers("scales", scales)), np.array(_numbers("decays", decays))
+        size = np.array(_numbers("scales", scales))
+        decay = np.array(_numbers("decays", decays))
         if size.shape != decay.shape or size.size == 0 or not (np.all(size > 0) and np.all((decay > 0) & (decay < 1))):
             raise InvalidParameterError("scales must be > 0 and decays in (0, 1), as many of one as of the other")
         return cls(np.concatenate(([1.0], size @ decay[:, None] ** np.arange(count - 1))).tolist(), steps=count)
@@ -97,8 +116,11 @@ class ToeplitzStrategy(Strategy):
         return len(self.coefficients)
 
     def squared_sensitivity(self, participations: int, separation: int) -> Interval:
-        """The steps 0, b, 2b, ... are worst where coefficients are >= 0 and never rise; otherwise |c| is enlarged until
-        they are, for the upper end."""
+        """Return the squared sensitivity, from the steps 0, b, 2b, ...
+
+        They are worst where coefficients are >= 0 and never rise; otherwise |c| is enlarged until they are, for the
+        upper end.
+        """
         given = np.array(self.coefficients)
         times = min(participations, (self.steps - 1) // separation + 1)
         lower = self._leftmost(given, times, separation)
@@ -107,26 +129,27 @@ class ToeplitzStrategy(Strategy):
         return Interval(lower.lower, upper.upper)
 
     def _leftmost(self, coefficients: Floats, times: int, separation: int) -> Interval:
-        """Around the squared norm of the sum of the columns 0, b, 2b, ..."""
-        reach = min(self.steps, len(coefficients) + (times - 1) * separation)
-        column = np.zeros(reach, dtype=np.longdouble)
-        column[: len(coefficients)] = coefficients[:reach]
-        total, error = column.copy(), 0.0
-        if times <= _FEW:
+        """Return an interval around the squared norm of the sum of columns 0, b, 2b, ..."""
+        length = min(self.steps, len(coefficients) + (times - 1) * separation)
+        column = np.zeros(length, dtype=np.longdouble)
+        column[: len(coefficients)] = coefficients[:length]
+        total = column.copy()
+        error = 0.0
+        if times <= _MAX_SHIFTED_SUMS:
             for turn in range(1, times):
-                total[turn * separation :] += column[: reach - turn * separation]
+                total[turn * separation :] += column[: length - turn * separation]
         else:
-            rows = -(-reach // separation)
+            rows = -(-length // separation)
             table = np.zeros(rows * separation, dtype=np.longdouble)
-            table[:reach] = column
+            table[:length] = column
             sums = table.reshape(rows, separation).cumsum(axis=0)
             window = sums.copy()
             window[times:] -= sums[:-times]
-            total = window.ravel()[:reach]
-            sizes = np.abs(table).reshape(rows, separation).cumsum(axis=0).ravel()[:reach]
+            total = window.ravel()[:length]
+            sizes = np.abs(table).reshape(rows, separation).cumsum(axis=0).ravel()[:length]
             error = float(2 * np.abs(total) @ sizes) * 4 * rows * float(np.finfo(np.longdouble).eps)
         squared = float(total @ total)
-        doubt = squared * (reach + 4 * times + 16) * 2 * UNIT + error
+        doubt = squared * (length + 4 * times + 16) * 2 * UNIT + error
         return Interval(max(squared - doubt, 0.0), squared + doubt)
 
     def to_data(self) -> dict[str, object]:
@@ -135,7 +158,11 @@ class ToeplitzStrategy(Strategy):
 
 @dataclass(frozen=True, init=False)
 class ExplicitStrategy(Strategy):
-    """C given by its rows, lower triangular, the very floats that are given; at most 2000 steps."""
+    """Lower-triangular matrix C given by its rows, of at most 2000 steps.
+
+    Args:
+        rows: shape (steps, steps), as floats that are used exactly; no zeros on the diagonal.
+    """
 
     kind: ClassVar[str] = "explicit"
     rows: tuple[tuple[float, ...], ...]
@@ -163,12 +190,14 @@ class ExplicitStrategy(Strategy):
 
     @property
     def bands(self) -> int:
-        places = np.nonzero(np.array(self.rows))
-        return int((places[0] - places[1]).max()) + 1
+        entries = np.nonzero(np.array(self.rows))
+        return int((entries[0] - entries[1]).max()) + 1
 
     def squared_sensitivity(self, participations: int, separation: int) -> Interval:
-        """The best set of steps for a bound on each step's share is found by dynamic programming; any set that is
-        tried is a lower bound."""
+        """Return bounds on the squared sensitivity, by dynamic programming.
+
+        The best set of steps is found for a bound on each step's share; any set that is tried is a lower bound.
+        """
         matrix = np.array(self.rows)
         size = len(matrix)
         rounding = (size + 8) * 2 * UNIT
@@ -199,14 +228,16 @@ _STRATEGIES: dict[str, type[ToeplitzStrategy | ExplicitStrategy]] = {
 
 @dataclass(frozen=True, init=False)
 class CorrelatedStatement(Statement):
-    """C x + z for all steps together, z independent Gaussian; anything may be computed from it.
+    """Loss of C x + z for all steps together, z independent Gaussian.
+
+    Anything may be computed from it.
 
     Args:
         strategy: the matrix C.
         noise_multiplier: standard deviation of z over the greatest length of one unit's input in one step (under
             replace: of its change).
-        participations: in how many steps one unit takes part, at most.
-        separation: how many steps apart two of these are, at least.
+        participations: at most this many steps use one unit.
+        separation: at least this many steps lie from one use to the next.
 
     Guarantee: mu-GDP with mu = (sensitivity of C) / noise_multiplier, also when inputs are chosen after earlier
         outputs. Both ends of the sensitivity are kept; they agree for one participation, for coefficients >= 0 that
@@ -242,7 +273,10 @@ class CorrelatedStatement(Statement):
 
     @cached_property
     def sensitivity(self) -> Interval:
-        """Around the l2 sensitivity of C x to one unit, for inputs of length at most 1."""
+        """Interval around the l2 sensitivity of C x to one unit, for inputs of length 1.
+
+        The inputs have at most this length.
+        """
         squared = self.strategy.squared_sensitivity(self.participations, self.separation)
         return Interval(math.sqrt(squared.lower) * (1 - 2 * UNIT), math.sqrt(squared.upper) * (1 + 2 * UNIT))
 
@@ -252,20 +286,26 @@ class CorrelatedStatement(Statement):
 
     @property
     def attained_mu_squared(self) -> Fraction:
-        """What equal inputs in some allowed steps attain."""
+        """Lower bound on mu^2, attained by equal inputs in some allowed steps."""
         return decimal_below(Fraction(self.sensitivity.lower) ** 2, DIGITS) / self.noise_multiplier**2
 
     def curve(self, epsilon: Fraction) -> Interval:
+        """Return delta by GDP, with mu^2 and the attained one."""
         upper = gaussian_delta(self.mu_squared, epsilon).upper
         return Interval(min(gaussian_delta(self.attained_mu_squared, epsilon).lower, upper), upper)
 
     def laws(self) -> Pairs:
+        """Return normal laws with mu, and with the attained one."""
         ends = (float(squared) ** 0.5 for squared in (self.mu_squared, self.attained_mu_squared))
         return Pairs.symmetric(*(NormalLaw(mu) for mu in ends))
 
 
 def banded_poisson_sampled(strategy: Strategy, *, noise_multiplier: Real, rate: Real) -> Statement:
-    """The loss of C x + z for a banded C when units are sampled: ceil(steps / bands) sampled Gaussian releases.
+    """Return the loss of C x + z for a banded C when units are sampled.
+
+    It is that of ceil(steps / bands) sampled Gaussian releases. The units are split once, independently of each other,
+    into as many classes as C has bands; step t draws from class t mod bands only, and each unit of that class joins
+    with probability `rate`, independently. With n units and an expected batch of B units, rate = B bands / n.
 
     The units are split once, independently of each other, into as many classes as C has bands; step t draws from class
     t mod bands only, and each unit of that class joins with probability `rate`, independently. With n units and an
@@ -289,24 +329,31 @@ def banded_poisson_sampled(strategy: Strategy, *, noise_multiplier: Real, rate: 
 
 
 def _best_set(shares: Floats, times: int, separation: int) -> tuple[float, list[int]]:
-    """The largest sum of at most `times` shares whose places are at least `separation` apart, and these places."""
+    """Return the largest sum of `times` shares at least `separation` apart.
+
+    At most `times` are taken; also returns their steps.
+    """
     size = len(shares)
     best = np.zeros((size + 1, times + 1))  # [t, j]: with places below t, j of them at most
-    for place in range(size):
-        before = max(place + 1 - separation, 0)
-        best[place + 1] = best[place]
-        best[place + 1, 1:] = np.maximum(best[place, 1:], best[before, :-1] + shares[place])
-    chosen, place, left = [], size, times
-    while place > 0 and left > 0:
-        if best[place, left] == best[place - 1, left]:
-            place -= 1
+    for step in range(size):
+        before = max(step + 1 - separation, 0)
+        best[step + 1] = best[step]
+        best[step + 1, 1:] = np.maximum(best[step, 1:], best[before, :-1] + shares[step])
+    chosen = []
+    step = size
+    left = times
+    while step > 0 and left > 0:
+        if best[step, left] == best[step - 1, left]:
+            step -= 1
         else:
-            chosen.append(place - 1)
-            place, left = max(place - separation, 0), left - 1
+            chosen.append(step - 1)
+            step = max(step - separation, 0)
+            left = left - 1
     return float(best[size, times]), chosen[::-1]
 
 
 def _numbers(name: str, values: object) -> list[float]:
+    """Return a list of floats, after a check that it is one."""
     try:
         if isinstance(values, str) or not isinstance(values, Iterable):
             raise TypeError

@@ -1,4 +1,4 @@
-"""The last iterate of noisy gradient descent: later noise hides what earlier steps revealed.
+"""Last iterate of noisy gradient descent, where later noise hides earlier steps.
 
 Proofs: docs/theory/privacy/iteration.md.
 """
@@ -26,29 +26,32 @@ from deniable.privacy.pld.law import LossLaw, Pairs
 from deniable.privacy.pld.laws import NOTHING, NormalLaw
 from deniable.privacy.statement import Statement
 
-_MAX_STARTS = 100_000
+_MAX_STARTS = 100_000  # first uses that are tried; all of them up to this number
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class LastIterateStatement(Statement):
-    """The last iterate of w <- project(w - learning_rate (gradient(w) + noise)); earlier ones stay secret.
+    """Loss of the last iterate of noisy gradient descent; earlier ones stay secret.
+
+    The updates are w <- project(w - learning_rate (gradient(w) + noise)).
 
     Args:
-        steps: how many updates are made.
+        steps: the number of updates.
         noise_multiplier: standard deviation of the Gaussian noise over the l2 sensitivity of the gradient of one step,
             whatever w is.
-        learning_rate, smoothness, strong_convexity: every step's loss function is convex, with a curvature between
-            `strong_convexity` (0 when only convex) and `smoothness`, for every data set; learning_rate times smoothness
-            is at most 2. Clipped gradients of single records do not qualify: clipping breaks the curvature.
+        learning_rate: the step size; times smoothness at most 2.
+        smoothness: an upper bound on the curvature of every step's loss function, for every data set. Clipped gradients
+            of single records do not qualify: clipping breaks the curvature.
+        strong_convexity: a lower bound on that curvature; 0 when the loss is only convex.
         batches: number of batches into which the data are split once, used in turn; 1 for the full batch.
         steps_after: how many steps follow the last one that uses the unit; 0, the worst case, for all units.
         diameter: of the convex set that w is projected on; None when it is unbounded, or not projected at all.
         gradient_sensitivity: in the unit of the gradient; needed with `diameter` only.
 
-    Guarantee: mu-GDP. With c = max(|1 - rate m|, |1 - rate M|), for the full batch and t steps
-        mu^2 = (1 - c^t)(1 + c) / ((1 + c^t)(1 - c)) / noise_multiplier^2, or t / noise_multiplier^2 when c = 1; in
-        general the formula in docs/theory/privacy/iteration.md. Attained by quadratic losses when c = 1 - rate m, with
-        the full batch and no diameter; the lower end is what quadratic losses attain.
+    Guarantee: mu-GDP. With c = max(|1 - rate m|, |1 - rate M|), for the full batch and t steps mu^2 = (1 - c^t)(1 + c)
+        / ((1 + c^t)(1 - c)) / noise_multiplier^2, or t / noise_multiplier^2 when c = 1; in general the formula in
+        docs/theory/privacy/iteration.md. Attained by quadratic losses when c = 1 - rate m, with the full batch and no
+        diameter; the lower end is what quadratic losses attain.
     Source: Bok, Su, Altschuler (2024), arXiv:2403.00278; Feldman, Mironov, Talwar, Thakurta (2018), arXiv:1808.06651.
     """
 
@@ -94,13 +97,13 @@ class LastIterateStatement(Statement):
 
     @property
     def contraction(self) -> Fraction:
-        """Factor by which one step brings two iterates closer, at least."""
+        """Upper bound on the factor of the distance of two iterates in one step."""
         ends = (self.strong_convexity, self.smoothness)
         return max(abs(1 - self.learning_rate * curvature) for curvature in ends)
 
     @property
     def uses(self) -> int:
-        """How many steps use the unit."""
+        """Number of steps that use the unit."""
         return (self.steps - 1 - self.steps_after) // self.batches + 1
 
     @property
@@ -115,7 +118,10 @@ class LastIterateStatement(Statement):
 
     @property
     def attained_mu_squared(self) -> Fraction:
-        """What quadratic losses attain: then all iterates are Gaussian. 0 where this says nothing."""
+        """Value of mu^2 that quadratic losses attain; 0 where this says nothing.
+
+        All iterates are then Gaussian.
+        """
         kept = 1 - self.learning_rate * self.strong_convexity
         if kept < 0 or self.diameter is not None:
             return Fraction(0)
@@ -125,14 +131,16 @@ class LastIterateStatement(Statement):
             drift = c**self.steps_after * _sum_of_powers(c**self.batches, self.uses)
             return drift**2 / _sum_of_powers(c**2, self.steps)
 
-        found = decimal_below(Fraction(certified(formula, within=NONNEGATIVE).lower), DIGITS)
-        return min(found / self.noise_multiplier**2, self.mu_squared)
+        attained = decimal_below(Fraction(certified(formula, within=NONNEGATIVE).lower), DIGITS)
+        return min(attained / self.noise_multiplier**2, self.mu_squared)
 
     def curve(self, epsilon: Fraction) -> Interval:
+        """Return delta by GDP, with mu^2 and the attained one."""
         upper = gaussian_delta(self.mu_squared, epsilon).upper
         return Interval(min(gaussian_delta(self.attained_mu_squared, epsilon).lower, upper), upper)
 
     def laws(self) -> Pairs:
+        """Return normal laws with mu, and with the attained one."""
         lower: LossLaw = NOTHING
         if self.attained_mu_squared:
             lower = NormalLaw(float(self.attained_mu_squared) ** 0.5)
@@ -141,7 +149,9 @@ class LastIterateStatement(Statement):
 
 @dataclass(frozen=True)
 class _Schedule:
-    """A unit used `uses` times, every `period` steps, the last time `after` steps before the end.
+    """Schedule of a unit's `uses`, every `period` steps, the last `after` steps early.
+
+    start: how far apart the two processes may be before the first of these uses, in units of one step's shift.
 
     start: how far apart the two processes may be before the first of these uses, in units of one step's shift.
     """
@@ -153,10 +163,11 @@ class _Schedule:
     start: Fraction
 
     def cost(self) -> Arb:
-        """The least sum of squared shifts that brings the two processes together at the end."""
+        """Return the least sum of squared shifts that joins the two processes at the end."""
         c = ball(self.contraction)
         steps = self.after + (self.uses - 1) * self.period + 1
-        first, early = c**self.after, _sum_of_powers(c**2, self.after + 1)
+        first = c**self.after
+        early = _sum_of_powers(c**2, self.after + 1)
         total = first * _sum_of_powers(c**self.period, self.uses) + c**steps * ball(self.start)
         room = _sum_of_powers(c**2, steps)
         if steps == self.after + 1 or total * early >= first * room:
@@ -165,7 +176,7 @@ class _Schedule:
 
 
 def _sum_of_powers(ratio: Arb, count: int) -> Arb:
-    """1 + ratio + ... + ratio^(count - 1)."""
+    """Return 1 + ratio + ... + ratio^(count - 1)."""
     gap = 1 - ratio
     if gap.contains(0):
         return (count * ratio**count).union(ball(Fraction(count))) if gap != 0 else ball(Fraction(count))
@@ -173,12 +184,16 @@ def _sum_of_powers(ratio: Arb, count: int) -> Arb:
 
 
 def _best_start(contraction: Fraction, period: int, after: int, uses: int, start: Fraction) -> _Schedule:
-    """From which use on to count, when before it the processes are at most `start` apart."""
+    """Return the schedule that counts only from the best use on.
+
+    Before it the processes are at most `start` apart.
+    """
     counts = np.unique(np.round(np.geomspace(1, uses, min(uses, _MAX_STARTS))))
     c = float(contraction)
     steps = after + (counts - 1) * period + 1
     powers, squares = _float_sums(c**period, counts), _float_sums(c * c, steps)
-    first, early = c**after, float(_float_sums(c * c, np.array([after + 1.0]))[0])
+    first = c**after
+    early = float(_float_sums(c * c, np.array([after + 1.0]))[0])
     total = first * powers + c**steps * float(start)
     corner = (total * early < first * squares) & (counts > 1)
     rest = np.where(corner, squares - early, 1.0)

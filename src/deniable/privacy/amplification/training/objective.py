@@ -1,4 +1,4 @@
-"""Objective perturbation: the exact minimiser of a sum of losses with a random linear term.
+"""Objective perturbation: the exact minimiser of a loss with a random linear term.
 
 Proof: docs/theory/learning/erm.md, "Objective perturbation".
 """
@@ -24,7 +24,9 @@ from deniable.privacy.statement import Statement
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ObjectivePerturbationStatement(Statement):
-    """The minimiser of sum of l(<w, x_i>) + strength/2 |w|^2 + <b, w> over a convex set, b Gaussian.
+    """Loss of the exact minimiser of a regularised sum with a Gaussian linear term.
+
+    It minimises sum of l(<w, x_i>) + strength/2 |w|^2 + <b, w> over a convex set, b Gaussian.
 
     Args:
         noise_multiplier: standard deviation of a coordinate of b over the largest norm of a gradient of one loss.
@@ -49,9 +51,11 @@ class ObjectivePerturbationStatement(Statement):
         return frozenset({Relation.ADD_REMOVE})
 
     def curve(self, epsilon: Fraction) -> Interval:
+        """Return delta of the half-normal law, from above."""
         return Interval(0.0, curve_of(self._law, epsilon).upper)
 
     def laws(self) -> Pairs:
+        """Return the half-normal law; nothing is known from below."""
         return Pairs.symmetric(self._law, NOTHING)
 
     @property
@@ -59,7 +63,10 @@ class ObjectivePerturbationStatement(Statement):
         return True
 
     def divergences(self, order: Fraction) -> Directions:
-        """Upper ends: that of the bound on the loss, e + order s^2/2 + ln(2 Phi((order - 1) s)) / (order - 1).
+        """Return the divergence of the bound on the loss.
+
+        It is e + order s^2/2 + ln(2 Phi((order - 1) s)) / (order - 1). At order 1 the last term is its limit, the mean
+        s sqrt(2/pi) of s |N|.
 
         At order 1 the last term is its limit, the mean s sqrt(2/pi) of s |N|.
         """
@@ -81,7 +88,10 @@ class ObjectivePerturbationStatement(Statement):
 
 
 class HalfNormalLaw(LossLaw):
-    """A loss L = shift + s^2/2 + s |N| under P; Q has the density exp(-L) to it, and the rest of Q has L = -inf."""
+    """Law of a loss L = shift + s^2/2 + s |N| under P.
+
+    Q has the density exp(-L) to it, and the rest of Q has L = -inf.
+    """
 
     def __init__(self, s: float, shift: float) -> None:
         self._s, self._shift = s, shift
@@ -89,29 +99,35 @@ class HalfNormalLaw(LossLaw):
         self.vanishing = -math.expm1(self._log_q(np.zeros(1))[0])
 
     def above(self, losses: Floats) -> Tails:
+        """Return half-normal tails of the loss."""
         from scipy.special import log_ndtr
 
-        t = self._places(losses)
+        t = self._standardised(losses)
         error = (64 + 16 * (t + self._s) ** 2) * UNIT  # of logarithms of tails
         return Tails(np.exp(math.log(2) + log_ndtr(-t)), np.exp(self._log_q(t)), error)
 
     def below(self, losses: Floats) -> Tails:
+        """Return half-normal distribution functions of the loss."""
         from scipy.special import erf
 
-        t = self._places(losses)
-        least = self._log_q(np.zeros(1))
+        t = self._standardised(losses)
+        lowest = self._log_q(np.zeros(1))
         error = self.above(losses).error / np.clip(t, 1e-9, 1.0)  # of a difference of logarithms, which is about t
-        return Tails(erf(t / math.sqrt(2)), -np.exp(least) * np.expm1(self._log_q(t) - least), error)
+        return Tails(erf(t / math.sqrt(2)), -np.exp(lowest) * np.expm1(self._log_q(t) - lowest), error)
 
     def slack(self, magnitude: float) -> float:
-        """Losses nearer than this to the least one are not told apart: there, differences lose digits."""
+        """Return the slack: losses near the least one are not told apart.
+
+        There, differences lose digits.
+        """
         return 1e-9 * self._s + 64 * UNIT * (magnitude + self.lowest)
 
-    def _places(self, losses: Floats) -> Floats:
+    def _standardised(self, losses: Floats) -> Floats:
+        """Return |N| at each loss."""
         return np.clip((losses - self.lowest) / self._s, 0.0, 1e3)
 
     def _log_q(self, t: Floats) -> Floats:
-        """ln Q(L > l), l the loss where |N| = t."""
+        """Return ln Q(L > l), l the loss where |N| = t."""
         from scipy.special import log_ndtr
 
         return np.asarray(math.log(2) - self._shift + log_ndtr(-t - self._s))
