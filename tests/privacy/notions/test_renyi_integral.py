@@ -17,7 +17,7 @@ from deniable.privacy import (
     PureLoss,
     of_count,
 )
-from deniable.privacy.amplification.sampling.poisson import SampledLaw
+from deniable.privacy.amplification.sampling.sampled_law import SampledLaw
 from deniable.privacy.notions.renyi import renyi
 from deniable.privacy.notions.renyi_integral import chernoff_tail, law_divergence
 from deniable.privacy.notions.sampled_normal import sampled_normal_divergence

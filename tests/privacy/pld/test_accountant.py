@@ -20,7 +20,7 @@ from deniable.privacy import (
     PureLoss,
     compose,
 )
-from deniable.privacy.amplification.sampling.poisson import SampledLaw
+from deniable.privacy.amplification.sampling.sampled_law import SampledLaw
 from deniable.privacy.notions.gaussian_dp import gaussian_delta
 from deniable.privacy.pld.accountant import (
     Part,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.numbers.arrays import Floats
-from deniable.privacy.amplification.sampling.poisson import SampledLaw
+from deniable.privacy.amplification.sampling.sampled_law import SampledLaw
 from deniable.privacy.pld.discretise import Discretised, Grid, Mesh, discretise
 from deniable.privacy.pld.law import FiniteLaw, LossLaw, ReversedLaw, Tails
 from deniable.privacy.pld.laws import BoundedRangeLaw, LaplaceLaw, NormalLaw, randomized_response_law

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from deniable.privacy.amplification.sampling.poisson import SampledLaw
+from deniable.privacy.amplification.sampling.sampled_law import SampledLaw
 from deniable.privacy.pld.law import FiniteLaw
 from deniable.privacy.pld.laws import LaplaceLaw, NormalLaw, randomized_response_law
 from deniable.privacy.pld.mesh import Cells, Focus, begun, cells, placed, threshold

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable.privacy.amplification.sampling.poisson import SampledLaw
+from deniable.privacy.amplification.sampling.sampled_law import SampledLaw
 from deniable.privacy.notions.gaussian_dp import gaussian_delta
 from deniable.privacy.pld.laws import LaplaceLaw, NormalLaw, randomized_response_law
 from deniable.privacy.pld.pilot import Pilot, span

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from deniable.privacy import PureLoss
-from deniable.privacy.amplification.sampling.poisson import SampledLaw
+from deniable.privacy.amplification.sampling.sampled_law import SampledLaw
 from deniable.privacy.pld import rounded
 from deniable.privacy.pld.accountant import composed_epsilon
 from deniable.privacy.pld.law import FiniteLaw, LossLaw, ReversedLaw

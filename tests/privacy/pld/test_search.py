@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from deniable.numbers.arrays import Floats
-from deniable.privacy.amplification.sampling.poisson import SampledLaw
+from deniable.privacy.amplification.sampling.sampled_law import SampledLaw
 from deniable.privacy.notions.gaussian_dp import gaussian_delta
 from deniable.privacy.pld import search
 from deniable.privacy.pld.law import LossLaw, Tails

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from deniable.numbers.arrays import Floats
 from deniable.privacy import GaussianLoss, LaplaceLoss, PureLoss
-from deniable.privacy.amplification.sampling.poisson import SampledLaw
+from deniable.privacy.amplification.sampling.sampled_law import SampledLaw
 from deniable.privacy.pld.accountant import composed_delta
 from deniable.privacy.pld.law import LossLaw, Pairs, Tails
 from deniable.privacy.pld.laws import LaplaceLaw, NormalLaw, randomized_response_law

@@ -25,7 +25,7 @@ from deniable.privacy import (
     Replace,
     of_count,
 )
-from deniable.privacy.amplification.sampling.poisson import SampledLaw
+from deniable.privacy.amplification.sampling.sampled_law import SampledLaw
 from deniable.privacy.amplification.sampling.subsets import MirroredLaw, SubsetSampledStatement
 from deniable.privacy.pld.accountant import Part, composed_delta
 from deniable.privacy.pld.law import FiniteLaw, ReversedLaw

@@ -16,13 +16,11 @@ from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import Interval, round_up
 from deniable.numbers.rationals import Real, exact_root, positive_integer, root_above
 from deniable.privacy.amplification.sampling.poisson import (
-    SampledLaw,
     SampledStatement,
     amplified_limit,
     checked_base,
     checked_rate,
     known_laws,
-    mixed_pairs,
     removed_delta,
     sampled_delta,
 )
@@ -31,6 +29,7 @@ from deniable.privacy.amplification.sampling.poisson_replace import (
     exchanged_laws,
     exchanged_normal_delta,
 )
+from deniable.privacy.amplification.sampling.sampled_law import SampledLaw, mixed_pairs
 from deniable.privacy.amplification.sampling.subsets import MirroredLaw
 from deniable.privacy.amplification.sampling.triangle import law_of_cells, normal_cells
 from deniable.privacy.composition.mixture import MixedLaw

@@ -13,7 +13,8 @@ from deniable.numbers.arrays import Floats
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import exact_root
 from deniable.privacy.amplification.sampling.allocated_law import AllocatedLaw
-from deniable.privacy.amplification.sampling.poisson import known_laws, mixed_pairs
+from deniable.privacy.amplification.sampling.poisson import known_laws
+from deniable.privacy.amplification.sampling.sampled_law import mixed_pairs
 from deniable.privacy.amplification.sampling.triangle import laplace_cells, triangle_law
 from deniable.privacy.losses.gaussian_mixture import GaussianMixtureStatement
 from deniable.privacy.pld.law import UNIT, LossLaw, ReversedLaw, Tails

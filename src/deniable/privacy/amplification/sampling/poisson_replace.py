@@ -19,13 +19,8 @@ from deniable.numbers.arrays import Floats
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import Real, decimal_above, exact_rational
-from deniable.privacy.amplification.sampling.poisson import (
-    SampledStatement,
-    checked_base,
-    checked_rate,
-    known_laws,
-    mixed_pairs,
-)
+from deniable.privacy.amplification.sampling.poisson import SampledStatement, checked_base, checked_rate, known_laws
+from deniable.privacy.amplification.sampling.sampled_law import mixed_pairs
 from deniable.privacy.notions.gaussian_dp import DIGITS
 from deniable.privacy.pld.law import UNIT, FiniteLaw, LossLaw, Pairs, Tails
 from deniable.privacy.pld.laws import NormalLaw

@@ -14,14 +14,8 @@ from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.arrays import Floats
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import positive_integer
-from deniable.privacy.amplification.sampling.poisson import (
-    SampledLaw,
-    SampledStatement,
-    checked_base,
-    known_laws,
-    mixed_pairs,
-    removed_delta,
-)
+from deniable.privacy.amplification.sampling.poisson import SampledStatement, checked_base, known_laws, removed_delta
+from deniable.privacy.amplification.sampling.sampled_law import SampledLaw, mixed_pairs
 from deniable.privacy.amplification.sampling.triangle import triangle_law
 from deniable.privacy.pld.law import UNIT, Atoms, LossLaw, Pairs, Tails
 from deniable.privacy.relation import Replace
