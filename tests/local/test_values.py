@@ -34,6 +34,7 @@ from deniable.local import (
 from deniable.local.protocol import PureProtocol
 from deniable.local.values import name_of, of_data, to_data
 from deniable.noise.bits import DeterministicBits
+from deniable.numbers.rationals import readable
 from deniable.rows.entries import key
 from tests.local.test_wire import EVERY
 
@@ -320,3 +321,8 @@ def test_values_that_json_cannot_keep_are_refused_when_the_protocol_is_made() ->
     for wrong in ("2020-13-01", "x"):
         with pytest.raises(InvalidParameterError, match="date"):
             protocol_of(text.replace("2020-01-01", wrong))
+
+
+def test_an_exact_number_is_stored_as_a_plain_fraction() -> None:
+    assert to_data(readable(Fraction(1, 3))) == to_data(Fraction(1, 3)) == {"Fraction": "1/3"}
+    assert to_data(readable(Fraction(1, 2))) == {"Fraction": "1/2"}

@@ -1,3 +1,4 @@
+import pickle
 from decimal import Decimal
 from fractions import Fraction
 
@@ -17,7 +18,9 @@ from deniable.numbers.rationals import (
     positive_integer,
     positive_rational,
     probability,
+    quotient_text,
     read_json,
+    readable,
     root_above,
     shown,
     strict_rational,
@@ -49,6 +52,29 @@ def test_whole_numbers_are_read(value: object) -> None:
 def test_what_is_no_number_is_refused_by_name(value: object) -> None:
     with pytest.raises(InvalidParameterError, match=r"^epsilon must be a (finite )?number"):
         exact_rational("epsilon", value)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        *(("1.1", "1.1"), ("4.22699", "4.22699"), ("1e-300", "1e-300"), (10, "10"), ("-0.5", "-0.5")),
+        *(("1/3", "'1/3'"), (Fraction(1, 2**60), "'1/1152921504606846976'"), (Fraction(10**390, 3), None)),
+    ],
+)
+def test_an_exact_number_prints_as_it_is_typed(value: object, text: str | None) -> None:
+    number = exact_rational("x", value)
+    assert repr(number) == (text or f"'1{'0' * 390}/3'")
+    assert str(number) == repr(number).strip("'")
+    assert exact_rational("x", str(number)) == number
+
+
+@given(st.fractions())
+def test_a_printed_number_reads_as_itself(number: Fraction) -> None:
+    printed = readable(number)
+    assert exact_rational("x", eval(repr(printed))) == number
+    assert quotient_text(printed) == str(number)
+    assert (printed == number, hash(printed), pickle.loads(pickle.dumps(printed))) == (True, hash(number), number)
+    assert type(printed * 2) is Fraction
 
 
 def test_domains_are_checked_with_name_and_value() -> None:

@@ -32,7 +32,7 @@ def test_every_constructor_is_called_as_its_losses_print() -> None:
         assert inspect.signature(maker) == inspect.signature(maker.__wrapped__)
         assert pickle.loads(pickle.dumps(maker)) is copy.deepcopy(maker) is maker
     assert GaussianLoss(noise_multiplier=2) == PrivacyLoss(GaussianStatement(2))
-    assert repr(GaussianLoss(noise_multiplier=2)) == "GaussianLoss(noise_multiplier='2')"
+    assert repr(GaussianLoss(noise_multiplier=2)) == "GaussianLoss(noise_multiplier=2)"
 
 
 def test_other_constructors_of_a_statement_make_losses_too() -> None:

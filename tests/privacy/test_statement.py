@@ -31,7 +31,7 @@ LOSS = PrivacyLoss(ShownStatement("1/8"))  # type: ignore[arg-type]
 
 
 def test_a_curve_is_enough_for_a_loss() -> None:
-    assert repr(LOSS) == "ShownLoss(share='1/8')"
+    assert repr(LOSS) == "ShownLoss(share=0.125)"
     assert PrivacyLoss.from_json(LOSS.to_json()) == LOSS
     assert LOSS.delta(3).contains(0.125)
     assert LOSS.epsilon("1/4").upper == 0

@@ -15,6 +15,25 @@ from deniable.query.declarations import LARGEST_KEYS
 from deniable.query.expression import Kind
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Number(lower=0, upper=0.5)",
+        "Number()",
+        "Number(lower='-1/3', upper=2, integer=False, null=0)",
+        "Number(lower='auto', upper='auto')",
+        "Keys(['n', 's', None])",
+        "Keys([('n', 7), ('s', 8)])",
+        "Date(lower='2025-01-01', upper='2025-12-31')",
+        "Timestamp()",
+        "Text()",
+        "Boolean()",
+    ],
+)
+def test_a_declaration_prints_as_the_call_that_makes_it(text: str) -> None:
+    assert repr(eval(f"dn.{text}")) == text
+
+
 def test_bounds_are_exact() -> None:
     assert dn.Number(lower=0.1, upper="1/3").lower == Fraction(1, 10)
 

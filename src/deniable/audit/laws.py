@@ -28,7 +28,7 @@ def read_law(law: object) -> dict[Hashable, Fraction | Interval]:
     Raises: InvalidParameterError if a probability is negative, or if they do not sum to 1.
 
     >>> read_law({"yes": "3/4", "no": "1/4"})
-    {'yes': Fraction(3, 4), 'no': Fraction(1, 4)}
+    {'yes': 0.75, 'no': 0.25}
     """
     refuse_coroutine(law)
     if not isinstance(law, Mapping):

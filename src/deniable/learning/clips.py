@@ -17,7 +17,7 @@ from deniable.arguments import InWords, read_fields
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.vectors.clipping import clipped, doubles, squared_norms
 from deniable.numbers.arrays import Floats
-from deniable.numbers.rationals import positive_rational, shown, whole_number
+from deniable.numbers.rationals import positive_rational, quotient_text, shown, whole_number
 from deniable.privacy import PrivacyUnit, Relation
 from deniable.rows import silence
 
@@ -172,4 +172,6 @@ def _plain(value: object) -> object:
         return {"column": value.column, "noun": value.noun}
     if isinstance(value, Part):
         return value.to_data()
-    return str(value) if isinstance(value, Fraction | Relation) else value
+    if isinstance(value, Fraction):
+        return quotient_text(value)
+    return str(value) if isinstance(value, Relation) else value

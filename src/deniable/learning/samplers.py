@@ -73,7 +73,7 @@ class Poisson(Sampler):
     Guarantee: the coins are exact, so the step is the Poisson sample that `PrivacyLoss.poisson_sampled` is proved for.
 
     >>> Poisson(rate="1/50").share()
-    Fraction(1, 50)
+    0.02
     """
 
     rate: Annotated[Fraction, positive_rational] = Fraction(1)
@@ -106,7 +106,7 @@ class TruncatedPoisson(Poisson):
     Guarantee: `PrivacyLoss.capped_poisson_sampled`, proved in docs/theory/privacy/sampling.md.
 
     >>> TruncatedPoisson(rate="1/100", cap=160, population=10_000).share()
-    Fraction(1, 100)
+    0.01
     """
 
     cap: _Whole

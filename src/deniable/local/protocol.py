@@ -22,7 +22,7 @@ from deniable.mechanisms.response.tally import shares_within
 from deniable.noise.bits import SECURE, Bits, DeterministicBits
 from deniable.numbers.arrays import Floats, Integers
 from deniable.numbers.balls import exp_below
-from deniable.numbers.rationals import positive_rational, shown, whole_number
+from deniable.numbers.rationals import positive_rational, quotient_text, shown, whole_number
 from deniable.privacy import PrivacyLoss, PrivacyUnit, PureLoss, Replace
 from deniable.release import Bounds, Estimate, Key, Release
 from deniable.rows import Container, distinct, read, silence, without_rows
@@ -290,7 +290,7 @@ class FrequencyProtocol(PureProtocol):
 def _fact(fact: object) -> object:
     """A field of a protocol in JSON."""
     if isinstance(fact, Fraction):
-        return str(fact)
+        return quotient_text(fact)
     return [*map(to_data, fact)] if isinstance(fact, tuple) else fact
 
 

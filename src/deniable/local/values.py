@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
+from deniable.numbers.rationals import quotient_text
 from deniable.rows import Column, Container, codes, column
 
 _FIELD = 2**521 - 1  # a prime: numbers too long to write are named by their residue
@@ -101,7 +102,7 @@ def _kind_of_column(given: Column) -> str:
 _WRITTEN: dict[type, Callable[[Any], object]] = {
     bytes: bytes.hex,
     Decimal: str,
-    Fraction: str,
+    Fraction: quotient_text,
     UUID: str,
     date: date.isoformat,
     datetime: datetime.isoformat,
@@ -134,7 +135,8 @@ def to_data(form: Any) -> object:
         raise InvalidParameterError("values must be numbers of at most 600 digits")
     if form is None or isinstance(form, bool | int | str) or (isinstance(form, float) and abs(form) < np.inf):
         return form
-    return {type(form).__name__: _WRITTEN[type(form)](form)}
+    kind = Fraction if isinstance(form, Fraction) else type(form)
+    return {kind.__name__: _WRITTEN[kind](form)}
 
 
 def of_data(data: object) -> object:

@@ -17,7 +17,7 @@ from deniable.noise.bits import SECURE, Bits
 from deniable.noise.race import checked_rate
 from deniable.numbers.balls import certified_masses
 from deniable.numbers.interval import Interval
-from deniable.numbers.rationals import positive_rational, read_json, shown
+from deniable.numbers.rationals import positive_rational, quotient_text, read_json, shown
 from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity, of_count
 from deniable.rows import silence
 
@@ -238,7 +238,7 @@ def _checked(method: Any) -> Any:
 
 def _encoded(value: object) -> object:
     if isinstance(value, Fraction):
-        return str(value)
+        return quotient_text(value)
     if isinstance(value, tuple):
         return [_encoded(item) for item in value]
     return value.to_data() if isinstance(value, Mechanism | PrivacyLoss | Sensitivity) else value

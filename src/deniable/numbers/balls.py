@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from deniable.numbers.interval import PROBABILITIES, Interval
+from deniable.numbers.rationals import readable
 
 if TYPE_CHECKING:
     from flint import arb
@@ -92,4 +93,4 @@ def certified_masses(formula: Callable[[], Mapping[Key, "Fraction | arb"]]) -> d
                 for key, mass in balls.items()
             ):
                 break
-    return {key: mass if isinstance(mass, Fraction) else intervals[key] for key, mass in masses.items()}
+    return {key: readable(mass) if isinstance(mass, Fraction) else intervals[key] for key, mass in masses.items()}

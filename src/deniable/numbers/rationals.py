@@ -26,8 +26,48 @@ _MOST_DIGITS = 1000  # of a Decimal: "1e999999999" would be written out
 _TEXT = re.compile(r"[+-]?(\d{1,400}(/\d{1,400}|\.\d{0,400})?|\.\d{1,400})([eE][+-]?\d{1,3})?", re.ASCII)
 
 
+class ReadableFraction(Fraction):
+    """Fraction that prints as a person types it: 1.1 where a float stands for it, otherwise a quotient, '1/3'.
+
+    It is equal to the plain Fraction, hashes and pickles like it, and arithmetic with it gives plain Fractions. Its
+    repr, read by `exact_rational`, is the number again. What is stored takes `quotient_text`.
+
+    >>> readable(Fraction(11, 10)), readable(Fraction(10)), readable(Fraction(1, 3))
+    (1.1, 10, '1/3')
+    """
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return _float_text(self) or quotient_text(self)
+
+    def __repr__(self) -> str:
+        return _float_text(self) or repr(quotient_text(self))
+
+
+def readable(number: Fraction) -> ReadableFraction:
+    """Return the same number in the class that prints as people type it."""
+    return number if type(number) is ReadableFraction else ReadableFraction(number)
+
+
+def quotient_text(number: Fraction) -> str:
+    """Return the number as stored texts write it: "11/10", or "10" for an integer."""
+    return str(number.numerator) if number.denominator == 1 else f"{number.numerator}/{number.denominator}"
+
+
+def _float_text(number: Fraction) -> str:
+    """Return the shortest text of the float that stands for `number`; empty if there is none."""
+    if number.denominator == 1:
+        return str(number.numerator)
+    try:
+        text = repr(number.numerator / number.denominator)
+    except OverflowError:
+        return ""
+    return text if Fraction(text) == number else ""
+
+
 def exact_rational(name: str, value: object) -> Fraction:
-    """The exact rational that a person means by `value`.
+    """Return the exact rational that a person means by `value`.
 
     An int, Fraction or Decimal is taken as it is. A float stands for its shortest decimal text, so 0.1 is 1/10 and not
     the binary number beside it. Text is a decimal ("0.1", "1e-6") or a quotient of integers ("1/3").
@@ -38,11 +78,11 @@ def exact_rational(name: str, value: object) -> Fraction:
 
     Raises: InvalidParameterError for NaN, infinity, a bool, or anything that is no number.
     """
-    if type(value) is Fraction:
-        return value
+    if isinstance(value, Fraction):
+        return readable(value)
     if hasattr(value, "dtype") and hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()  # a numpy scalar
-    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal | Fraction):
+    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
         raise InvalidParameterError(f"{name} must be a number, got {shown(value)}. Write it as 0.1, '1/10' or 1e-6.")
     if isinstance(value, float | Decimal) and not math.isfinite(value):
         raise InvalidParameterError(f"{name} must be a finite number, got {shown(value)}")
@@ -55,7 +95,7 @@ def exact_rational(name: str, value: object) -> Fraction:
         if not _TEXT.fullmatch(text) or ("/" in text and ("e" in text.lower() or not int(text.partition("/")[2]))):
             raise InvalidParameterError(f"{name} must be a number, got {shown(value)}. Write it as 0.1, 1/10 or 1e-6.")
         value = text
-    return Fraction(value)
+    return ReadableFraction(value)
 
 
 def strict_rational(name: str, value: object, *, lower: Fraction, upper: Fraction) -> Fraction:
@@ -68,7 +108,7 @@ def strict_rational(name: str, value: object, *, lower: Fraction, upper: Fractio
             f"{name} must be an int or a Fraction, got {value!r}. "
             "Noise is drawn from exactly the law that was accounted for: round to a rational first, on the safe side."
         )
-    exact = Fraction(int(value.numerator), int(value.denominator))
+    exact = ReadableFraction(int(value.numerator), int(value.denominator))
     if not lower <= exact <= upper:
         raise InvalidParameterError(f"{name} must be in [{_short(lower)}, {_short(upper)}], got {_short(exact)}")
     return exact
@@ -182,7 +222,7 @@ def decimal_text(number: Fraction, digits: int = 6) -> str:
 
 def _decimal(number: Fraction, digits: int, direction: str) -> Fraction:
     context = Context(prec=digits, rounding=direction)
-    return Fraction(context.divide(Decimal(number.numerator), Decimal(number.denominator)))
+    return ReadableFraction(context.divide(Decimal(number.numerator), Decimal(number.denominator)))
 
 
 def shown(value: object) -> str:

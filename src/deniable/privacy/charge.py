@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from deniable.errors import InvalidParameterError
-from deniable.numbers.rationals import nonnegative_rational, read_json
+from deniable.numbers.rationals import nonnegative_rational, quotient_text, read_json
 from deniable.privacy.warning import warning_about
 
 _FIELDS = ("epsilon", "delta", "rho", "mu_squared")
@@ -39,7 +39,7 @@ class Charge:
 
     >>> from deniable.privacy import LaplaceLoss
     >>> print((LaplaceLoss(4).charge() * 3).epsilon)
-    3/4
+    0.75
     """
 
     epsilon: Fraction | None
@@ -92,7 +92,7 @@ class Charge:
             data["failing_mu_squared"] = self.failing_mu_squared
         if self.renyi:
             data["renyi"] = self.renyi
-        return {name: None if value is None else str(value) for name, value in data.items()}
+        return {name: None if value is None else quotient_text(value) for name, value in data.items()}
 
     @classmethod
     def from_data(cls, data: object) -> "Charge":

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.numbers.interval import Interval, Intervals, each
-from deniable.numbers.rationals import Real, Reals, nonnegative_rational, probability, read_json
+from deniable.numbers.rationals import Real, Reals, nonnegative_rational, probability, read_json, readable
 from deniable.privacy.amplification.sampling.allocation_replace import randomly_allocated
 from deniable.privacy.amplification.sampling.capped import CappedPoissonStatement
 from deniable.privacy.amplification.sampling.draws import DrawnStatement
@@ -112,42 +112,42 @@ class PrivacyLoss:
     @property
     def failure(self) -> Fraction:
         """A probability set aside: `rho`, `pure_epsilon` and their like hold up to it; see `Statement.failure`."""
-        return self.statement.failure
+        return readable(self.statement.failure)
 
     @property
     def infinite_mass(self) -> Fraction:
         """A lower bound on the probability of an infinite loss: below it epsilon is infinite."""
-        return self.statement.infinite_mass
+        return readable(self.statement.infinite_mass)
 
     @property
     def pure_epsilon(self) -> Fraction | None:
         """An epsilon for which epsilon-DP holds, at no delta; None where none is proved."""
-        return self.statement.pure_epsilon
+        return _readable(self.statement.pure_epsilon)
 
     @property
     def rho(self) -> Fraction | None:
         """A rho for which rho-zCDP holds; None where none is proved."""
-        return self.statement.rho
+        return _readable(self.statement.rho)
 
     @property
     def mu_squared(self) -> Fraction | None:
         """A bound on mu^2 for which mu-GDP holds; None where none is proved."""
-        return self.statement.mu_squared
+        return _readable(self.statement.mu_squared)
 
     @property
     def failing_epsilon(self) -> Fraction | None:
         """An epsilon for which epsilon-DP holds up to `failure`; None where none is proved."""
-        return self.statement.failing_epsilon
+        return _readable(self.statement.failing_epsilon)
 
     @property
     def failing_rho(self) -> Fraction | None:
         """A rho for which rho-zCDP holds up to `failure`; None where none is proved."""
-        return self.statement.failing_rho
+        return _readable(self.statement.failing_rho)
 
     @property
     def failing_mu_squared(self) -> Fraction | None:
         """A bound on mu^2 for which mu-GDP holds up to `failure`; None where none is proved."""
-        return self.statement.failing_mu_squared
+        return _readable(self.statement.failing_mu_squared)
 
     def charge(self) -> Charge:
         """What a ledger books for this loss, in every notion that is proved."""
@@ -242,7 +242,7 @@ class PrivacyLoss:
 
         >>> from deniable.privacy import PureLoss, Replace
         >>> print(PureLoss(1).under(Replace))
-        PureLoss(epsilon='1').under(Relation.REPLACE)
+        PureLoss(epsilon=1).under(Relation.REPLACE)
         """
         return PrivacyLoss(RestrictedStatement(self, relation))
 
@@ -344,3 +344,8 @@ def compose(losses: PrivacyLoss | Iterable[PrivacyLoss], count: int = 1) -> Priv
     if not isinstance(losses, PrivacyLoss | Iterable):
         raise InvalidParameterError(f"losses must be a privacy loss or a list of them, got {losses!r}")
     return PrivacyLoss(composed([losses] if isinstance(losses, PrivacyLoss) else losses, count))
+
+
+def _readable(number: Fraction | None) -> Fraction | None:
+    """Return a bound in the class that prints as people type it; None stays None."""
+    return None if number is None else readable(number)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from deniable.errors import InvalidParameterError
 from deniable.numbers.interval import INFINITE, Interval
+from deniable.numbers.rationals import quotient_text, readable
 from deniable.numbers.roots import inverse
 from deniable.privacy.charge import Charge
 from deniable.privacy.notions.gaussian_dp import mu_squared_of_pure
@@ -361,7 +362,7 @@ def name_of_loss(kind: type[Statement]) -> str:
 
 def _encoded(value: object) -> object:
     if isinstance(value, Fraction):
-        return str(value)
+        return quotient_text(value)
     if isinstance(value, tuple):
         return [_encoded(item) for item in value]
     if isinstance(value, Relation):
@@ -374,5 +375,5 @@ def _typed(value: object) -> str:
     if isinstance(value, tuple):
         return f"[{', '.join(_typed(item) for item in value)}]"
     if isinstance(value, Fraction):
-        return repr(str(value))
+        return repr(readable(value))
     return str(f"Relation.{value.name}" if isinstance(value, Relation) else repr(value))

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from deniable.errors import CatalogError, InvalidParameterError
-from deniable.numbers.rationals import exact_rational
+from deniable.numbers.rationals import exact_rational, quotient_text
 from deniable.privacy import PrivacyLoss
 from deniable.query.asking import SAMPLES
 from deniable.query.catalog import BOUNDS, KEYS, Table, declaring
@@ -195,7 +195,7 @@ def _plain(word: str, value: object) -> object:
     if exact.denominator == 1:
         return int(exact)
     near = float(exact)
-    return near if exact_rational(word, near) == exact else str(exact)
+    return near if exact_rational(word, near) == exact else quotient_text(exact)
 
 
 def _plain_bounds(word: str, value: object) -> object:

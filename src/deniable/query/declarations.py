@@ -9,7 +9,7 @@ from math import ceil, floor
 from typing import Any
 
 from deniable.errors import CatalogError
-from deniable.numbers.rationals import exact_rational
+from deniable.numbers.rationals import exact_rational, readable
 from deniable.query.expression import Facts, Key, Kind
 
 LARGEST_BOUND = 2**53  # integers up to here are exact in every engine and in float64
@@ -18,7 +18,7 @@ MOST_DERIVED_KEYS = 10_000
 Row = tuple[Key, ...]  # the values of several columns together
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Declaration:
     """What is public about one column. Made by `Number`, `Keys`, `Text`, `Boolean`, `Date`, `Timestamp`.
 
@@ -50,6 +50,24 @@ class Declaration:
             _check_keys(self.keys)
         if self.joint is not None:
             _check_joint(self.joint)
+
+    def __repr__(self) -> str:
+        """Return the call that makes the declaration: Number(lower=0, upper=0.5)."""
+        if self.joint is not None or self.keys is not None:
+            return f"Keys({list(self.joint or self.keys or ())!r})"
+        is_date = self.kind in (Kind.DATE, Kind.TIMESTAMP)
+        name = "Number" if self.kind in (None, Kind.INTEGER, Kind.REAL) else str(self.kind and self.kind.value).title()
+        given: dict[str, object] = {}
+        if self.lower is not None and self.upper is not None:
+            ends = {"lower": self.lower, "upper": self.upper}
+            given = {word: plain(end, self.kind) if is_date else readable(end) for word, end in ends.items()}
+        if self.auto:
+            given = {"lower": "auto", "upper": "auto"}
+        if name == "Number" and self.kind is not None:
+            given["integer"] = self.kind is Kind.INTEGER
+        if self.null is not None:
+            given["null"] = readable(self.null)
+        return f"{name}({', '.join(f'{word}={value!r}' for word, value in given.items())})"
 
     def __or__(self, other: object) -> "Declaration":
         return Keys(dict.fromkeys((*self._listed(), *_listed_by(other))))

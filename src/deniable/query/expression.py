@@ -14,6 +14,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
+from deniable.numbers.rationals import quotient_text
+
 Value = bool | int | Fraction | str | date | datetime | None
 Key = bool | int | str | date | None
 LONGEST_TEXT = 2**16  # bytes of a text that is read from a column; longer ones are missing
@@ -95,7 +97,11 @@ class Literal:
     depth: ClassVar[int] = 0
 
     def to_json(self) -> object:
-        value = self.value if isinstance(self.value, bool | int | str | None) else str(self.value)
+        value = self.value
+        if isinstance(value, Fraction):
+            value = quotient_text(value)
+        elif isinstance(value, date):
+            value = str(value)
         return {"literal": value, "kind": self.facts.kind.value}
 
 

@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from deniable.errors import UnsupportedQueryError
 from deniable.noise.lattice import Lattice
+from deniable.numbers.rationals import quotient_text
 from deniable.query.allowlist import checked, spoken
 from deniable.query.catalog import BOUNDS, UNIT, Table, declaring
 from deniable.query.clauses import ResultScope, check_count
@@ -74,7 +75,7 @@ class Total:
 
     def to_json(self) -> object:
         grid = self.argument is not None and self.function in ("sum", "avg") and self.argument.facts.kind is Kind.REAL
-        said = [str(number) for number in self.grid] if grid else []
+        said = [quotient_text(number) for number in self.grid] if grid else []
         return [self.function, None if self.argument is None else self.argument.to_json(), *said]
 
 

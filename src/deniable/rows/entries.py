@@ -13,6 +13,8 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.numbers.rationals import quotient_text
+
 Entry = TypeVar("Entry")
 Objects = NDArray[np.object_]
 
@@ -185,7 +187,7 @@ def _number_text(form: Any) -> str:
     if isinstance(form, Fraction):
         digits = form.denominator.bit_length()
         if 10**digits % form.denominator:
-            return str(form)
+            return quotient_text(form)
         whole_digits = tuple(map(int, str(abs(form.numerator) * 10**digits // form.denominator)))
         form = _decimal(Decimal((int(form < 0), whole_digits, -digits)))
     if isinstance(form, Decimal) and form.is_finite() and form.as_tuple().exponent != 0 and form == float(form):

@@ -44,7 +44,7 @@ class Journey:
     >>> mechanism = PlanarLaplace(epsilon="0.01", step=10, bounds=city, unit="m")
     >>> journey = Journey(mechanism, budget="0.05", test="0.001", tolerance=600)
     >>> report = journey.report((4_120, 7_300), at="8:00").value
-    >>> float(journey.spent.epsilon)
+    >>> journey.spent.epsilon
     0.01
     """
 

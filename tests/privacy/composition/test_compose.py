@@ -189,7 +189,7 @@ def test_the_order_of_parts_is_forgotten_and_nesting_is_flat() -> None:
     a, b = PureLoss(1), GaussianLoss(1)
     assert compose([compose([a, b]), a]) == compose([a, a, b])
     assert compose([compose([a, b], 2)], 3) == compose([a, b], 6)
-    assert repr(a * 2 + b) == "PureLoss(epsilon='1') * 2 + GaussianLoss(noise_multiplier='1')"
+    assert repr(a * 2 + b) == "PureLoss(epsilon=1) * 2 + GaussianLoss(noise_multiplier=1)"
 
 
 def test_things_that_are_no_losses_are_refused() -> None:

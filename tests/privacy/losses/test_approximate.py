@@ -37,4 +37,4 @@ def test_the_charge_is_the_pair_and_nothing_more() -> None:
     charge = ApproximateLoss("0.5", "1e-6").charge()
     assert (charge.epsilon, charge.delta) == (Fraction(1, 2), Fraction(1, 10**6))
     assert charge.rho is charge.mu_squared is None
-    assert repr(ApproximateLoss("0.5", "1e-6")) == "ApproximateLoss(epsilon='1/2', delta='1/1000000')"
+    assert repr(ApproximateLoss("0.5", "1e-6")) == "ApproximateLoss(epsilon=0.5, delta=1e-06)"

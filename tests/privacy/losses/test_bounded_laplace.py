@@ -92,7 +92,7 @@ def test_it_is_written_charged_and_kept_to_its_relation() -> None:
     assert loss.charge().epsilon == loss.pure_epsilon
     assert loss.charge().rho == loss.pure_epsilon**2 / 2
     assert loss.charge().mu_squared is not None
-    assert repr(loss).startswith("BoundedLaplaceLoss(scale='3/2', width=9, ")
+    assert repr(loss).startswith("BoundedLaplaceLoss(scale=1.5, width=9, ")
 
 
 def test_wrong_parameters_are_refused() -> None:

@@ -24,7 +24,7 @@ def test_the_edges() -> None:
     assert ConcentratedLoss(1).epsilon(0).lower == math.inf
     assert ConcentratedLoss(1).charge().rho == 1
     assert ConcentratedLoss(1).charge().epsilon is None
-    assert repr(ConcentratedLoss("0.5")) == "ConcentratedLoss(rho='1/2')"
+    assert repr(ConcentratedLoss("0.5")) == "ConcentratedLoss(rho=0.5)"
     assert (ConcentratedLoss("0.25") * 2).rho == Fraction(1, 2)
 
 
@@ -58,7 +58,7 @@ def test_a_failure_is_mixed_in() -> None:
 def test_it_is_written_and_read_with_all_of_it() -> None:
     loss = ConcentratedLoss("1/2", shift="1/3", delta="1/100")
     assert PrivacyLoss.from_json(loss.to_json()) == loss
-    assert repr(loss) == "ConcentratedLoss(rho='1/2', shift='1/3', delta='1/100')"
+    assert repr(loss) == "ConcentratedLoss(rho=0.5, shift='1/3', delta=0.01)"
 
 
 @pytest.mark.parametrize("bad", [{"shift": -1}, {"delta": 1}, {"delta": -1}, {"shift": "x"}])

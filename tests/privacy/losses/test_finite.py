@@ -175,7 +175,7 @@ def test_json_round_trip(loss: PrivacyLoss) -> None:
 
 def test_the_repr_of_a_pair_can_be_typed() -> None:
     loss = FiniteLoss(["1/3", "2/3"], [1, 0], relation=Replace)
-    assert repr(loss) == "FiniteLoss(['1/3', '2/3'], ['1', '0'], relation=Relation.REPLACE)"
+    assert repr(loss) == "FiniteLoss(['1/3', '2/3'], [1, 0], relation=Relation.REPLACE)"
 
 
 def test_a_replace_pair_is_not_sampled_by_poisson() -> None:

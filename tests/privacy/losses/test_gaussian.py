@@ -20,4 +20,4 @@ def test_the_charge_has_rho_and_mu_and_no_epsilon() -> None:
     charge = GaussianLoss(2).charge()
     assert charge.epsilon is None
     assert (charge.delta, charge.rho, charge.mu_squared) == (0, Fraction(1, 8), Fraction(1, 4))
-    assert repr(GaussianLoss(2)) == "GaussianLoss(noise_multiplier='2')"
+    assert repr(GaussianLoss(2)) == "GaussianLoss(noise_multiplier=2)"

@@ -194,9 +194,7 @@ def test_json_repr_and_order() -> None:
     assert loss.statement.mixture == ((Fraction(1, 3), 0), (Fraction(2, 3), 2))
     assert PrivacyLoss.from_json(loss.to_json()) == loss
     assert PrivacyLoss.from_json((loss * 3).to_json()) == loss * 3
-    assert repr(loss) == (
-        "GaussianMixtureLoss([('1/3', '0'), ('2/3', '2')], sigma='3/2', relation=Relation.ADD_REMOVE)"
-    )
+    assert repr(loss) == ("GaussianMixtureLoss([('1/3', 0), ('2/3', 2)], sigma=1.5, relation=Relation.ADD_REMOVE)")
 
 
 @pytest.mark.parametrize(

@@ -27,4 +27,4 @@ def test_golden_value() -> None:
 def test_the_charge() -> None:
     charge = LaplaceLoss(10).charge()
     assert (charge.epsilon, charge.rho) == (LaplaceLoss(10).pure_epsilon, charge.epsilon**2 / 2)
-    assert repr(LaplaceLoss(10)) == "LaplaceLoss(noise_multiplier='10')"
+    assert repr(LaplaceLoss(10)) == "LaplaceLoss(noise_multiplier=10)"

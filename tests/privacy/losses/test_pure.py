@@ -35,4 +35,4 @@ def test_delta_is_zero_from_the_limit_on() -> None:
 def test_the_charge_is_exact() -> None:
     charge = PureLoss(0.1).charge()
     assert (charge.epsilon, charge.delta, charge.rho) == (Fraction(1, 10), 0, Fraction(1, 200))
-    assert repr(PureLoss(0.1)) == "PureLoss(epsilon='1/10')"
+    assert repr(PureLoss(0.1)) == "PureLoss(epsilon=0.1)"

@@ -179,7 +179,7 @@ def test_json_repr_and_charge() -> None:
         assert charge.delta > 0
         assert charge.rho is charge.mu_squared is None
         assert loss.delta(charge.epsilon).upper <= charge.delta
-    assert repr(real) == "TruncatedLaplaceLoss(noise_multiplier='2', bound='15/2')"
+    assert repr(real) == "TruncatedLaplaceLoss(noise_multiplier=2, bound=7.5)"
 
 
 def test_bad_parameters_are_refused() -> None:

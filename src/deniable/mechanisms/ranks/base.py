@@ -18,7 +18,7 @@ from deniable.mechanisms.ranks.records import RankWindow, SortedRecords
 from deniable.mechanisms.ranks.sampler import PointSampler, window
 from deniable.mechanisms.records import records_of
 from deniable.noise.bits import SECURE, Bits
-from deniable.numbers.rationals import Real, exact_rational, positive_rational, shown, yes_or_no
+from deniable.numbers.rationals import Real, exact_rational, positive_rational, readable, shown, yes_or_no
 from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Sensitivity
 
 LARGEST_DENOMINATOR = 10**6
@@ -176,4 +176,4 @@ def read_quantile(name: str, quantile: object) -> Fraction:
     exact = exact_rational(name, quantile)
     if not 0 <= exact <= 1:
         raise InvalidParameterError(f"{name} must be in [0, 1], got {shown(quantile)}")
-    return exact.limit_denominator(LARGEST_DENOMINATOR)
+    return readable(exact.limit_denominator(LARGEST_DENOMINATOR))

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Self
 
 from deniable.errors import InvalidParameterError
-from deniable.numbers.rationals import Real, decimal_text, positive_rational, probability, read_json
+from deniable.numbers.rationals import Real, decimal_text, positive_rational, probability, quotient_text, read_json
 from deniable.privacy.notions.conversion import checked_order
 from deniable.privacy.warning import warning_about, with_warning
 
@@ -73,7 +73,7 @@ class Amounts:
         return warning_about(**vars(self))
 
     def __repr__(self) -> str:
-        return f"Budget({', '.join(f'{name}={str(value)!r}' for name, value in vars(self).items() if value)})"
+        return f"Budget({', '.join(f'{name}={value!r}' for name, value in vars(self).items() if value)})"
 
     @property
     def pair(self) -> tuple[Fraction, Fraction] | None:
@@ -84,7 +84,7 @@ class Amounts:
 
     def to_data(self) -> dict[str, object]:
         """Return plain data for JSON, rationals as text; only the currency that is used."""
-        return {name: str(value) for name, value in vars(self).items() if value is not None}
+        return {name: quotient_text(value) for name, value in vars(self).items() if value is not None}
 
     @classmethod
     def from_data(cls, data: object) -> Self:

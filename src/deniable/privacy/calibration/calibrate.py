@@ -18,6 +18,7 @@ from deniable.numbers.rationals import (
     positive_integer,
     positive_rational,
     probability,
+    readable,
     shown,
 )
 from deniable.privacy.calibration.search import ROUGH_TOLERANCE, SMALLEST_SETTING, Domain, best_setting, closer_setting
@@ -52,7 +53,7 @@ def laplace_scale(sensitivity: Sensitivity, epsilon: Real) -> Fraction:
     12
     """
     norms = _moving(sensitivity)
-    return norms.l1 / positive_rational("epsilon", epsilon)
+    return readable(norms.l1 / positive_rational("epsilon", epsilon))
 
 
 def gaussian_sigma_squared(
@@ -87,7 +88,7 @@ def gaussian_sigma_squared(
     if sum(target is not None for target in (rho, mu_squared, epsilon)) != 1 or (delta is None) != (epsilon is None):
         raise InvalidParameterError("give one of rho, mu_squared, or epsilon with delta, to calibrate Gaussian noise")
     if rho is not None:
-        return norms.l2_squared / (2 * positive_rational("rho", rho))
+        return readable(norms.l2_squared / (2 * positive_rational("rho", rho)))
     if mu_squared is not None:
         goal = positive_rational("mu_squared", mu_squared)
         if goal * _EXTREME_TARGET < norms.l2_squared:
@@ -250,7 +251,7 @@ def calibrate(
         goal = sharper(build(int(rough) if integer else rough))
     best = best_setting(excess, domain, width, start=rough, infinite=goal.infinite)
     if not integer:
-        return best
+        return readable(best)
     while resolved and not _is_last(int(best), domain, goal, build, width):
         width /= 10
         best = closer_setting(excess, domain, width, best)
@@ -326,7 +327,7 @@ def split(
         return compose([make(noise / share) for make, share in workload])
 
     noise = calibrate(together, over=over, tolerance=tolerance, **target)
-    return tuple(noise / share for share in shares)
+    return tuple(readable(noise / share) for share in shares)
 
 
 def _domain(over: tuple[object, object] | None, integer: bool, tolerance: float) -> Domain:

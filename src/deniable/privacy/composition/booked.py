@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from deniable.errors import InvalidParameterError
-from deniable.numbers.rationals import Real, nonnegative_rational, probability
+from deniable.numbers.rationals import Real, nonnegative_rational, probability, quotient_text
 from deniable.privacy.charge import Charge
 from deniable.privacy.composition.wrapped import WrappedStatement
 from deniable.privacy.notions.gaussian_dp import mu_squared_of_pure
@@ -39,7 +39,7 @@ class BookedStatement(WrappedStatement):
             )
 
     def __repr__(self) -> str:
-        pair = f"epsilon={str(self.stated_epsilon)!r}, delta={str(self.stated_delta)!r}"
+        pair = f"epsilon={self.stated_epsilon!r}, delta={self.stated_delta!r}"
         return f"{self.loss.operand}.stated({pair})"
 
     @classmethod
@@ -51,8 +51,8 @@ class BookedStatement(WrappedStatement):
         return {
             "loss": self.kind,
             "loss_stated": self.loss.to_data(),
-            "epsilon": str(self.stated_epsilon),
-            "delta": str(self.stated_delta),
+            "epsilon": quotient_text(self.stated_epsilon),
+            "delta": quotient_text(self.stated_delta),
         }
 
     def charge(self) -> Charge:

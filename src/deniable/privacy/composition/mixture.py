@@ -13,7 +13,7 @@ import numpy as np
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.arrays import Floats
 from deniable.numbers.interval import Interval
-from deniable.numbers.rationals import positive_rational
+from deniable.numbers.rationals import positive_rational, quotient_text, readable
 from deniable.privacy.charge import Charge
 from deniable.privacy.notions.renyi import Directions, directed
 from deniable.privacy.notions.renyi_combined import mixture_divergence
@@ -106,7 +106,7 @@ class PublicMixture(OneOf):
             )
 
     def __repr__(self) -> str:
-        return f"mixture([{', '.join(f'({str(weight)!r}, {loss!r})' for weight, loss in self.parts)}])"
+        return f"mixture([{', '.join(f'({readable(weight)!r}, {loss!r})' for weight, loss in self.parts)}])"
 
     def laws(self) -> Pairs | None:
         known = [(weight, loss.laws()) for weight, loss in self.parts]
@@ -174,7 +174,7 @@ class PublicMixture(OneOf):
         return sum((weight * failed for (weight, _), failed in zip(self.parts, failures, strict=True)), Fraction(0))
 
     def to_data(self) -> dict[str, object]:
-        parts = [{"weight": str(weight), "part": loss.to_data()} for weight, loss in self.parts]
+        parts = [{"weight": quotient_text(weight), "part": loss.to_data()} for weight, loss in self.parts]
         return {"loss": self.kind, "parts": parts}
 
     @classmethod

@@ -274,5 +274,5 @@ def _logarithm_above(odds: Fraction) -> Fraction:
 
 def _shown(masses: Masses) -> str:
     """The probabilities as text that can be typed again, shortened when there are many."""
-    shown = ", ".join(repr(str(mass)) for mass in masses[:8])
+    shown = ", ".join(repr(mass) for mass in masses[:8])
     return f"[{shown}]" if len(masses) <= 8 else f"[{shown}, ... {len(masses) - 8} more]"

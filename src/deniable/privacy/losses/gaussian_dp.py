@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from deniable.numbers.rationals import Real, positive_rational
+from deniable.numbers.rationals import Real, positive_rational, quotient_text, readable
 from deniable.privacy.losses.gaussian import GaussianStatement
 from deniable.privacy.statement import Statement
 
@@ -24,7 +24,7 @@ class GaussianDPStatement(GaussianStatement):
         super().__init__(1 / positive_rational("mu", mu))
 
     def __repr__(self) -> str:
-        return f"GaussianDPLoss(mu={str(self.mu)!r})"
+        return f"GaussianDPLoss(mu={readable(self.mu)!r})"
 
     @property
     def mu(self) -> Fraction:
@@ -32,7 +32,7 @@ class GaussianDPStatement(GaussianStatement):
         return 1 / self.noise_multiplier
 
     def to_data(self) -> dict[str, object]:
-        return {"loss": self.kind, "mu": str(self.mu)}
+        return {"loss": self.kind, "mu": quotient_text(self.mu)}
 
     @classmethod
     def from_fields(cls, values: dict[str, Any]) -> Statement:

@@ -20,6 +20,8 @@ from deniable.numbers.rationals import (
     exact_rational,
     nonnegative_rational,
     positive_rational,
+    quotient_text,
+    readable,
     within_floats,
 )
 from deniable.privacy.losses.gaussian_mixture_law import MixtureLaw
@@ -76,7 +78,7 @@ class GaussianMixtureStatement(Statement):
 
     def __repr__(self) -> str:
         against = "" if len(self.against) == 1 and self.against[0][1] == 0 else f", against={_shown(self.against)}"
-        ends = f"sigma={str(self.sigma)!r}, relation=Relation.{self.relation.name}{against}"
+        ends = f"sigma={self.sigma!r}, relation=Relation.{self.relation.name}{against}"
         return f"GaussianMixtureLoss({_shown(self.mixture)}, {ends})"
 
     def curve(self, epsilon: Fraction) -> Interval:
@@ -157,8 +159,11 @@ class GaussianMixtureStatement(Statement):
         return (greatest / self.sigma) ** 2
 
     def to_data(self) -> dict[str, object]:
-        sides = {name: [[str(w), str(c)] for w, c in getattr(self, name)] for name in ("mixture", "against")}
-        return {"loss": self.kind, **sides, "sigma": str(self.sigma), "relation": self.relation.value}
+        sides = {
+            name: [[quotient_text(w), quotient_text(c)] for w, c in getattr(self, name)]
+            for name in ("mixture", "against")
+        }
+        return {"loss": self.kind, **sides, "sigma": quotient_text(self.sigma), "relation": self.relation.value}
 
     @classmethod
     def from_fields(cls, values: dict[str, object]) -> Statement:
@@ -186,7 +191,7 @@ def _checked(name: str, mixture: Iterable[object]) -> Mixture:
 
 
 def _shown(side: Mixture) -> str:
-    return f"[{', '.join(f'({str(weight)!r}, {str(shift)!r})' for weight, shift in side)}]"
+    return f"[{', '.join(f'({readable(weight)!r}, {readable(shift)!r})' for weight, shift in side)}]"
 
 
 def _increases(p: Mixture, q: Mixture) -> bool:

@@ -73,8 +73,8 @@ class RandomizedResponseStatement(Statement):
 
     def __repr__(self) -> str:
         if self.truth is None:
-            return f"RandomizedResponseLoss(epsilon={str(self.limit)!r}, choices={self.choices})"
-        return f"RandomizedResponseLoss(truth={str(self.truth)!r}, choices={self.choices})"
+            return f"RandomizedResponseLoss(epsilon={self.limit!r}, choices={self.choices})"
+        return f"RandomizedResponseLoss(truth={self.truth!r}, choices={self.choices})"
 
     def curve(self, epsilon: Fraction) -> Interval:
         if self.truth is not None and 1 + epsilon >= self._odds:  # e^x >= 1 + x

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from deniable.numbers.interval import Interval, round_down, round_up
-from deniable.numbers.rationals import Real, decimal_text, positive_integer, probability
+from deniable.numbers.rationals import Real, decimal_text, positive_integer, probability, quotient_text
 from deniable.privacy.notions.tradeoff import TradeOff
 from deniable.privacy.relation import Relation
 from deniable.privacy.reports.comparison import Account, accounts
@@ -113,11 +113,11 @@ class Report:
         """Return plain data for JSON; rationals as text, an infinite end as null."""
         return {
             "loss": self.loss.to_data(),
-            "delta": str(self.delta),
+            "delta": quotient_text(self.delta),
             "epsilon": as_data(self.epsilon),
             "advantage": as_data(self.advantage),
             "true_positive_rates": [{"false_positive_rate": rate, **as_data(bound)} for rate, bound in self.hits],
-            "beliefs": [{"before": str(prior), **as_data(bound)} for prior, bound in self.beliefs],
+            "beliefs": [{"before": quotient_text(prior), **as_data(bound)} for prior, bound in self.beliefs],
             "assumptions": list(self.assumptions),
             "accountants": [
                 {"name": account.name, "epsilon": account.epsilon, "bound": account.bound, "source": account.source}

@@ -20,6 +20,7 @@ from deniable.numbers.rationals import (
     nonnegative_rational,
     positive_integer,
     positive_rational,
+    quotient_text,
     read_json,
 )
 from deniable.privacy.relation import Relation
@@ -61,7 +62,7 @@ class Sensitivity(metaclass=InWords):
 
     def __repr__(self) -> str:
         return (
-            f"Sensitivity(l1={str(self.l1)!r}, l2_squared={str(self.l2_squared)!r}, linf={str(self.linf)!r}, "
+            f"Sensitivity(l1={self.l1!r}, l2_squared={self.l2_squared!r}, linf={self.linf!r}, "
             f"relation={self.relation}, coordinates={self.coordinates})"
         )
 
@@ -101,7 +102,7 @@ class Sensitivity(metaclass=InWords):
 
     def to_data(self) -> dict[str, object]:
         """Return plain data for JSON, with rationals as text."""
-        norms = {name: str(getattr(self, name)) for name in ("l1", "l2_squared", "linf")}
+        norms = {name: quotient_text(getattr(self, name)) for name in ("l1", "l2_squared", "linf")}
         return {**norms, "relation": str(self.relation), "coordinates": self.coordinates}
 
     @classmethod

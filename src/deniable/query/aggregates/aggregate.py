@@ -14,6 +14,7 @@ from deniable.mechanisms.additive import NoiseLaw
 from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.noise.bits import Bits
 from deniable.noise.lattice import Lattice
+from deniable.numbers.rationals import quotient_text
 from deniable.privacy import PrivacyLoss, Sensitivity
 from deniable.query.expression import Expression, text_of
 from deniable.release import Estimate, Key, Noisy
@@ -197,7 +198,7 @@ class PricedAggregate(BoundedAggregate):
         return [self.lattice.exponent, self.lower, self.upper, self.centre]
 
     def entry(self) -> dict[str, Any]:
-        grid = str(self.lattice.grid)
+        grid = quotient_text(self.lattice.grid)
         return {"aggregate": str(self.aggregate), "mechanism": self.mechanism.to_json(), "grid": grid}
 
     def spoken(self) -> str:

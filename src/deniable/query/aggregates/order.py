@@ -18,6 +18,7 @@ from deniable.errors import UnsupportedQueryError
 from deniable.mechanisms.price import Price
 from deniable.mechanisms.ranks.records import RankWindow
 from deniable.noise.bits import Bits
+from deniable.numbers.rationals import quotient_text
 from deniable.privacy import PrivacyLoss, Relation, compose
 from deniable.query.aggregates.aggregate import Aggregate, Bounded, Priced, Tally
 from deniable.query.aggregates.sums import summand
@@ -92,7 +93,7 @@ class Order(Aggregate):
         return PricedOrder(bounded=bounded, price=price)
 
     def to_json(self) -> dict[str, object]:
-        return {**super().to_json(), "share": str(self.share)}
+        return {**super().to_json(), "share": quotient_text(self.share)}
 
     def __str__(self) -> str:
         said = text_of(self.argument) if self.argument is not None else ""
@@ -176,15 +177,19 @@ class PricedOrder(Priced):
         return Estimate(name=name, estimates=grid.points(code), ends=partial(known_ends, LEVEL, grid, low, high))
 
     def to_json(self) -> object:
-        ends = [str(end) for end in self.aggregate.ends]  # what is kept are places between them
-        return [str(self.aggregate.step), LEVEL, self.bounded.times, str(self.price), ends]
+        ends = [quotient_text(end) for end in self.aggregate.ends]  # what is kept are places between them
+        return [quotient_text(self.aggregate.step), LEVEL, self.bounded.times, str(self.price), ends]
 
     def entry(self) -> dict[str, Any]:
         draws = self.statistic.epsilons
         return {
             "aggregate": str(self.aggregate),
-            "mechanism": {"kind": "ranks", "epsilons": [str(each) for each in draws], "groups": self.bounded.times},
-            "grid": str(self.aggregate.step),
+            "mechanism": {
+                "kind": "ranks",
+                "epsilons": [quotient_text(each) for each in draws],
+                "groups": self.bounded.times,
+            },
+            "grid": quotient_text(self.aggregate.step),
         }
 
     def spoken(self) -> str:

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from deniable.errors import UnsupportedQueryError
 from deniable.noise.lattice import Lattice
-from deniable.numbers.rationals import decimal_text
+from deniable.numbers.rationals import decimal_text, quotient_text
 from deniable.query.aggregates.aggregate import SHARES, WHOLE, Aggregate, BoundedAggregate
 from deniable.query.aggregates.counts import count_of, of_total
 from deniable.query.catalog import BOUNDS, declaring
@@ -77,7 +77,7 @@ class Sum(Aggregate):
         )
 
     def to_json(self) -> dict[str, object]:
-        return {**super().to_json(), "centre": str(self.centre)}
+        return {**super().to_json(), "centre": quotient_text(self.centre)}
 
     def __str__(self) -> str:
         return f"SUM({text_of(self._value)} - {float(self.centre):g})" if self.centre else super().__str__()

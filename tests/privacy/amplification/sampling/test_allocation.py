@@ -49,7 +49,7 @@ def test_the_known_bounds_of_the_base_remain() -> None:
     failing = ApproximateLoss(1, "0.01").randomly_allocated(of=4)
     assert failing.infinite_mass == Fraction(1, 100)
     assert failing.epsilon("0.001").lower == math.inf
-    assert repr(failing) == "ApproximateLoss(epsilon='1', delta='1/100').randomly_allocated(of=4)"
+    assert repr(failing) == "ApproximateLoss(epsilon=1, delta=0.01).randomly_allocated(of=4)"
 
 
 def test_a_loss_that_no_epsilon_bounds_has_a_positive_delta() -> None:

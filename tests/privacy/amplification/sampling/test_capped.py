@@ -255,7 +255,7 @@ def test_capped_samples_are_losses_like_others(base: PrivacyLoss) -> None:
     assert PrivacyLoss(CappedPoissonStatement(base, "0.1", 100, 100)).delta("0.1").upper == pytest.approx(
         base.poisson_sampled(rate="0.1").delta("0.1").upper, rel=1e-3
     )
-    assert repr(loss).endswith(".capped_poisson_sampled(rate='1/10', cap=12, population=100)")
+    assert repr(loss).endswith(".capped_poisson_sampled(rate=0.1, cap=12, population=100)")
     exchanged = PrivacyLoss(CappedPoissonStatement(base, "0.1", 12, 100, Replace))
     assert exchanged.relations == {Replace}
     assert PrivacyLoss.from_json(exchanged.to_json()) == exchanged

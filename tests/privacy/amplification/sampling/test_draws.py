@@ -96,7 +96,7 @@ def test_compositions_are_bounded_from_both_sides() -> None:
     assert run.width < 0.06 * run.upper
     assert step.epsilon("1e-5").lower <= run.upper
     assert PrivacyLoss.from_json(step.to_json()) == step
-    assert repr(step) == "GaussianLoss(noise_multiplier='1').sampled_with_replacement(draws=100, population=10000)"
+    assert repr(step) == "GaussianLoss(noise_multiplier=1).sampled_with_replacement(draws=100, population=10000)"
 
 
 @pytest.mark.parametrize(("draws", "population"), [(2, 2), (3, 2), (2, 4)])

@@ -243,7 +243,7 @@ def test_everything_is_a_sample_at_rate_one() -> None:
     assert GaussianLoss(1).poisson_sampled(rate="0.5").poisson_sampled(rate="0.2", relation=Replace) == GaussianLoss(
         1
     ).poisson_sampled(rate="0.1", relation=Replace)
-    assert repr(loss) == "GaussianLoss(noise_multiplier='1').poisson_sampled(rate='1', relation=Replace)"
+    assert repr(loss) == "GaussianLoss(noise_multiplier=1).poisson_sampled(rate=1, relation=Replace)"
 
 
 def test_unproved_uses_are_refused() -> None:

@@ -141,7 +141,7 @@ def test_runs_compose_and_round_trip() -> None:
     both = (loss * 4).delta(1)
     exact = GaussianLoss(1 / Fraction(math.sqrt(4 * loss.mu_squared))).delta(1)
     assert both.upper == pytest.approx(exact.upper, rel=2e-3)
-    assert "strong_convexity='1'" in repr(loss)
+    assert "strong_convexity=1" in repr(loss)
 
 
 def test_steps_that_expand_are_refused() -> None:

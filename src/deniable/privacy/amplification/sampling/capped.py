@@ -102,7 +102,7 @@ class CappedPoissonStatement(SampledStatement):
         object.__setattr__(self, "relation", Relation(relation))
 
     def __repr__(self) -> str:
-        size = f"rate={str(self.rate)!r}, cap={self.cap}, population={self.population}"
+        size = f"rate={self.rate!r}, cap={self.cap}, population={self.population}"
         relation = ", relation=Replace" if self.relation is Replace else ""
         return f"{self.base.operand}.capped_poisson_sampled({size}{relation})"
 

@@ -141,7 +141,7 @@ class PoissonSampledStatement(SampledStatement):
         object.__setattr__(self, "base", checked_base(base, AddRemove, "Poisson sampling", "poisson_sampled"))
 
     def __repr__(self) -> str:
-        return f"{self.base.operand}.poisson_sampled(rate={str(self.rate)!r})"
+        return f"{self.base.operand}.poisson_sampled(rate={self.rate!r})"
 
     def laws(self) -> Pairs:
         """Return the mixed pairs of the base, or of a pair above its curve."""

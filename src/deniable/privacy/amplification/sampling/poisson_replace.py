@@ -307,7 +307,7 @@ class PoissonReplacedStatement(SampledStatement):
         object.__setattr__(self, "base", checked_base(base, AddRemove, "Poisson sampling", "poisson_sampled"))
 
     def __repr__(self) -> str:
-        return f"{self.base.operand}.poisson_sampled(rate={str(self.rate)!r}, relation=Replace)"
+        return f"{self.base.operand}.poisson_sampled(rate={self.rate!r}, relation=Replace)"
 
     def laws(self) -> Pairs:
         """Return the worst pair above, and a pair that is attained."""

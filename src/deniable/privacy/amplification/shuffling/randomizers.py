@@ -14,7 +14,13 @@ from typing import ClassVar, NamedTuple
 from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import INFINITE, NONNEGATIVE, Interval
-from deniable.numbers.rationals import decimal_above, nonnegative_rational, positive_integer, positive_rational
+from deniable.numbers.rationals import (
+    decimal_above,
+    nonnegative_rational,
+    positive_integer,
+    positive_rational,
+    quotient_text,
+)
 from deniable.privacy.notions.gaussian_dp import DIGITS
 
 _MAX_CELLS = 10**5  # pairs of values times reports of a channel
@@ -71,7 +77,7 @@ class Randomizer(ABC):
     def to_data(self) -> dict[str, object]:
         """Return plain data for JSON."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
-        shown = {name: str(value) if isinstance(value, Fraction) else value for name, value in values.items()}
+        shown = {name: quotient_text(value) if isinstance(value, Fraction) else value for name, value in values.items()}
         return {"randomizer": self.kind, **shown}
 
 
@@ -209,7 +215,7 @@ class Channel(Randomizer):
         object.__setattr__(self, "rows", table)
 
     def to_data(self) -> dict[str, object]:
-        return {"randomizer": self.kind, "rows": [[str(entry) for entry in row] for row in self.rows]}
+        return {"randomizer": self.kind, "rows": [[quotient_text(entry) for entry in row] for row in self.rows]}
 
     @property
     def pure_epsilon(self) -> Fraction | None:

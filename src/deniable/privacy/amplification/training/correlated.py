@@ -263,7 +263,7 @@ class CorrelatedStatement(Statement):
     def __repr__(self) -> str:
         return (
             f"CorrelatedLoss({type(self.strategy).__name__} of {self.strategy.steps} steps and {self.strategy.bands} "
-            f"bands, noise_multiplier={str(self.noise_multiplier)!r}, participations={self.participations}, "
+            f"bands, noise_multiplier={self.noise_multiplier!r}, participations={self.participations}, "
             f"separation={self.separation})"
         )
 
