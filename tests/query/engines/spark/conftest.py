@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.query.engines.spark.cluster import OWN, Cluster, wait_for
+from tests.query.engines.spark.cluster import OWN, Cluster, free_port, wait_for
 
 EXECUTORS = 2
 
@@ -27,9 +27,24 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="session")
-def spark(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """The session of all tests, on the cluster, where slow tasks have twins."""
+def connect_port() -> int:
+    """The port at which the driver of the session serves Spark Connect."""
+    return free_port()
+
+
+@pytest.fixture(scope="session")
+def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The session of all tests: on the cluster, where slow tasks have twins; or the one that SPARK_REMOTE names."""
+    if "SPARK_REMOTE" in os.environ:
+        from pyspark.sql import SparkSession
+
+        with SparkSession.builder.getOrCreate() as session:
+            yield session
+        return
+    cluster = request.getfixturevalue("cluster")
     own = {"spark.executor.memory": "700m", "spark.task.maxFailures": "3", "spark.speculation": "true"}
+    own |= {"spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin"}
+    own |= {"spark.connect.grpc.binding.port": str(request.getfixturevalue("connect_port"))}
     own |= {"spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse"))}
     with started(cluster.url, **own) as session:
         wait_for(lambda: executors(session) == EXECUTORS, "two executors")

@@ -24,6 +24,7 @@ LOW, HIGH = "-9223372036854777856D", "9223372036854775808D"  # the floats beside
 INSIDE = f"nullif(nullif(least(greatest($1, {LOW}), {HIGH}), {LOW}), {HIGH})"
 ROUGH = "Its last digits depend on Java. Compute it outside of the query."
 MARK = "\x01"  # escapes itself in patterns, and nothing else
+WIDE = r"[\x{10000}-\x{10FFFF}]"  # characters that Java stores as two
 TEN = "power(10D, $2)"
 
 
@@ -43,6 +44,17 @@ def text(value: str) -> str:
     """
     plain = dialect.text(value)
     return f"CAST(X'{value.encode().hex()}' AS STRING)" if set(value) & set("'\\$") else plain
+
+
+def _like() -> str:
+    """LIKE without an escape. Spark 4.0 quotes each half of a character beyond 16 bits by itself, so that patterns with
+    one match nothing: Java's regular expressions take these, where a pattern is a quotation with holes.
+    """
+    start, pattern, stop = text(r"(?s)\A\Q"), "$2", text(r"\E\z")
+    for part, regex in ((r"\E", r"\E\\E\Q"), ("%", r"\E.*\Q"), ("_", r"\E.\Q")):
+        pattern = f"replace({pattern}, {text(part)}, {text(regex)})"
+    plain = f"(($1) LIKE replace($2, '{MARK}', '{MARK}{MARK}') ESCAPE '{MARK}')"
+    return f"if(($2) RLIKE {text(WIDE)}, ($1) RLIKE concat({start}, {pattern}, {stop}), {plain})"
 
 
 def _extract(pattern: str, kind: str) -> str:
@@ -76,7 +88,7 @@ class Spark(Dialect):
         "round": rounded("CAST($1 AS DOUBLE)", TEN, "rint"),
         **{f"{name} real": f"{name}({INSIDE})" for name in ("floor", "ceil")},
         "sqrt": "sqrt($1)",
-        "like": f"(($1) LIKE replace($2, '{MARK}', '{MARK}{MARK}') ESCAPE '{MARK}')",
+        "like": _like(),
         "trim": f"trim(BOTH '{BLANKS}' FROM $1)",
         **{
             part: f"CAST({part}($1) AS BIGINT)"
