@@ -10,13 +10,14 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from numpy.typing import NDArray
 from scipy.stats import laplace, norm
 
 import deniable as db
@@ -70,6 +71,7 @@ from deniable.privacy import (
     Replace,
     of_count,
 )
+from deniable.statistics.key_counts import KeyCounts
 from deniable.variants import MarkovChain, MarkovQuilt
 from tests.learning.erm.test_problem import problem
 from tests.mechanisms.drawn import drawn_share, recorded
@@ -484,7 +486,7 @@ def test_matchings_draw_what_proves_their_loss() -> None:
 
 # --- statistics and questions ----------------------------------------------------------------------------------------
 
-UNSEEN = {"key_counts"}  # choices among keys
+UNSEEN = {"key_counts"}  # choices among keys, which the next test but one sees
 LOOSE = {"anova": 0.29, "mann_whitney": 0.34, "standard_deviation": 0.27, "variance": 0.27, "variance with rho": 0.07,
          "binomial_test": 0.5, "chi_squared_fit": 0.5, "chi_squared_independence": 0.5, "histogram": 0.5, "mode": 0.5,
          "top_k": 0.5, "subsampled_test": 0, "theil_sen": 0.05}  # fmt: skip
@@ -508,6 +510,47 @@ def test_statistics_draw_what_proves_their_loss(name: str, relation: Relation) -
             yield from combinations(more, 2) if relation is Replace else ((some, one) for one in more)
 
     prove(run, list(pairs()), relation, LOOSE.get(name, 0.66), price={"epsilon": options["epsilon"] or 9})
+
+
+def key_law(noise: Any, threshold: int, count: int) -> NDArray[np.float64]:
+    """Probabilities that a key is hidden, and shown with each noisy count above the threshold."""
+    shown = range(threshold + 1, threshold + 200)
+    law = [noise.law().pmf(value - count).upper if count else 0.0 for value in shown]
+    return np.array([1 - sum(law), *law])
+
+
+@pytest.mark.parametrize(("groups", "delta"), [(1, "1e-3"), (2, "1/50"), (2, "1e-5")])
+def test_chosen_keys_draw_what_proves_their_loss(groups: int, delta: str) -> None:
+    """One unit more, with new keys, with known ones or with both: its joint law against the stated curve."""
+    options: dict[str, Any] = {"epsilon": 1, "delta": delta, "groups": groups}
+    threshold = KeyCounts(**options).mechanism.threshold
+    known = [["a"] * 30 + ["b"] * 30, [*range(60)]]
+    spent = []
+    for keys in (["c"], ["a"], ["c", "d"], ["a", "c"])[: 2 * groups]:
+        drawn = []
+        for rows in (known, [[*known[0], *keys], [*known[1], *[99] * len(keys)]]):
+            answers = list[Any]()
+            ask = partial(dn.key_counts, rows[0], units=rows[1], bits=DeterministicBits(1), **options)
+            ((noise, counts, noisy),) = recorded(lambda ask=ask, answers=answers: answers.append(ask()))  # type: ignore[misc]
+            assert sorted(answers[0]["count"]) == sorted(noisy[noisy > threshold])
+            drawn.append((noise, np.pad(counts, (0, 4 - counts.size))))
+        (noise, here), (_, there) = drawn
+        laws = [[key_law(noise, threshold, int(table[key])) for key in np.flatnonzero(here != there)]
+                for table in (here, there)]  # fmt: skip
+        joint = [np.multiply.outer(*law) if len(law) > 1 else law[0] for law in laws]
+        for epsilon in (0.5, 1):
+            for one, other in (joint, joint[::-1]):
+                spent.append(np.maximum(one - np.exp(epsilon) * other, 0).sum() / answers[0].cost.delta(epsilon).upper)
+    assert 0.7 <= max(spent) <= 1 + 1e-9
+
+
+def test_a_threshold_that_is_too_low_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    real: Any = vars(KeyCounts)["mechanism"].func
+    lower = property(lambda self: replace(real(self), threshold=real(self).threshold - 2))
+    monkeypatch.setattr(KeyCounts, "mechanism", lower)
+    monkeypatch.setattr(KeyCounts, "privacy_loss", property(lambda self: real(self).privacy_loss(self.sensitivity)))
+    with pytest.raises(AssertionError):
+        test_chosen_keys_draw_what_proves_their_loss(1, "1e-3")
 
 
 @pytest.mark.parametrize("relation", Relation)

@@ -38,8 +38,9 @@ def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     if "SPARK_REMOTE" in os.environ:
         from pyspark.sql import SparkSession
 
-        with SparkSession.builder.getOrCreate() as session:
-            yield session
+        session = SparkSession.builder.getOrCreate()
+        yield session
+        session.stop()
         return
     cluster = request.getfixturevalue("cluster")
     own = {"spark.executor.memory": "700m", "spark.task.maxFailures": "3", "spark.speculation": "true"}
