@@ -39,7 +39,9 @@ from deniable.learning import (
     KMeans,
     L2Ball,
     LinearRegression,
+    LinearSVM,
     Logistic,
+    LogisticRegression,
     NearestCentroid,
     Poisson,
     Ridge,
@@ -167,6 +169,28 @@ def test_fits_draw_what_proves_their_loss(
         shares[relation is Replace],
         price=price,
     )
+
+
+CLASSIFIERS = [(LogisticRegression, "ab", (0.45, 0.24)), (LogisticRegression, "abc", (0.86, 0.48)),
+               (LinearSVM, "ab", (0.99, 0.54)), (LinearSVM, "abc", (0.99, 0.68))]  # fmt: skip
+
+
+@pytest.mark.parametrize("relation", Relation)
+@pytest.mark.parametrize(("model", "classes", "shares"), CLASSIFIERS, ids=str)
+def test_classifiers_draw_what_proves_their_loss(
+    model: Any, classes: str, shares: tuple[float, float], relation: Relation
+) -> None:
+    outputs = 1 if len(classes) == 2 else len(classes)
+    plan = TrainingPlan(
+        noise_multiplier=2, steps=6, dimensions=4 * outputs, clip=Clip(norm=1, lattice=2**28), relation=relation
+    )
+
+    def run(rows: Rows, bits: Bits) -> PrivacyLoss:
+        given = model(bounds=BOX, classes=list(classes), expected_rows=6, plan=plan)
+        return given.fit([row for row, _ in rows], [label for _, label in rows], bits=bits).privacy_loss_  # type: ignore[no-any-return]
+
+    pairs = neighbours(list(zip(POINTS, LETTERS, strict=True)), list(product(CORNERS, ["a", "b"])), relation)
+    prove(run, pairs[:8], relation, shares[relation is Replace])
 
 
 METHODS = [({"method": "exponential", "epsilon": 1, "candidates": 64}, 0.98),

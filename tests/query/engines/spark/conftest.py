@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
@@ -36,11 +36,8 @@ def connect_port() -> int:
 def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The session of all tests: on the cluster, where slow tasks have twins; or the one that SPARK_REMOTE names."""
     if "SPARK_REMOTE" in os.environ:
-        from pyspark.sql import SparkSession
-
-        session = SparkSession.builder.getOrCreate()
-        yield session
-        session.stop()
+        with _opened() as session:
+            yield session
         return
     cluster = request.getfixturevalue("cluster")
     own = {"spark.executor.memory": "700m", "spark.task.maxFailures": "3", "spark.speculation": "true"}
@@ -55,8 +52,6 @@ def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 @contextmanager
 def started(master: str = "local[2,3]", **more: str) -> Iterator[Any]:
     """A session of two threads, where a task may fail twice."""
-    from pyspark.sql import SparkSession
-
     from deniable.query.engines.spark.runner import SETTINGS
 
     os.environ["PYSPARK_PYTHON"] = sys.executable  # what executors run
@@ -65,9 +60,18 @@ def started(master: str = "local[2,3]", **more: str) -> Iterator[Any]:
     kept = ("sql.ui.retainedExecutions", "ui.retainedJobs", "ui.retainedStages")
     own |= {f"spark.{each}": "20" for each in kept}
     own |= {"spark.driver.bindAddress": OWN, "spark.sql.shuffle.partitions": "3", **SETTINGS, **more}
+    with _opened({"spark.master": master, "spark.app.name": "deniable", **own}) as session:
+        yield session
+
+
+@contextmanager
+def _opened(settings: Mapping[str, str] | None = None) -> Iterator[Any]:
+    """A session with these settings, closed at the end."""
+    from pyspark.sql import SparkSession
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that pandas is newer than pyspark knows
-        session = SparkSession.builder.master(master).appName("deniable").config(map=own).getOrCreate()
+        session = SparkSession.builder.config(map=dict(settings or {})).getOrCreate()
     try:
         yield session
     finally:
