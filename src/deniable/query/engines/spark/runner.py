@@ -93,13 +93,15 @@ class SparkRunner(Runner):
         _drop_left()
         if frame is not None:
             weakref.finalize(self, _LEFT.append, (frame, table)).atexit = False
-        self._name()
         parts = (
             [f"parquet.{self.dialect.quoted(table)}"] if "/" in table else map(self.dialect.quoted, table.split("."))
         )
         self.source = ".".join(parts)
         with suppress(Exception):
+            self._name()  # through Spark Connect a frame is analysed here
             types = {field.name: field.dataType.simpleString() for field in session.table(self.source).schema}
+        if types is None and frame is not None:
+            raise SourceError("the frame cannot be opened: check that what it reads is there, and may be read.")
         if types is None:
             raise not_opened(table)
         if why := refusal(session, self.source):
