@@ -99,7 +99,7 @@ def coverage(asked: str, runs: int, bits: Bits, *, width: float = 1, **price: An
     """How often the 95% interval of one number, made so many times as wide, holds what DuckDB says that it is."""
     db = database(unit="patient") if "patient" in asked else database()
     text = f"SELECT {asked.format('FROM visits')}"
-    plan = db._plan(text, *(price.get(word) for word in ("epsilon", "delta", "rho")))
+    plan = db.explain(text, **price).plan
     wide, noisy = many(plan, db._engine.exact(plan, secret=bytes(16)), runs, bits)
     answer = build_release(wide, noisy, left=db.ledger.left(), safe=False, stored=False)
     ((name, bounds),) = answer.intervals(0.95).items()
@@ -116,7 +116,7 @@ def coverage(asked: str, runs: int, bits: Bits, *, width: float = 1, **price: An
 def mode(runs: int, bits: Bits, **price: Any) -> float:
     """How often the value that MODE gives is within the stated rows of the most frequent."""
     db = database()
-    plan = db._plan("SELECT MODE(ward) FROM visits", *(price.get(word) for word in ("epsilon", "delta", "rho")))
+    plan = db.explain("SELECT MODE(ward) FROM visits", **price).plan
     (exact,) = db._engine.exact(plan, secret=bytes(16))
     _, (places,) = many(plan, [exact], runs, bits)
     counts = dict(zip(exact.codes.tolist(), exact.counts.tolist(), strict=True))

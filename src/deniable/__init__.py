@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from deniable.query.columns import len as len
     from deniable.query.columns import lit as lit
     from deniable.query.columns import when as when
+    from deniable.query.connect import connect as connect
     from deniable.query.database import Database as Database
-    from deniable.query.database import connect as connect
     from deniable.query.declarations import Boolean as Boolean
     from deniable.query.declarations import Date as Date
     from deniable.query.declarations import Keys as Keys
@@ -54,7 +54,8 @@ _HOMES = {
     **dict.fromkeys(("AddRemove", "Budget", "PrivacyUnit", "Replace"), "deniable.privacy"),
     **dict.fromkeys(("Boolean", "Date", "Keys", "Number", "Text", "Timestamp"), "deniable.query.declarations"),
     "each_row": "deniable.query.catalog",
-    **dict.fromkeys(("Database", "connect"), "deniable.query.database"),
+    "connect": "deniable.query.connect",
+    "Database": "deniable.query.database",
     **dict.fromkeys(("col", "len", "lit", "when"), "deniable.query.columns"),
     **dict.fromkeys(("Csv", "CsvColumn"), "deniable.files.declaration"),
     "guess_csv": "deniable.files.guess",

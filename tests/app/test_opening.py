@@ -6,7 +6,7 @@ import pytest
 
 from deniable.app.opening import for_reading, open_ledger, read
 from deniable.errors import CatalogError, LedgerError
-from deniable.query.database import connect
+from deniable.query.connect import connect
 from tests.app.conftest import POLICY
 
 COUNT = "SELECT COUNT(*) AS n FROM survey"

@@ -87,7 +87,7 @@ HIDING_NOTHING = {
     "learning/estimators/kmeans.py:_from_grid": "public directions of a grid",
     "learning/estimators/kmeans.py:_weighted": "restarts on released cells",
     "query/engines/spark/executors.py:copy_of_deniable": "noise of nothing, from a key that everybody knows",
-    "query/workload.py:Family.reconciled": "errors that released totals could have",
+    "query/consistent.py:Family.reconciled": "errors that released totals could have",
     "statistics/hypothesis/anova.py:Anova._simulated": "a p-value from released numbers",
     "statistics/hypothesis/base.py:multinomials": "a p-value from released numbers",
     "statistics/hypothesis/mann_whitney.py:MannWhitney._answer": "a p-value from released numbers",

@@ -204,7 +204,6 @@ def test_public_names_show_an_example(room: str) -> None:
 TWICE = {
     "Law",
     "Question",
-    "Asked",
     "Call",
     "Statistic",
     "Column",

@@ -5,9 +5,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 import deniable as dn
 from deniable.noise.bits import DeterministicBits
+from deniable.query.canonical import fingerprint
 from deniable.query.database import Database
 from deniable.query.plan import PricedPlan
 
@@ -98,3 +100,16 @@ def test_a_question_that_is_written_otherwise_is_free_and_gets_its_numbers() -> 
     assert len(db.history()) == 1
     assert first.to_dicts() == [{name: row[name] for name in first.to_dicts()[0]} for row in second.to_dicts()]
     assert second.to_dicts() == [{name: row[name] for name in second.to_dicts()[0]} for row in third.to_dicts()]
+
+
+@pytest.mark.parametrize(
+    ("kind", "like"), [(pa.int64(), 0), (pa.float64(), 0.0), (pa.string(), ""), (pa.bool_(), False)]
+)
+def test_a_missing_value_has_a_fingerprint_of_its_own(kind: pa.DataType, like: object) -> None:
+    held = [fingerprint(pa.table({"x": pa.array(values, kind)})) for values in ([None, like], [like, like], [None] * 2)]
+    assert len(set(held)) == 3
+
+
+def test_texts_that_are_cut_elsewhere_have_another_fingerprint() -> None:
+    held = [fingerprint(pa.table({"x": values})) for values in (["ab", "c"], ["a", "bc"], ["", "abc"])]
+    assert len(set(held)) == 3

@@ -109,7 +109,7 @@ SAME: list[tuple[str, Ask]] = [
 
 @pytest.mark.parametrize(("text", "ask"), SAME, ids=[text for text, _ in SAME])
 def test_a_question_has_one_name_in_both_front_ends(text: str, ask: Ask) -> None:
-    asked, written = (DB._plan(each, 1, None, None) for each in (ask, text))
+    asked, written = (DB.explain(each, epsilon=1).plan for each in (ask, text))
     assert asked.query.question.to_json() == written.query.question.to_json()
     assert asked.key == written.key
 

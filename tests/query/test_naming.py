@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import deniable as dn
-from deniable.query import planning
+from deniable.query import planner
 from deniable.query.naming import named
 from tests.query.test_canonical import EQUAL, database
 
@@ -15,10 +15,10 @@ def test_an_answer_under_the_name_of_an_earlier_version_is_found(monkeypatch: py
     db, text = database(), EQUAL[0][1]
     now, former = db.explain(text, epsilon=1).plan.names
     with monkeypatch.context() as patched:
-        patched.setattr(planning, "named", lambda plan: replace(named(plan), names=(former,)))
-        db._plans.clear()
+        patched.setattr(planner, "named", lambda plan: replace(named(plan), names=(former,)))
+        db._planner._kept.clear()
         before = db.sql(text, epsilon=1).to_dicts()
-    db._plans.clear()
+    db._planner._kept.clear()
     assert now.key != former.key
     assert db.sql(text, epsilon=1).to_dicts() == before
     assert db.explain(text, epsilon=1).stored

@@ -12,7 +12,7 @@ from deniable.app.draft import Found, write_policy
 from deniable.errors import CatalogError, DeniableError, SourceError
 from deniable.files.write import import_csv
 from deniable.privacy import Budget, Replace
-from deniable.query.database import connect
+from deniable.query.connect import connect
 from deniable.query.expression import Kind
 from deniable.query.policy import read_policy
 

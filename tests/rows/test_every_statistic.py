@@ -261,5 +261,5 @@ def parts(frame: Any) -> list[Any]:
 def exact(frame: Any, declared: Any, text: str) -> list[int]:
     budget = dn.Budget(epsilon=100)
     database = dn.connect(frame, name="t", unit="b", columns={"a": declared}, rows=1, groups=1, budget=budget)
-    found = database._engine.exact(database._plan(text, 1, None, None), secret=bytes(16))
+    found = database._engine.exact(database.explain(text, epsilon=1).plan, secret=bytes(16))
     return [int(value) for part in found for value in part]

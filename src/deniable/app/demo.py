@@ -13,7 +13,8 @@ from deniable.datasets import DEPARTMENTS, survey
 from deniable.errors import BudgetExceededError
 from deniable.numbers.rationals import positive_rational
 from deniable.privacy import Budget
-from deniable.query.database import Database, connect
+from deniable.query.connect import connect
+from deniable.query.database import Database
 from deniable.query.declarations import Keys, Number
 
 if TYPE_CHECKING:

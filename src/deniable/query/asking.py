@@ -1,7 +1,8 @@
 """Methods of a database that ask for a statistic: the function's signature, with names of columns for its rows."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from types import MethodType
 from typing import Any
@@ -16,8 +17,31 @@ _ROWS = ("values", "features", "target", "first", "second", "groups")  # by plac
 _KNOWN = frozenset({"relation", "rows", "units", "ledger", "bits"})  # what the database knows
 
 
-class Asked:
-    """A method that asks for one statistic; `name` is that of the function, where the method has another."""
+@dataclass(frozen=True)
+class StatisticQuestion:
+    """A statistic that is asked of a database.
+
+    Args:
+        function: of `deniable.statistics`.
+        columns: names of columns, or lists of them, by the parameter of the function that takes their rows.
+        parameters: the public parameters, as they are given.
+        where: a condition on rows, as in SQL; None counts all.
+        fresh: whether to charge again for new noise although an answer is stored.
+    """
+
+    function: Callable[..., Release]
+    columns: Mapping[str, object]
+    parameters: Mapping[str, Any]
+    where: str | None = None
+    fresh: bool = False
+
+
+class StatisticMethod:
+    """Method of a database that asks for one statistic.
+
+    Args:
+        name: of the function, where the method has another.
+    """
 
     def __init__(self, name: str = "") -> None:
         self._name = name
@@ -39,7 +63,7 @@ class _Declared:
 
 @cache
 def _method(name: str) -> Callable[..., Release]:
-    """The method that asks for the statistic of this name; `_ask` of the database does the rest."""
+    """Return the method that asks for a statistic; `_answer_statistic` of the database does the rest."""
     from deniable import statistics
     from deniable.statistics.call import without_arguments
 
@@ -49,11 +73,12 @@ def _method(name: str) -> Callable[..., Release]:
     signature = _signature(function, rows)
 
     def ask(self: Any, *args: object, **given: object) -> Release:
-        found = dict(signature.bind(self, *args, **given).arguments)
-        del found["self"]
-        where, fresh = found.pop("where", None), found.pop("fresh", False)
-        asked = {word: found.pop(_shown(name, word)) for word in rows}
-        release: Release = self._ask(function, asked, found, where=where, fresh=fresh)
+        parameters = dict(signature.bind(self, *args, **given).arguments)
+        del parameters["self"]
+        where, fresh = parameters.pop("where", None), parameters.pop("fresh", False)
+        columns = {word: parameters.pop(_shown(name, word)) for word in rows}
+        asked = StatisticQuestion(function, columns, parameters, where=where, fresh=fresh)
+        release: Release = self._answer_statistic(asked)
         return release
 
     said = without_arguments((inspect.getdoc(function) or "").partition("\n>>>")[0].rstrip(), _KNOWN)

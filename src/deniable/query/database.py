@@ -1,209 +1,330 @@
-"""The front door: a private table, a budget, and questions."""
+"""The front door: private tables with their budget, and questions about them.
+
+A `Database` has a planner, an engine and a ledger. From `Database.sql`, a text goes to `Planner.searched_plan`, which
+applies `planner.RULES` one after another, and its plan to `Responder.answer`, which charges the ledger before the
+engine reads a row, and makes the `Release`.
+"""
 
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from functools import partial
-from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
-from deniable.arguments import in_words
 from deniable.errors import BudgetExceededError, CatalogError, InvalidParameterError
-from deniable.ledger import Ledger, Source
+from deniable.ledger import Ledger
 from deniable.ledger.entry import Record
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real
-from deniable.privacy import AddRemove, Budget, PrivacyUnit, Relation
-from deniable.query.answer import build_release, found_of, noisy_of
+from deniable.query.asking import StatisticMethod, StatisticQuestion
 from deniable.query.catalog import Table
-from deniable.query.declarations import Declaration
-from deniable.query.declared import declared_table
 from deniable.query.effort import limited_time
 from deniable.query.engines.base import Engine, Progress
 from deniable.query.explanation import Explanation
+from deniable.query.expression import Expression, Value
 from deniable.query.frames import Ask, Frame
-from deniable.query.policy import limits, read_policy
-from deniable.query.promise import declared_tables, of_one_table
-from deniable.query.rules import price
-from deniable.query.rules.target import Target, approached, is_relative
-from deniable.query.source import noted, open_policy, open_source, open_sources, table_name
-from deniable.query.workload import Workloads
+from deniable.query.naming import stored_name
+from deniable.query.planner import Planner
+from deniable.query.responder import Responder
+from deniable.query.rules.plan import Request, Target
+from deniable.query.rules.target import approached, is_relative
+from deniable.query.statistics import answer_statistic
+from deniable.query.table_expression import TableExpression
+from deniable.query.workload import Workload, plan_workload
+from deniable.query.written import check_writes, write
 from deniable.release import Release
 from deniable.release.display import price as price_text
 from deniable.release.listing import BudgetStatus, LazyRows, Listing, pairs_as_html
 
 
-@in_words
-def connect(
-    source: object,
-    *,
-    name: str | None = None,
-    unit: str | tuple[str, str] | PrivacyUnit | None = None,
-    budget: Budget | None = None,
-    columns: Mapping[str, Declaration] | Mapping[str, Mapping[str, Declaration]] | None = None,
-    public: Collection[str] = (),
-    paths: Mapping[str, Sequence[str]] = MappingProxyType({}),
-    rows: int | str | None = None,
-    groups: int | str | None = None,
-    total_rows: int | None = None,
-    relation: Relation | str = AddRemove,
-    ledger: str | Path | None = None,
-    moved: bool = False,
-    table: str | Mapping[str, str] | None = None,
-    memory: str | None = None,
-    threads: int | None = None,
-    analyst: str | None = None,
-) -> "Database":
-    """Open a private table for questions.
+class Database:
+    """Private tables with their budget. Made by `connect`.
 
     Args:
-        source: a dataframe (pandas, Polars, Arrow, Spark), the URL of a PostgreSQL server, or the path of a .parquet or
-            .duckdb file, of a .csv file that was imported (`import_csv`), of a folder or pattern of .parquet files, or
-            of a policy (.toml), which says the rest; or several of these by table, {"orders": ..., "customers": ...}.
-        name: the table's name in SQL; by default that of the file. Beside a ledger in a file, a frame or several
-            tables need one.
-        unit: the column that says whose row it is, or `each_row("person")` if every row is one person; or the column
-            and one of dates, ("user", "day"), to protect one user's rows of one day, which is much weaker.
-        budget: what may ever be spent; needed unless the ledger exists.
-        columns: public facts by column: `Number(lower=0, upper=120)`, `Keys(["a", "b"])`, ...; of several tables, such
-            a mapping for each: {"orders": {"amount": ...}, "customers": {"region": ...}}.
-        public: of several tables, those whose rows are nobody's secret. All others hold the column `unit` or a path.
-        paths: of tables that reach the unit through another table, their column and that table, {"items": ("order_id",
-            "orders")}; then the column there, if it has another name. A row belongs to every unit that holds its key.
-        rows: the most rows of one unit that count in one group; 1 by default, and answers then say so.
-        groups: the most groups of one GROUP BY in which a unit counts; likewise.
-            "auto" has either found privately, for a quarter of the price of the first question that needs it.
-        total_rows: in place of `rows` and `groups`: the most rows of one unit that count, in whatever groups.
-        relation: what neighbouring tables are: dn.AddRemove, or dn.Replace where the number of units is public.
-        ledger: the file that remembers what was spent, or for many hosts a schema of a PostgreSQL database:
-            "postgresql://user@host/database?schema=visits". None keeps it in memory: it ends with this process.
-        moved: the same data lie at another place now, or have other columns: note that in the ledger, and go on.
-        table: the table inside a .duckdb file or on a server; several of a server by the names that they get here, as
-            in {"orders": "shop.orders"}.
-        memory: a limit such as "2GB"; beyond it intermediate results go to disk.
-        threads: of the engine; all cores by default.
-        analyst: who asks, "owner" by default: a name for the history. All analysts spend one budget, and none gets the
-            stored answers of another.
-
-    Reads the schema of the source and no row.
-    Raises: SourceError, CatalogError or LedgerError, in the user's words.
-
-    >>> import deniable as dn
-    >>> db = dn.connect(dn.datasets.visits(), name="visits", unit="patient", rows=2, budget=dn.Budget(epsilon=1))
-    >>> answer = db.sql("SELECT COUNT(*) AS n FROM visits", epsilon=0.5)
-    >>> print(db.budget)
-    budget epsilon=1; left epsilon=0.5
+        engine: has the rows.
+        tables: the declared tables by name.
+        ledger: is charged before a row is read, and keeps the answers.
+        bits: randomness of the noise.
     """
-    bounding = {"rows": rows, "groups": groups, "total_rows": total_rows}
-    if isinstance(source, str | Path) and str(source).endswith(".toml"):
-        given = {"unit": unit, "budget": budget, "columns": columns, "name": name, "ledger": ledger, "table": table}
-        extra = [word for word, value in (given | bounding).items() if value is not None]
-        if extra or relation is not AddRemove:
-            raise InvalidParameterError(f"a policy says it all: put {', '.join(extra) or 'relation'} into the file.")
-        return _connect_policy(Path(source), moved, memory, threads, analyst)
-    related = Relation(relation)
-    if unit is None:
-        raise CatalogError(
-            'say who is protected: unit="column" for the column that says whose row it is, or '
-            'unit=dn.each_row("person") if every row is one person.'
-        )
-    if name is None and not isinstance(source, str | Path):
-        if ledger is not None:
-            raise CatalogError(
-                'a ledger knows a frame, or several tables, by one name: give it, such as name="visits", and the same '
-                "one ever after."
-            )
-        name = "data"
-    if isinstance(table, Mapping):
-        source, table = {each: (source, there) for each, there in table.items()}, None
-    whose = unit if isinstance(unit, PrivacyUnit) else _whose(unit)
-    promise = {"relation": related, **limits(bounding)}
-    declared: Mapping[str, Any] = columns or {}
-    if isinstance(source, Mapping):
-        engine = open_sources(source, columns=declared, unit=whose.column, memory=memory, threads=threads)
-        tables = declared_tables(
-            source, schema=engine.schema, columns=declared, public=public, unit=whose, promise=promise, paths=paths
-        )
-        held = noted(engine, tables)
-    else:
-        known = name or table or (table_name(Path(source)) if isinstance(source, str | Path) else "")
-        declared = of_one_table(declared, known)
-        engine = open_source(source, table=table, columns=declared, unit=whose.column, memory=memory, threads=threads)
-        called = name or engine.table or table_name(Path(str(source)))
-        tables = {called: declared_table(name=called, schema=engine.schema(), unit=whose, columns=declared, **promise)}
-        held = noted(engine)
-    first = next(each for each in tables.values() if not each.public)
-    return Database(engine, tables, _open_ledger(first, budget, ledger, held, moved=moved, name=name, analyst=analyst))
 
-
-def _whose(unit: str | tuple[str, str]) -> PrivacyUnit:
-    if not isinstance(unit, str) and (not isinstance(unit, tuple | list) or len(unit) != 2):
-        raise CatalogError(f'unit is a column, or a column and one of dates, as in ("user", "day"), got {unit!r}.')
-    column, period = (unit, None) if isinstance(unit, str) else unit
-    return PrivacyUnit(column=column, noun=column, period=period)
-
-
-def _connect_policy(
-    path: Path, moved: bool, memory: str | None, threads: int | None, analyst: str | None
-) -> "Database":
-    policy = read_policy(path)
-    engine, tables, source = open_policy(policy, memory=memory, threads=threads)
-    first = tables[policy.name]
-    return Database(
-        engine, tables, _open_ledger(first, policy.budget, policy.ledger, source, moved=moved, analyst=analyst)
-    )
-
-
-def _open_ledger(
-    table: Table,
-    budget: Budget | None,
-    path: str | Path | None,
-    source: Source,
-    *,
-    moved: bool,
-    name: str | None = None,
-    analyst: str | None = None,
-) -> Ledger:
-    if budget is not None and not isinstance(budget, Budget):
-        raise InvalidParameterError(
-            f"budget must be a Budget, got {type(budget).__name__}. Write dn.Budget(epsilon=1)."
-        )
-    opened = Ledger.open(
-        path,
-        budget=budget,
-        relation=table.relation,
-        unit=table.unit,
-        dataset=name or table.name,
-        source=source,
-        moved=moved,
-    )
-    return opened if analyst is None else opened.asked_by(analyst)
-
-
-def _listed(record: Record, *, several: bool) -> tuple[str, ...]:
-    """A row of the history; with the analyst if there are several."""
-    return (
-        str(record.number),
-        f"{record.time:%Y-%m-%d %H:%M}",
-        *((record.analyst,) if several else ()),
-        " ".join(record.text.split()),  # in one line, without the blanks that stand for OPTIONS
-        price_text(record.loss),
-        ("yes" if record.answered else "no") if record.safe else "test noise",
-    )
-
-
-class Database(Workloads):
-    """Private tables with their budget. Made by `connect`."""
+    count = StatisticMethod()
+    sum = StatisticMethod()
+    mean = StatisticMethod()
+    variance = StatisticMethod()
+    var = StatisticMethod("variance")
+    standard_deviation = StatisticMethod()
+    std = StatisticMethod("standard_deviation")
+    covariance = StatisticMethod()
+    correlation = StatisticMethod()
+    vector_mean = StatisticMethod()
+    vector_covariance = StatisticMethod()
+    median = StatisticMethod()
+    quantile = StatisticMethod()
+    quantiles = StatisticMethod()
+    interquartile_range = StatisticMethod()
+    iqr = StatisticMethod("interquartile_range")
+    minimum = StatisticMethod()
+    min = StatisticMethod("minimum")
+    maximum = StatisticMethod()
+    max = StatisticMethod("maximum")
+    cumulative_distribution = StatisticMethod()
+    histogram = StatisticMethod()
+    key_counts = StatisticMethod()
+    top_k = StatisticMethod()
+    mode = StatisticMethod()
+    linear_regression = StatisticMethod()
+    one_sample_t_test = StatisticMethod()
+    two_sample_t_test = StatisticMethod()
+    anova = StatisticMethod()
+    mann_whitney = StatisticMethod()
+    binomial_test = StatisticMethod()
+    chi_squared_fit = StatisticMethod()
+    chi_squared_independence = StatisticMethod()
+    subsampled_test = StatisticMethod()
 
     def __init__(self, engine: Engine, tables: Mapping[str, Table], ledger: Ledger, *, bits: Bits = SECURE) -> None:
+        self.tables = tables
+        self.ledger = ledger
         self._engine = engine
         self._bits = bits
-        self._plans = {}
-        self.tables = tables
+        self._planner = Planner(tables, engine, ledger)
         self._table = next(table for table in tables.values() if not table.public)
-        self.ledger = ledger
+
+    def sql(
+        self,
+        text: str | Ask,
+        *,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        rho: Real | None = None,
+        error: Target | None = None,
+        weights: Mapping[str, Real] | None = None,
+        confidence: float = 0.95,
+        fresh: bool = False,
+        progress: Progress | None = None,
+        dialect: str = "duckdb",
+        columns: Mapping[str, Any] | None = None,
+        rows: int | str | None = None,
+        groups: int | str | None = None,
+        total_rows: int | str | None = None,
+    ) -> Release:
+        """Answer a SELECT with noise, and pay for it.
+
+        Args:
+            text: one SELECT of COUNT, SUM, AVG over the tables, or a frame's `Ask`; see docs/guide/query.md.
+            epsilon: the cost, alone for pure differential privacy, or with `delta`; or `rho`, for zCDP.
+            error: in place of a cost: half the width that the interval of every noisy column may have, in its unit, or
+                a mapping for the columns that matter, {"n": 100}. The least price that does it is charged. Or a share
+                of the answer, "5%", and then the price is the most that it may cost: a cheap answer shows how large the
+                numbers are, and more is paid until they are known to be that near, or too little is left. Then the
+                answer says how much it takes; a call with that as its price uses the answers that were paid before.
+            weights: of columns, {"n": 1, "mean": 4}, 1 by default: aggregates share the price so that the expected
+                relative errors, each times its weight, have the least sum of squares; `explain` shows the shares.
+            confidence: of the intervals that `error` speaks of.
+            fresh: pay again for new noise, although the question has an answer already.
+            progress: called with the share that is done, after each pass over a file that takes several for want of
+                `memory`. It tells nothing about the rows: where it would, it is not called.
+            dialect: of the text, "duckdb" or "postgres". Either may write the price as Google's SQL does, SELECT WITH
+                DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.5).
+            columns: public facts for this question, in place of those declared; as `connect` takes them.
+            rows, groups, total_rows: smaller limits on a unit for this question than those of `connect`, and less
+                noise; larger ones are refused. They may stand in OPTIONS too, and the answer says them.
+
+        The cost is charged before any row is read and never refunded. An identical question gets its stored answer.
+        Raises: UnsupportedQueryError, InvalidParameterError or BudgetExceededError, before anything is spent;
+            ExecutionError, with a constant text, if the engine stops.
+        """
+        if progress is not None and not callable(progress):
+            raise InvalidParameterError(f"progress must be a function of the share that is done, got {progress!r}")
+        request = Request(
+            question=text,
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
+            error=error,
+            weights=weights,
+            confidence=confidence,
+            dialect=dialect,
+            columns=columns,
+            limits={"rows": rows, "groups": groups, "total_rows": total_rows},
+        )
+        if is_relative(error):
+            return self._approached(request, fresh=fresh, progress=progress)
+        return self._answer(request, fresh=fresh, progress=progress)
+
+    def _answer(self, request: Request, *, fresh: bool, progress: Progress | None) -> Release:
+        """Return the answer to a question at its price."""
+        with limited_time():
+            plan = self._planner.searched_plan(request, bits=self._bits)
+        return self._responder.answer(plan, fresh=fresh, progress=progress)
+
+    def _approached(self, request: Request, *, fresh: bool, progress: Progress | None) -> Release:
+        """Return the answer whose error is a share of it, by answers at growing prices."""
+        assert request.error is not None
+        plan = self._planner.plan(request, safe=self._bits.safe)
+        return approached(
+            plan,
+            lambda part: self._answer(request.at(part), fresh=fresh, progress=progress),
+            Price.of(request.epsilon, request.delta, request.rho),
+            request.error,
+            confidence=request.confidence,
+            stored=lambda part: (
+                not fresh and self._planner.is_stored(plan, part, request.weights, safe=self._bits.safe)
+            ),
+            check=lambda rest: self.ledger.check_affordable(self._planner.price_of(plan, rest).loss),
+        )
+
+    @limited_time()
+    def explain(
+        self,
+        text: str | Ask,
+        *,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        rho: Real | None = None,
+        error: Target | None = None,
+        weights: Mapping[str, Real] | None = None,
+        confidence: float = 0.95,
+        dialect: str = "duckdb",
+        columns: Mapping[str, Any] | None = None,
+        rows: int | str | None = None,
+        groups: int | str | None = None,
+        total_rows: int | str | None = None,
+    ) -> Explanation:
+        """Say what `sql` would do and cost, how accurate it would be, and whether it would be refused. Spends nothing.
+
+        Reads the schema, and of public tables that the question names the rows; of private ones none.
+        """
+        request = Request(
+            question=text,
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
+            error=error,
+            weights=weights,
+            confidence=confidence,
+            dialect=dialect,
+            columns=columns,
+            limits={"rows": rows, "groups": groups, "total_rows": total_rows},
+        )
+        plan, loss, further = self._planner.plan(request, safe=self._bits.safe), None, ""
+        stored = stored_name(plan, self.ledger, safe=self._bits.safe) is not None
+        loss = plan.total
+        if is_relative(error):
+            price = Price.of(epsilon, delta, rho)
+            further = f"{error}, by further answers, as long as all cost {price} at most"
+            loss = self._planner.price_of(plan, price).loss
+        refused = ""
+        if not stored:
+            try:
+                self.ledger.check_affordable(loss)
+            except BudgetExceededError as error_of_budget:
+                refused = str(error_of_budget)
+        return Explanation(plan=plan, left=self.ledger.left(), stored=stored, further=further, refused=refused)
+
+    def workload(
+        self,
+        questions: Sequence[str | Ask],
+        *,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        rho: Real | None = None,
+        consistent: bool = False,
+        nonnegative: bool = False,
+        fresh: bool = False,
+        dialect: str = "duckdb",
+        columns: Mapping[str, Any] | None = None,
+    ) -> list[Release]:
+        """Answer several questions that are paid together, as one entry of the ledger.
+
+        Args:
+            questions: as `sql` takes them; their groups and bounds are declared.
+            epsilon, delta, rho: what all of them cost, composed by the certified accountant. They share it by the
+                errors that are expected, as aggregates of one question do.
+            consistent: let the answers agree: totals are the sums of their parts. For counts and sums, and what is
+                computed from them, of the same rows in different groups. A unit is bounded once, in the finest groups.
+                SUM(x) and what AVG(x) sums are two totals, unless COUNT(x) is asked for beside the sum.
+            nonnegative: consistent counts are not below 0.
+            fresh, dialect, columns: as for `sql`.
+
+        Returns: a release for each question; the cost that each shows is that of all.
+        Guarantee: as of `sql`. Consistent intervals hold the truth about the rows as they were bounded; see
+            docs/guide/query.md.
+        Raises: as `sql`.
+        """
+        shared = {"epsilon": epsilon, "delta": delta, "rho": rho, "dialect": dialect, "columns": columns}
+        workload = self._workload(questions, shared, consistent=consistent, nonnegative=nonnegative)
+        return workload.answer(self._responder, fresh=fresh)
+
+    def explain_workload(
+        self,
+        questions: Sequence[str | Ask],
+        *,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        rho: Real | None = None,
+        consistent: bool = False,
+        dialect: str = "duckdb",
+        columns: Mapping[str, Any] | None = None,
+    ) -> list[Explanation]:
+        """Say what `workload` would do and cost, a question at a time. Spends nothing, and reads no private row.
+
+        Consistent answers are at least as exact as these say: least squares never adds variance.
+        """
+        shared = {"epsilon": epsilon, "delta": delta, "rho": rho, "dialect": dialect, "columns": columns}
+        return self._workload(questions, shared, consistent=consistent, nonnegative=False).explanations(self._responder)
+
+    def _workload(
+        self, questions: Sequence[str | Ask], shared: Mapping[str, Any], *, consistent: bool, nonnegative: bool
+    ) -> Workload:
+        """Return the plans of several questions that state the same price, dialect and columns."""
+        if isinstance(questions, str | Ask) or not questions:
+            raise InvalidParameterError("a workload is a list of questions: db.workload([text, text], epsilon=1).")
+        requests = [Request(question=each, **shared) for each in questions]
+        return plan_workload(requests, self._planner, self._responder, consistent=consistent, nonnegative=nonnegative)
+
+    def write(
+        self,
+        text: str | Ask,
+        folder: str,
+        *,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        rho: Real | None = None,
+        intervals: bool = False,
+        fresh: bool = False,
+        dialect: str = "duckdb",
+    ) -> Any:
+        """Answer a SELECT of counts, sums and averages for up to 2^30 groups with Parquet files, on Spark.
+
+        Args:
+            text: as `sql` takes it, without ORDER BY and LIMIT; so are all others.
+            folder: where Spark's executors can write; a folder with a new name is made in it.
+            intervals: add the ends of intervals of 95%. Those of counts and sums are as wide in all groups as `explain`
+                says; those of averages take half a millisecond each.
+
+        Returns: a DataFrame that reads the files, with the columns of `Release.to_arrow`.
+        Guarantee: as of `sql`. Noise is added by the executors, and what was written is never drawn again.
+        Raises: as `sql`.
+        """
+        check_writes(self._responder)
+        request = Request(question=text, epsilon=epsilon, delta=delta, rho=rho, dialect=dialect, written=True)
+        plan = self._planner.searched_plan(request, bits=self._bits)
+        return write(plan, folder, self._responder, intervals=intervals, fresh=fresh)
+
+    def _answer_statistic(self, asked: StatisticQuestion) -> Release:
+        """Return the answer to a method that asks for a statistic; see `asking`."""
+        return answer_statistic(asked, self._responder, self.tables)
+
+    @property
+    def _responder(self) -> Responder:
+        """Answers planned questions on this engine and ledger, about this table."""
+        return Responder(self._engine, self.ledger, self._bits, self._table)
+
+    def _look(self, rows: TableExpression, expression: Expression) -> Sequence[Value]:
+        """Return a column of public rows, which frames ask for when they are made."""
+        return self._planner.public_column(rows, expression)
 
     def table(self, name: str) -> Frame:
         """Return the rows of a table, to ask about in Python; see docs/guide/frames.md."""
@@ -275,122 +396,14 @@ class Database(Workloads):
     def _repr_html_(self) -> str:
         return pairs_as_html(self._about())
 
-    @limited_time()
-    def explain(
-        self,
-        text: str | Ask,
-        *,
-        epsilon: Real | None = None,
-        delta: Real | None = None,
-        rho: Real | None = None,
-        error: Target | None = None,
-        weights: Mapping[str, Real] | None = None,
-        confidence: float = 0.95,
-        dialect: str = "duckdb",
-        columns: Mapping[str, Any] | None = None,
-        rows: int | str | None = None,
-        groups: int | str | None = None,
-        total_rows: int | str | None = None,
-    ) -> Explanation:
-        """Say what `sql` would do and cost, how accurate it would be, and whether it would be refused. Spends nothing.
 
-        Reads the schema, and of public tables that the question names the rows; of private ones none.
-        """
-        how: dict[str, Any] = {"error": error, "weights": weights, "confidence": confidence, "dialect": dialect}
-        how |= {"columns": columns, "limits": {"rows": rows, "groups": groups, "total_rows": total_rows}}
-        plan, further, refused = self._plan(text, epsilon, delta, rho, **how), "", ""
-        loss, stored = plan.total, self._named(plan)[1]
-        if is_relative(error):
-            most = Price.of(epsilon, delta, rho)
-            further = f"{error}, by further answers, as long as all cost {most} at most"
-            loss = price(plan.query, most, self.ledger.budget).loss
-        if not stored:
-            try:
-                self.ledger.check_affordable(loss)
-            except BudgetExceededError as error_of_budget:
-                refused = str(error_of_budget)
-        return Explanation(plan=plan, left=self.ledger.left(), stored=stored, further=further, refused=refused)
-
-    def sql(
-        self,
-        text: str | Ask,
-        *,
-        epsilon: Real | None = None,
-        delta: Real | None = None,
-        rho: Real | None = None,
-        error: Target | None = None,
-        weights: Mapping[str, Real] | None = None,
-        confidence: float = 0.95,
-        fresh: bool = False,
-        progress: Progress | None = None,
-        dialect: str = "duckdb",
-        columns: Mapping[str, Any] | None = None,
-        rows: int | str | None = None,
-        groups: int | str | None = None,
-        total_rows: int | str | None = None,
-    ) -> Release:
-        """Answer a SELECT with noise, and pay for it.
-
-        Args:
-            text: one SELECT of COUNT, SUM, AVG over the tables, or a frame's `Ask`; see docs/guide/query.md.
-            epsilon: the cost, alone for pure differential privacy, or with `delta`; or `rho`, for zCDP.
-            error: in place of a cost: half the width that the interval of every noisy column may have, in its unit, or
-                a mapping for the columns that matter, {"n": 100}. The least price that does it is charged. Or a share
-                of the answer, "5%", and then the price is the most that it may cost: a cheap answer shows how large the
-                numbers are, and more is paid until they are known to be that near, or too little is left. Then the
-                answer says how much it takes; a call with that as its price uses the answers that were paid before.
-            weights: of columns, {"n": 1, "mean": 4}, 1 by default: aggregates share the price so that the expected
-                relative errors, each times its weight, have the least sum of squares; `explain` shows the shares.
-            confidence: of the intervals that `error` speaks of.
-            fresh: pay again for new noise, although the question has an answer already.
-            progress: called with the share that is done, after each pass over a file that takes several for want of
-                `memory`. It tells nothing about the rows: where it would, it is not called.
-            dialect: of the text, "duckdb" or "postgres". Either may write the price as Google's SQL does, SELECT WITH
-                DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.5).
-            columns: public facts for this question, in place of those declared; as `connect` takes them.
-            rows, groups, total_rows: smaller limits on a unit for this question than those of `connect`, and less
-                noise; larger ones are refused. They may stand in OPTIONS too, and the answer says them.
-
-        The cost is charged before any row is read and never refunded. An identical question gets its stored answer.
-        Raises: UnsupportedQueryError, InvalidParameterError or BudgetExceededError, before anything is spent;
-            ExecutionError, with a constant text, if the engine stops.
-        """
-        if progress is not None and not callable(progress):
-            raise InvalidParameterError(f"progress must be a function of the share that is done, got {progress!r}")
-        how: dict[str, Any] = {"error": error, "weights": weights, "confidence": confidence, "dialect": dialect}
-        limits = {"rows": rows, "groups": groups, "total_rows": total_rows}
-        how |= {"columns": columns, "limits": limits}
-        if error is not None and is_relative(error):
-            plan, most = self._plan(text, epsilon, delta, rho, **how), Price.of(epsilon, delta, rho)
-            rest: dict[str, Any] = {"fresh": fresh, "progress": progress, "dialect": dialect, "columns": columns}
-            rest |= {"weights": weights, **limits}
-            ask: Any = partial(self.sql, text, **rest)
-            return approached(
-                plan,
-                lambda part: ask(**part.words),
-                most,
-                error,
-                confidence=confidence,
-                stored=lambda part: not fresh and self._is_stored(plan, part, weights),
-                check=lambda left: self.ledger.check_affordable(price(plan.query, left, self.ledger.budget).loss),
-            )
-        with limited_time():
-            plan = self._plan(text, epsilon, delta, rho, **how, pay=True)
-            name = self._named(plan)[0]
-            entry = self._entry(plan, name)
-        bounds = tuple(f"The {each.subject} are {each}." for each in plan.searches)
-        answer, stored = self.ledger.answer(entry, lambda: self._exact(plan, name, progress), fresh=fresh)
-        searched = () if plan.key_search is None else (plan.key_search.note,)
-        release = build_release(
-            plan.on(found_of(answer, plan)),
-            noisy_of(answer, name),
-            left=self.ledger.left(),
-            safe=self._bits.safe,
-            stored=stored,
-            notes=(
-                *searched,
-                *bounds,
-                *self._notes(grouped=bool(plan.query.question.keys), question=plan.query.question),
-            ),
-        )
-        return self._with_provenance(release, name.key, answer, plan.query.question.table, stored=stored)
+def _listed(record: Record, *, several: bool) -> tuple[str, ...]:
+    """A row of the history; with the analyst if there are several."""
+    return (
+        str(record.number),
+        f"{record.time:%Y-%m-%d %H:%M}",
+        *((record.analyst,) if several else ()),
+        " ".join(record.text.split()),  # in one line, without the blanks that stand for OPTIONS
+        price_text(record.loss),
+        ("yes" if record.answered else "no") if record.safe else "test noise",
+    )

@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 
+from deniable.ledger import Ledger
 from deniable.query.canonical import canonical_question
 from deniable.query.plan import Name, PricedPlan
 
@@ -19,6 +20,11 @@ def named(plan: PricedPlan) -> PricedPlan:
     now = _name(plan, said, order)
     former = _name(plan, plan.query.question.to_json(), tuple(range(len(plan.parts))))
     return replace(plan, names=(now,) if plan.public or now == former else (now, former))
+
+
+def stored_name(plan: PricedPlan, ledger: Ledger, *, safe: bool) -> Name | None:
+    """Return the name under which the ledger has an answer to the question of a plan, if it has one."""
+    return next((name for name in plan.names if ledger.recall(name.key, safe=safe) is not None), None)
 
 
 def _name(plan: PricedPlan, question: Mapping[str, object], order: tuple[int, ...]) -> Name:

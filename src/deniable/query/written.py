@@ -5,51 +5,46 @@ import json
 from typing import Any
 
 from deniable.errors import UnsupportedQueryError
-from deniable.numbers.rationals import Real
-from deniable.query.frames import Ask
-from deniable.query.plan import Name
-from deniable.query.planning import Planning
+from deniable.query.plan import Name, PricedPlan
+from deniable.query.responder import Responder
 
 
-class Written(Planning):
-    """What a database answers with files."""
+def check_writes(responder: Responder) -> None:
+    """Refuse engines that write no files.
 
-    def write(
-        self,
-        text: str | Ask,
-        folder: str,
-        *,
-        epsilon: Real | None = None,
-        delta: Real | None = None,
-        rho: Real | None = None,
-        intervals: bool = False,
-        fresh: bool = False,
-        dialect: str = "duckdb",
-    ) -> Any:
-        """Answer a SELECT of counts, sums and averages for up to 2^30 groups with Parquet files, on Spark.
+    Raises: UnsupportedQueryError.
+    """
+    from deniable.query.engines.spark.executors import SparkEngine
 
-        Args:
-            text: as `sql` takes it, without ORDER BY and LIMIT; so are all others.
-            folder: where Spark's executors can write; a folder with a new name is made in it.
-            intervals: add the ends of intervals of 95%. Those of counts and sums are as wide in all groups as `explain`
-                says; those of averages take half a millisecond each.
+    if not isinstance(responder.engine, SparkEngine):
+        raise UnsupportedQueryError("only Spark writes answers to files. Ask with db.sql(...).")
 
-        Returns: a DataFrame that reads the files, with the columns of `Release.to_arrow`.
-        Guarantee: as of `sql`. Noise is added by the executors, and what was written is never drawn again.
-        Raises: as `sql`.
-        """
-        from deniable.query.engines.spark.executors import SparkEngine
 
-        engine = self._engine
-        if not isinstance(engine, SparkEngine):
-            raise UnsupportedQueryError("only Spark writes answers to files. Ask with db.sql(...).")
-        plan = self._plan(text, epsilon, delta, rho, dialect=dialect, pay=True, many=True)
-        columns = [(each.name, each.expression.to_json()) for each in plan.query.outcome.outputs]
-        name = f"{plan.key} in files {plan.names[0].order} {columns} {plan.query.outcome.having} {intervals}"
-        entry = self._entry(plan, Name(hashlib.sha256(name.encode()).hexdigest(), ()))
-        answer = None if fresh else self.ledger.recall(entry.question, safe=entry.safe)
-        if answer is None:
-            write = engine.prepare(plan, folder, intervals=intervals, bits=self._bits)
-            secret = self.ledger.secret("groups of a unit")
-            answer, _ = self.ledger.answer(entry, lambda: json.dumps({"files": write(secret)}), fresh=fresh)
-        return engine.read(json.loads(answer)["files"])
+def write(plan: PricedPlan, folder: str, responder: Responder, *, intervals: bool, fresh: bool) -> Any:
+    """Return a DataFrame that reads the answer from files: stored ones, or new ones that are charged.
+
+    Args:
+        plan: the question with its price.
+        folder: where a folder with a new name is made for new files.
+        responder: its engine writes, and its ledger is charged first.
+        intervals: whether the files hold the ends of intervals.
+        fresh: whether to charge again although files are there.
+
+    Raises: BudgetExceededError before anything is charged; ExecutionError if the engine stops.
+    """
+    engine: Any = responder.engine
+    ledger, bits = responder.ledger, responder.bits
+    entry = responder.entry(plan, _name(plan, intervals=intervals))
+    answer = None if fresh else ledger.recall(entry.question, safe=entry.safe)
+    if answer is None:
+        writer = engine.prepare(plan, folder, intervals=intervals, bits=bits)
+        secret = responder.secret()
+        answer, _ = ledger.answer(entry, lambda: json.dumps({"files": writer(secret)}), fresh=fresh)
+    return engine.read(json.loads(answer)["files"])
+
+
+def _name(plan: PricedPlan, *, intervals: bool) -> Name:
+    """Return the name of files in the ledger: of the question, and of the columns that they hold."""
+    columns = [(each.name, each.expression.to_json()) for each in plan.query.outcome.outputs]
+    said = f"{plan.key} in files {plan.names[0].order} {columns} {plan.query.outcome.having} {intervals}"
+    return Name(hashlib.sha256(said.encode()).hexdigest(), ())

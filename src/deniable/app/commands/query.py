@@ -61,7 +61,7 @@ def query(
         raise InvalidParameterError("give one of --json, --csv and --output.")
     check_picture(plot)
     declared = read(policy)
-    from deniable.query.database import connect
+    from deniable.query.connect import connect
 
     with ExitStack() as stack:
         form = write = beside = None

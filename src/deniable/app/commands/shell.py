@@ -46,7 +46,7 @@ def shell(
 ) -> None:
     """Ask at a prompt, with completion. Each question costs the price given here, or by `\\price`."""
     read(policy)
-    from deniable.query.database import connect
+    from deniable.query.connect import connect
 
     database = connect(policy, moved=moved, memory=memory, threads=threads, analyst=analyst)
     price = {word: value for word, value in zip(PRICE, (epsilon, delta, rho), strict=False) if value is not None}

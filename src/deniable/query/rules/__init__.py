@@ -1,4 +1,4 @@
-"""Steps from a question to a priced plan, one theorem a file."""
+"""Rules from a question to its price, one a file, each from plan to plan; `planner.RULES` has them in order."""
 
 from deniable.query.rules.price import price, together
 from deniable.query.rules.target import cheapest

@@ -17,6 +17,7 @@ from deniable.query.effort import limited_time
 from deniable.query.evaluate import evaluate, numbers
 from deniable.query.expression import Call, Column, Expression, Literal, bases_of
 from deniable.query.plan import PricedPlan, Query
+from deniable.query.rules.plan import Target
 from deniable.query.rules.price import price
 from deniable.release import Release
 
@@ -27,7 +28,6 @@ _PER_DOUBLING = 8  # prices of further answers: few, so that another call finds 
 _SEARCHED = 8  # doublings below the most that an answer may cost, in which an earlier call may have begun
 _MAX_ANSWERS = 8
 _LEAST_SHARE = 1e-9  # of an answer: no price buys less, and floats could not show it
-Target = Real | str | Mapping[str, Real | str]
 
 
 def cheapest(

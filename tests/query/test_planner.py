@@ -1,4 +1,4 @@
-"""What databases do with a question before and after it is paid: its names in a ledger, and what they stand for."""
+"""Plans of questions: one list of rules, and which plans are kept."""
 
 import os
 from pathlib import Path
@@ -10,10 +10,15 @@ import pytest
 
 import deniable as dn
 from deniable.errors import InvalidParameterError, SourceError
-from deniable.query import planning
+from deniable.query import planner
 from deniable.query.canonical import fingerprint
 from deniable.query.engines.duckdb import engine as duckdb_engine
-from deniable.query.rules import price
+from deniable.query.rules import resolve
+from deniable.query.rules.bound import bound
+from deniable.query.rules.choose import choose
+from deniable.query.rules.plan import Plan, Request
+from deniable.query.rules.price import applied
+from deniable.query.rules.split import split
 from deniable.query.sql import parse
 from tests.query.test_canonical import EQUAL, ROWS, TABLES, database
 
@@ -21,26 +26,13 @@ from tests.query.test_canonical import EQUAL, ROWS, TABLES, database
 def test_an_answer_with_equal_shares_of_an_earlier_version_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     db, text = database(), EQUAL[0][0]
     with monkeypatch.context() as patched:
-        patched.setattr(planning, "price", lambda query, asked, budget, weights: price(query, asked, budget))
+        patched.setattr(planner, "PRICING", (bound, split, choose))
         before = db.sql(text, epsilon=1).to_dicts()
-    db._plans.clear()
+    db._planner._kept.clear()
     assert db.sql(text, epsilon=1).to_dicts() == before
     assert len(db.history()) == 1
     assert "50% of the cost" in str(db.explain(text, epsilon=1))
     assert "50% of the cost" not in str(db.explain(text, epsilon=1, weights={"s": 3}))
-
-
-@pytest.mark.parametrize(
-    ("kind", "like"), [(pa.int64(), 0), (pa.float64(), 0.0), (pa.string(), ""), (pa.bool_(), False)]
-)
-def test_a_missing_value_has_a_fingerprint_of_its_own(kind: pa.DataType, like: object) -> None:
-    held = [fingerprint(pa.table({"x": pa.array(values, kind)})) for values in ([None, like], [like, like], [None] * 2)]
-    assert len(set(held)) == 3
-
-
-def test_texts_that_are_cut_elsewhere_have_another_fingerprint() -> None:
-    held = [fingerprint(pa.table({"x": values})) for values in (["ab", "c"], ["a", "bc"], ["", "abc"])]
-    assert len(set(held)) == 3
 
 
 def test_the_rows_of_a_public_table_are_part_of_the_question() -> None:
@@ -54,6 +46,21 @@ def test_the_rows_of_a_public_table_are_part_of_the_question() -> None:
     assert len(db.explain(text, epsilon=1).plan.names) == 1  # no earlier version knew which rows it was about
     assert fingerprint(goods.slice(0, 0)) != fingerprint(goods) != fingerprint(pa.concat_tables([goods, goods]))
     assert db.explain("SELECT COUNT(*) FROM orders", epsilon=1).plan.public == {}
+
+
+def test_the_rules_are_one_visible_list_of_files() -> None:
+    names = [rule.__name__ for rule in planner.RULES]
+    assert names == ["state", "search", "resolve", "check", "bound", "split", "share", "choose"]
+    assert [rule.__module__.rpartition(".")[2] for rule in planner.RULES] == names
+
+
+def test_rules_give_the_plan_that_is_explained() -> None:
+    db = database()
+    request = Request(question=EQUAL[0][0], epsilon=1)
+    start = Plan(request=request, tables=db.tables, budget=db.ledger.budget, look=db._look)
+    (priced,) = applied(planner.RULES, start).priced
+    plan = db.explain(EQUAL[0][0], epsilon=1).plan
+    assert (priced.query, priced.parts, priced.loss) == (plan.query, plan.parts, plan.loss)
 
 
 def noted(calls: list[str], name: str, inner: Any) -> Any:
@@ -70,7 +77,7 @@ def asked_again(source: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     db = dn.connect(source, name="t", unit="who", budget=dn.Budget(epsilon=9))
     db.sql(COUNTED, epsilon=1)
     engine = type(db._engine)
-    monkeypatch.setattr(planning, "parse", noted(calls, "parse", parse))
+    monkeypatch.setattr(resolve, "parse", noted(calls, "parse", parse))
     for name in ("check", "unchanged", "_run"):
         monkeypatch.setattr(engine, name, noted(calls, name, getattr(engine, name)))
     assert len(db.sql(COUNTED, epsilon=1)) == 1

@@ -15,7 +15,7 @@ from deniable.query.evaluate import evaluate, numbers
 from deniable.query.naming import named
 from deniable.query.plan import PricedPlan
 from deniable.query.rules import price
-from deniable.query.rules.shares import importance, shares
+from deniable.query.rules.share import importance, shares
 from deniable.query.sql import parse
 from tests.query.conftest import frame, table_of
 

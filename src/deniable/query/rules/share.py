@@ -1,6 +1,7 @@
-"""How the totals of a question share its price: by the errors that are expected of the columns that they are for."""
+"""Rule `share`: how totals share their price, by the expected errors of the columns that they are for."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,9 +12,25 @@ from deniable.query.aggregates.aggregate import Bounded, BoundedAggregate
 from deniable.query.evaluate import evaluate, numbers
 from deniable.query.expression import bases_of
 from deniable.query.plan import Query
+from deniable.query.rules.plan import Plan
 
 _ROWS = 1000.0  # of a group; most errors relative to the answer do not depend on it
 _SMALLEST = 3  # percent that a total gets at least
+
+
+def share(plan: Plan) -> Plan:
+    """Return the plan with the importance of each total; with none where totals share equally.
+
+    Raises: InvalidParameterError if weights are given where they decide nothing, or name no noisy column.
+    """
+    searched = plan.queries[0].question.searched
+    if plan.weights is not None and len(plan.totals) > 1 and not searched:
+        pairs = zip(plan.queries, plan.parts, strict=True)
+        every = [each for query, parts in pairs for each in importance(query, parts, plan.weights)]
+        return replace(plan, importances=tuple(every))
+    if plan.weights:
+        raise InvalidParameterError("weights takes several columns of totals in declared groups.")
+    return replace(plan, importances=None)
 
 
 def importance(query: Query, every: Sequence[Bounded], weights: Mapping[str, Real]) -> list[float]:

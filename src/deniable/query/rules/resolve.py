@@ -1,0 +1,23 @@
+"""Rule `resolve`: what the names of the question mean, over declared tables and the bounds that searches gave."""
+
+from dataclasses import replace
+
+from deniable.query.canonical import check_parts
+from deniable.query.frames import Ask
+from deniable.query.rules.plan import Plan
+from deniable.query.sql import parse
+
+
+def resolve(plan: Plan) -> Plan:
+    """Return the plan with its text read over its tables. Groups may be found where the price has a delta.
+
+    Raises: UnsupportedQueryError if the text is not one SELECT made of listed parts over declared names.
+    """
+    assert plan.request is not None
+    tables, find = plan.known_tables, bool(plan.cost.delta)
+    if isinstance(plan.text, Ask):
+        query = plan.text.query(tables, find=find)
+    else:
+        query = parse(plan.text, tables, plan.look, plan.request.dialect, find=find)
+    check_parts(query.question)
+    return replace(plan, queries=(query,))
