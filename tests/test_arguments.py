@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deniable.arguments import Call, in_words
+from deniable.arguments import Call, InWords, in_words
 from deniable.errors import InvalidParameterError
 from deniable.privacy import AddRemove, Budget, PrivacyUnit, Sensitivity, of_count
 
@@ -32,7 +32,7 @@ def test_slips_in_a_sensitivity_are_named(arguments: dict[str, Any], said: str) 
     with pytest.raises(InvalidParameterError) as caught:
         of_count(**arguments)
     assert str(caught.value).startswith(said)
-    with pytest.raises(InvalidParameterError, match="of_count takes nothing by place"):
+    with pytest.raises(InvalidParameterError, match="of_count takes nothing by position"):
         of_count(1, 1, AddRemove)  # type: ignore[misc]
 
 
@@ -52,7 +52,7 @@ def test_slips_in_a_budget_are_named(arguments: dict[str, Any], said: str) -> No
     with pytest.raises(InvalidParameterError) as caught:
         Budget(**arguments)
     assert str(caught.value).startswith(said)
-    with pytest.raises(InvalidParameterError, match="Budget takes nothing by place, and all else by name"):
+    with pytest.raises(InvalidParameterError, match="Budget takes nothing by position, and all else by name"):
         Budget(1)  # type: ignore[misc]
 
 
@@ -80,7 +80,7 @@ def test_functions_may_take_any_further_names_and_values_of_a_class() -> None:
         guarded(third=3)  # type: ignore[call-arg]
     with pytest.raises(InvalidParameterError, match="f got first twice"):
         guarded(1, first=3)  # type: ignore[misc]
-    with pytest.raises(InvalidParameterError, match="f takes nothing by place"):
+    with pytest.raises(InvalidParameterError, match="f takes nothing by position"):
         Call("f", inspect.signature(lambda: 0)).check((1,), {})
 
 
@@ -89,5 +89,13 @@ def test_an_error_of_the_body_stays_what_it_is() -> None:
     def broken() -> None:
         raise TypeError("inside")
 
+    class Broken(metaclass=InWords):
+        def __init__(self, value: object) -> None:
+            len(value)  # type: ignore[arg-type]
+
     with pytest.raises(TypeError, match="inside"):
         broken()
+    with pytest.raises(TypeError, match="has no len"):
+        Broken(1)
+    with pytest.raises(InvalidParameterError, match="Broken needs value"):
+        Broken()  # type: ignore[call-arg]

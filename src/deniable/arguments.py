@@ -1,6 +1,7 @@
 """Calls in the words of the caller: a misspelt or missing parameter is named, with the parameters that exist."""
 
 import inspect
+import sys
 from abc import ABCMeta
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
@@ -15,61 +16,62 @@ Made = TypeVar("Made")
 
 
 class InWords(ABCMeta):
-    """The kind of class whose constructor refuses arguments that do not fit with an error of ours."""
+    """Metaclass of classes whose constructor refuses misspelt and missing arguments in words."""
 
     def __call__(cls, *args: object, **given: object) -> Any:
-        _constructor(cls).check(args, given)
-        return super().__call__(*args, **given)
+        try:
+            return super().__call__(*args, **given)
+        except TypeError as error:
+            if is_of_the_call(error):
+                _constructor(cls).check(args, given)
+            raise
 
     @property
     def __signature__(cls) -> inspect.Signature:
-        """What `help` and notebooks show."""
+        """Signature that `help` and notebooks show."""
         return _constructor(cls).signature
 
 
 class Call:
-    """What a function or a class takes, read from its signature once."""
+    """Parameters of a function or a class, read from its signature once."""
 
     def __init__(self, name: str, signature: inspect.Signature) -> None:
         self.name, self.signature = name, signature
         parameters = signature.parameters.values()
         self.known = {each.name: each for each in parameters if each.kind is not each.VAR_KEYWORD}
         self.takes_others = len(self.known) < len(parameters)
-        self.places = [word for word, each in self.known.items() if each.kind is each.POSITIONAL_OR_KEYWORD]
+        self.positional = [word for word, each in self.known.items() if each.kind is each.POSITIONAL_OR_KEYWORD]
         self.needed = [word for word, each in self.known.items() if each.default is each.empty]
-        self.fitting: set[tuple[object, ...]] = set()
 
     def check(self, args: tuple[object, ...], given: Mapping[str, object]) -> None:
         """Refuse arguments that do not fit; no value is looked at.
 
         Raises: InvalidParameterError.
         """
-        shape = (len(args), *given)
-        if shape in self.fitting:
-            return
+        message = self._misfit(args, given)
+        if message:
+            raise InvalidParameterError(message) from None
+
+    def _misfit(self, args: tuple[object, ...], given: Mapping[str, object]) -> str:
+        """Say which argument does not fit; empty if all do."""
         known, name = self.known, self.name
         wrong = None if self.takes_others else next((word for word in given if word not in known), None)
         if wrong is not None:
-            raise InvalidParameterError(_unknown(name, wrong, known))
-        if len(args) > len(self.places):
-            raise InvalidParameterError(
-                f"{name} takes {' and '.join(self.places) or 'nothing'} by place, and all else by name. It takes: "
-                f"{', '.join(known)}."
-            )
-        placed = self.places[: len(args)]
+            return _unknown(name, wrong, known)
+        if len(args) > len(self.positional):
+            by_position = " and ".join(self.positional) or "nothing"
+            return f"{name} takes {by_position} by position, and all else by name. It takes: {', '.join(known)}."
+        placed = self.positional[: len(args)]
         twice = [word for word in placed if word in given]
         if twice:
-            raise InvalidParameterError(f"{name} got {twice[0]} twice")
+            return f"{name} got {twice[0]} twice"
         missing = [word for word in self.needed if word not in given and word not in placed]
-        if missing:
-            raise InvalidParameterError(f"{name} needs {' and '.join(missing)}. It takes: {', '.join(known)}.")
-        if not self.takes_others:  # so that there are few shapes
-            self.fitting.add(shape)
+        return f"{name} needs {' and '.join(missing)}. It takes: {', '.join(known)}." if missing else ""
 
-    def values(self, words: Iterable[str], args: tuple[object, ...], given: Mapping[str, object]) -> dict[str, object]:
-        """Values of those of these parameters that a call gives."""
-        by_place = dict(zip(self.places, args, strict=False))
-        return {word: values[word] for word in words for values in (given, by_place) if word in values}
+
+def is_of_the_call(error: TypeError) -> bool:
+    """Whether arguments did not fit, where the error is caught: the function that was called has not begun."""
+    return error.__traceback__ is None or error.__traceback__.tb_next is None
 
 
 def in_words(
@@ -78,25 +80,38 @@ def in_words(
     signature: inspect.Signature | None = None,
     kinds: Mapping[str, type] | None = None,
 ) -> Callable[P, R]:
-    """The function or method, with an error of ours where its arguments do not fit.
+    """Return the function or method with an error of ours where its arguments do not fit.
+
+    Python itself checks a call; the message is looked for when Python has refused it.
 
     Args:
-        signature: what it takes, where its own says that less clearly.
+        signature: what the function takes, where its own says that less clearly; it is then checked before each call.
         kinds: parameters whose values must be of a class.
     """
     shown = signature or inspect.signature(function)
-    own = next(iter(shown.parameters), "") in ("self", "cls")
-    taken = Call(function.__name__, _without_first(shown) if own else shown)
-    checked = {word: kind for word, kind in (kinds or {}).items() if word in taken.known}
+    is_method = next(iter(shown.parameters), "") in ("self", "cls")
+    taken = Call(function.__name__, _without_first(shown) if is_method else shown)
+    # (parameter, its class, its position in a call or beyond all positions)
+    checked = [
+        (word, kind, is_method + taken.positional.index(word) if word in taken.positional else sys.maxsize)
+        for word, kind in (kinds or {}).items()
+        if word in taken.known
+    ]
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        given = args[1:] if own else args
-        taken.check(given, kwargs)
-        if checked:
-            for word, value in taken.values(checked, given, kwargs).items():
-                check_kind(word, value, checked[word])
-        return function(*args, **kwargs)
+        if signature is not None:
+            taken.check(args[is_method:], kwargs)
+        for word, kind, index in checked:
+            value = args[index] if index < len(args) else kwargs.get(word, kind)
+            if value is not kind and not isinstance(value, kind):
+                check_kind(word, value, kind)
+        try:
+            return function(*args, **kwargs)
+        except TypeError as error:
+            if is_of_the_call(error):
+                taken.check(args[is_method:], kwargs)
+            raise
 
     call.__signature__ = shown  # type: ignore[attr-defined]
     return call

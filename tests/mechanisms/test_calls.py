@@ -127,7 +127,7 @@ def test_slips_in_names_are_named(name: str) -> None:
     values = {field.name: getattr(mechanism, field.name) for field in fields(mechanism)}
     with pytest.raises(InvalidParameterError, match=f"{kind.__name__} takes no hue. It takes: {', '.join(values)}"):
         kind(**values, hue=1)
-    with pytest.raises(InvalidParameterError, match=f"{kind.__name__} takes nothing by place, and all else by name"):
+    with pytest.raises(InvalidParameterError, match=f"{kind.__name__} takes nothing by position, and all else by name"):
         kind(*values.values())
     with pytest.raises(InvalidParameterError, match=r"release takes no bit\. Did you mean bits"):
         mechanism.release(**inputs_of(name), bit=DeterministicBits(1))

@@ -41,7 +41,7 @@ def test_slips_in_names_are_named(arguments: dict[str, Any], said: str) -> None:
 
 
 def test_what_is_to_be_named_is_not_taken_by_place() -> None:
-    with pytest.raises(InvalidParameterError, match="mean takes values by place, and all else by name"):
+    with pytest.raises(InvalidParameterError, match="mean takes values by position, and all else by name"):
         mean(ROWS, (0, 9), 1)  # type: ignore[misc]
     with pytest.raises(InvalidParameterError, match="mean needs values and bounds"):
         mean(epsilon=1)  # type: ignore[call-arg]

@@ -98,8 +98,8 @@ class Mechanism(metaclass=InWords):
         super().__init_subclass__()
         for name, method in list(cls.__dict__.items()):
             if not name.startswith("_") and isinstance(method, FunctionType | classmethod):
-                quiet = silence()(method) if name == "release" and isinstance(method, FunctionType) else method
-                setattr(cls, name, _checked(quiet))  # calls that do not fit are refused in words
+                refusing = _checked(method)  # calls that do not fit are refused in words
+                setattr(cls, name, silence()(refusing) if name == "release" else refusing)
         if "kind" in cls.__dict__:
             _KINDS[cls.kind] = cls
 

@@ -79,7 +79,7 @@ def exact_rational(name: str, value: object) -> Fraction:
     Raises: InvalidParameterError for NaN, infinity, a bool, or anything that is no number.
     """
     if isinstance(value, Fraction):
-        return readable(value)
+        return value if type(value) is ReadableFraction else ReadableFraction(value)
     if hasattr(value, "dtype") and hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()  # a numpy scalar
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):

@@ -5,9 +5,9 @@ A file that defines statements with a `kind` is read from JSON once it is import
 
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Generic, ParamSpec
+from typing import Any, Generic, ParamSpec, overload
 
-from deniable.arguments import Call
+from deniable.arguments import Call, is_of_the_call
 from deniable.numbers.rationals import Real
 from deniable.privacy.amplification.shuffling.shuffled import ShuffledStatement
 from deniable.privacy.amplification.training.correlated import CorrelatedStatement
@@ -41,9 +41,14 @@ from deniable.privacy.statement import Statement, name_of_loss
 
 P = ParamSpec("P")
 
+_RELATION = inspect.Parameter("relation", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Relation | None)
+
 
 class LossConstructor(Generic[P]):
-    """What makes losses from one class of statements; it takes what the class takes, and has its constructors."""
+    """Constructor of the losses of one class of statements: it takes what the class takes, and has its constructors.
+
+    Where the statement holds for either relation, `relation` states the loss for one alone, as `under` does.
+    """
 
     def __init__(self, statement: Callable[P, Statement]) -> None:
         assert isinstance(statement, type)
@@ -51,15 +56,31 @@ class LossConstructor(Generic[P]):
         self.__name__ = self.__qualname__ = name_of_loss(statement)
         self.__doc__ = statement.__doc__
         self.__module__ = __name__
-        self.__signature__ = inspect.signature(statement)
-        self._made, self._call = statement, Call(self.__name__, self.__signature__)
+        signature = inspect.signature(statement)
+        self._has_relation = not {"relation", "sensitivity"} & set(signature.parameters)
+        if self._has_relation:
+            signature = signature.replace(parameters=[*signature.parameters.values(), _RELATION])
+        self.__signature__ = signature
+        self._call = Call(self.__name__, signature)
 
-    def __call__(self, *args: P.args, **given: P.kwargs) -> PrivacyLoss:
-        self._call.check(args, given)
-        return PrivacyLoss(self._made(*args, **given))
+    @overload
+    def __call__(self, *args: P.args, **given: P.kwargs) -> PrivacyLoss: ...
+
+    @overload
+    def __call__(self, *args: Any, relation: Relation, **given: Any) -> PrivacyLoss: ...
+
+    def __call__(self, *args: Any, **given: Any) -> PrivacyLoss:
+        relation = given.pop("relation", None) if self._has_relation else None
+        try:
+            loss = PrivacyLoss(self.__wrapped__(*args, **given))
+        except TypeError as error:
+            if is_of_the_call(error):
+                self._call.check(args, given)
+            raise
+        return loss if relation is None else loss.under(relation)
 
     def __getattr__(self, name: str) -> Callable[..., PrivacyLoss]:
-        """Another constructor of the class, such as `FiniteLoss.of_channel`."""
+        """Return another constructor of the class, such as `FiniteLoss.of_channel`."""
         other = None if name.startswith("_") else inspect.getattr_static(self.__wrapped__, name, None)
         if not isinstance(other, classmethod):
             raise AttributeError(f"{self.__name__} has no constructor {name}")
