@@ -68,7 +68,7 @@ def test_frames_are_read_with_the_same_codes() -> None:
         (pl.LazyFrame({"x": [1]}), "frame of pandas"),
         (pd.DataFrame([[1, 2]], columns=["x", "x"]), "different names"),
         (pd.DataFrame([[1]]), "must be text"),
-        (pl.DataFrame({"x": []}), "no rows"),
+        (pl.DataFrame({"x": []}), "at least one row"),
         (pl.DataFrame({"x": [[1]]}), "containers"),
     ],
 )

@@ -27,4 +27,4 @@ def test_probabilities_and_whole_numbers() -> None:
             check_probability("rate", value)
     for given in (0, 5, 1.0, True):
         with pytest.raises(InvalidParameterError, match="people must"):
-            whole("people", given, most=4)  # type: ignore[arg-type]
+            whole("people", given, upper=4)  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from deniable.attacks import AttackResult, Comparison
-from deniable.attacks.result import Bound, Curve, Share
+from deniable.attacks.result import Curve, Share, TheoremBound
 from deniable.errors import InvalidParameterError
 
 
@@ -40,7 +40,7 @@ def test_a_result_says_whether_the_attack_beats_the_guess() -> None:
 
 
 def test_every_form_of_a_result_says_the_same() -> None:
-    one = result(bound=Bound(share=0.8, theorem="<b>at least 80</b>"), facts={"queries": 12}, learned=np.ones(3))
+    one = result(bound=TheoremBound(share=0.8, theorem="<b>at least 80</b>"), facts={"queries": 12}, learned=np.ones(3))
     assert "theorem: <b>at least 80</b>" in str(one)
     assert "queries: 12" in str(one)
     assert "&lt;b&gt;" in one._repr_html_()

@@ -1,4 +1,4 @@
-"""Boosting a leaderboard: labels of a holdout from nothing but its scores."""
+"""Boosting of a leaderboard: labels of a holdout from its scores alone."""
 
 import math
 from collections.abc import Callable
@@ -9,23 +9,23 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.attacks.numbers import read_bits, real, start_dice, whole
 from deniable.attacks.result import AttackResult, Share
 
-Score = Callable[[NDArray[np.bool_]], float]
+Leaderboard = Callable[[NDArray[np.bool_]], float]
 
 
 def boost_leaderboard(
-    score: Score, *, labels: ArrayLike, questions: int, seed: int, baseline: float = 0.5
+    score: Leaderboard, *, labels: ArrayLike, questions: int, seed: int, baseline: float = 0.5
 ) -> AttackResult:
-    """Submit random guesses, turn round those that score below one half, and vote.
+    """Vote with random guesses, inverted where they score below one half.
 
     Against exact scores the vote is right on about a share Phi(sqrt(2 questions / (pi rows))) of the holdout, and no
     better than a coin on fresh rows: a leaderboard that was overfitted.
 
     Args:
-        score: takes one guess, shape (rows,), and gives the share of rows that it has right, as the leaderboard tells
-            it. It is called `questions` times, and once more with the vote.
-        labels: of the holdout, shape (rows,): used to count how many the vote has right, and for nothing else.
-        questions: random guesses.
-        seed: of the attacker's dice.
+        score: takes one guess, booleans of shape (rows,), and returns its score as the leaderboard publishes it: the
+            share of rows that are right. It is called `questions` times, and once more with the vote.
+        labels: of the holdout, shape (rows,), 0 or 1: used to judge the vote, and for nothing else.
+        questions: number of random guesses.
+        seed: of the attacker's draws.
         baseline: share of labels that a guesser has right.
 
     Raises: InvalidParameterError for labels other than 0 and 1. What `score` raises.
@@ -36,12 +36,13 @@ def boost_leaderboard(
     >>> attack.succeeded, attack.success.value > 0.6
     (True, True)
     """
-    truth, dice = read_bits(labels), start_dice(seed)
+    truth = read_bits(labels)
+    dice = start_dice(seed)
     votes = np.zeros(len(truth))
     for _ in range(whole("questions", questions)):
         guess = dice.random(len(truth)) < 0.5
-        told = real("score", score(guess))
-        votes += np.sign(told - 0.5) * np.where(guess, 1.0, -1.0)
+        published = real("score", score(guess))
+        votes += np.sign(published - 0.5) * np.where(guess, 1.0, -1.0)
     vote = np.where(votes == 0, dice.random(len(truth)) < 0.5, votes > 0)
     exact = 0.5 * math.erfc(-math.sqrt(questions / (math.pi * len(truth))))
     return AttackResult(

@@ -1,4 +1,7 @@
-"""Columns of frames as codes. Rows are positions: no index is read, and missing values are values of their own."""
+"""Columns of frames as codes.
+
+Rows are positions: no index is read, and missing values are values of their own.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,12 +21,12 @@ Kind: TypeAlias = Literal["number", "time", "label"]
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
-    """One column, of one frame or of several that are read alike, as codes and what they stand for.
+class CodedColumn:
+    """Column of one frame, or of several, as codes and their values.
 
     Args:
         name: of the column.
-        kind: what it holds.
+        kind: of its values.
         codes: shape (rows of all frames,); row i holds `values[codes[i]]`.
         values: the distinct values in rising order; a missing value, NaN included, is None, and the first.
         ordered: whether the order of the values means something: numbers, dates, ordered categories.
@@ -42,7 +45,10 @@ class Column:
 
     @property
     def numbers(self) -> Floats:
-        """Numbers, microseconds since 1970 or codes of labels, shape (rows,); a missing number or time is NaN."""
+        """Values as floats, shape (rows,); a missing number or time is NaN.
+
+        Times are microseconds since 1970, labels are codes.
+        """
         if self.kind == "label":
             return self.codes.astype(np.float64)
         known: NDArray[Any] = np.array(self.values[self.has_missing :])
@@ -54,7 +60,7 @@ class Column:
 def as_frame(frame: Any, *, may_be_empty: bool = False) -> nw.DataFrame[Any]:
     """Wrap a frame of pandas, Polars or Arrow.
 
-    Raises: InvalidParameterError if it is none, its columns have no different names, or it has no row and should.
+    Raises: InvalidParameterError for another object, columns without different names, or no row where one is needed.
     """
     try:
         wrapped: nw.DataFrame[Any] = nw.from_native(frame, eager_only=True)
@@ -66,19 +72,19 @@ def as_frame(frame: Any, *, may_be_empty: bool = False) -> nw.DataFrame[Any]:
     if not all(isinstance(name, str) for name in wrapped.columns):
         raise InvalidParameterError("the names of a table's columns must be text")
     if not len(wrapped) and not may_be_empty:
-        raise InvalidParameterError("a table has no rows, so there is nobody to attack")
+        raise InvalidParameterError("a table needs at least one row: there is nobody to attack")
     return wrapped
 
 
-def read_columns(names: Names, *frames: nw.DataFrame[Any], role: str) -> list[Column]:
+def read_columns(names: Names, *frames: nw.DataFrame[Any], role: str) -> list[CodedColumn]:
     """Read the named columns, each with the same codes in all frames: their rows follow one another.
 
     Args:
         names: one name, or several.
         frames: wrapped by `as_frame`.
-        role: what the columns are for, said in messages: "quasi".
+        role: of the columns, for messages: "quasi".
 
-    Raises: InvalidParameterError if there is no name, one twice or an unknown one, or a column holds lists or, in
+    Raises: InvalidParameterError for no name, a name given twice or unknown, or a column that holds lists or, in
         different frames, different kinds.
     """
     asked = read_names(names, role=role)
@@ -92,15 +98,19 @@ def read_columns(names: Names, *frames: nw.DataFrame[Any], role: str) -> list[Co
 
 
 def read_names(names: Names, *, role: str) -> list[str]:
-    """One name or several as a list; InvalidParameterError if there is none, or one is no text."""
-    asked = [names] if isinstance(names, str) else list(names) if isinstance(names, Iterable) else []
+    """Return one name or several as a list, or raise InvalidParameterError."""
+    listed: Any = [names] if isinstance(names, str) else names
+    asked = list(listed) if isinstance(listed, Iterable) else []
     if not asked or not all(isinstance(name, str) for name in asked):
         raise InvalidParameterError(f"{role} needs the name of at least one column, got {names!r}")
     return asked
 
 
 def number(columns: Iterable[Codes]) -> Codes:
-    """Number of the tuple in each row, from 0, tuples in rising order. The columns have one shape, (rows,)."""
+    """Return the number of the tuple in each row, from 0, in rising order.
+
+    The columns have one shape, (rows,).
+    """
     first, *others = columns
     total = _compress(first)
     for codes in others:
@@ -109,36 +119,42 @@ def number(columns: Iterable[Codes]) -> Codes:
 
 
 def _compress(codes: Codes) -> Codes:
+    """Return codes 0, 1, ... in the same order."""
     return np.unique(codes, return_inverse=True)[1].astype(np.int64, copy=False)
 
 
-def _read(name: str, parts: Sequence[nw.Series[Any]]) -> Column:
+def _read(name: str, parts: Sequence[nw.Series[Any]]) -> CodedColumn:
+    """Read the parts of a column, one for each frame."""
     types = [part.dtype for part in parts if part.null_count() < len(part)]  # a column without a value has no kind
     kinds = {_kind(one) for one in types} or {"label"}
     if len(kinds) > 1:
         raise InvalidParameterError(f"column {name} must hold one kind in all tables, got {', '.join(sorted(kinds))}")
     kind = kinds.pop()
     order = next((one.categories for one in types if isinstance(one, nw.Enum)), None)
-    found = [_distinct(name, part, kind) for part in parts]
-    values = list(dict.fromkeys(chain.from_iterable(held for held, _ in found)))
+    distinct = [_distinct(name, part, kind) for part in parts]
+    values = list(dict.fromkeys(chain.from_iterable(held for held, _ in distinct)))
     try:
         values.sort(key=None if order is None else order.index)
     except (TypeError, ValueError):  # mixed kinds: any fixed order will do
         values.sort(key=lambda value: (type(value).__name__, repr(value)))
-    if any((codes < 0).any() for _, codes in found):
+    if any((codes < 0).any() for _, codes in distinct):
         values.insert(0, None)
-    place = {value: code for code, value in enumerate(values)}
-    codes = [np.array([*map(place.__getitem__, held), 0])[own] for held, own in found]  # -1, missing, is the last: 0
+    code_of = {value: code for code, value in enumerate(values)}
+    # A missing value has the code -1, so the last entry: 0.
+    codes = [np.array([*map(code_of.__getitem__, held), 0])[own] for held, own in distinct]
     ordered = kind != "label" or order is not None or any(one.is_temporal() for one in types)
-    return Column(name, kind, np.concatenate(codes).astype(np.int64, copy=False), tuple(values), ordered)
+    return CodedColumn(name, kind, np.concatenate(codes).astype(np.int64, copy=False), tuple(values), ordered)
 
 
 def _kind(dtype: Any) -> Kind:
-    return "number" if dtype.is_numeric() else "time" if dtype in (nw.Date, nw.Datetime) else "label"
+    """Return the kind of values of a type."""
+    if dtype.is_numeric():
+        return "number"
+    return "time" if dtype in (nw.Date, nw.Datetime) else "label"
 
 
 def _distinct(name: str, series: nw.Series[Any], kind: Kind) -> tuple[list[Any], Codes]:
-    """Distinct values, and the place of each row's value among them; -1 where it is missing."""
+    """Return distinct values, and the index of each row's value; -1 where it is missing."""
     gone = np.array(series.is_null().to_numpy(), dtype=bool)
     present = series.drop_nulls()
     if kind == "label":
@@ -150,7 +166,7 @@ def _distinct(name: str, series: nw.Series[Any], kind: Kind) -> tuple[list[Any],
         values = list(met)
     else:
         held = present.to_numpy()
-        if held.dtype.kind == "f":  # a frame may tell NaN from null: both are missing
+        if held.dtype.kind == "f":  # some frames distinguish NaN and null: both are missing
             nan = np.isnan(held)
             gone[~gone] = nan
             held = held[~nan]

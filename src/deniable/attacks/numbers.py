@@ -1,4 +1,4 @@
-"""Numbers as attackers are given them: read once for all attacks, or refused by name."""
+"""Numbers from callers: read once for all attacks, or refused by name."""
 
 from typing import TypeAlias
 
@@ -12,15 +12,15 @@ Integers: TypeAlias = NDArray[np.int64]
 Indices: TypeAlias = NDArray[np.int64]
 Words: TypeAlias = NDArray[np.uint64]
 
-MANY, LOOPS = 10**12, 10**6
-"""Counts above the first are refused everywhere; rounds of a loop above the second."""
+MAX_COUNT = 10**12  # larger counts are typing errors
+MAX_ROUNDS = 10**6  # of a loop in Python, which takes a minute
 
 
 def read_numbers(name: str, values: ArrayLike, *, dimensions: int | None = None, infinite: bool = False) -> Floats:
-    """Numbers in float64.
+    """Return numbers in float64.
 
-    Raises: InvalidParameterError if there is none, one is NaN, or infinite where that is not allowed, or they do not
-        form a vector (1 dimension) or table (2) where that is asked for.
+    Raises: InvalidParameterError if there are none, one is NaN, or infinite where that is not allowed, or they do not
+        form a vector (1 dimension) or table (2) where that is needed.
     """
     try:
         read = np.asarray(values, dtype=np.float64)
@@ -35,41 +35,44 @@ def read_numbers(name: str, values: ArrayLike, *, dimensions: int | None = None,
 
 
 def read_bits(secrets: ArrayLike) -> NDArray[np.bool_]:
-    """Secrets of people, shape (people,); InvalidParameterError if one is not 0 or 1, or they are fewer than two."""
+    """Return secrets of at least two people as booleans, shape (people,).
+
+    Raises: InvalidParameterError if a secret is not 0 or 1, or there are fewer than two.
+    """
     bits = np.asarray(secrets)
     if bits.ndim != 1 or len(bits) < 2 or not np.isin(bits, (0, 1)).all():
-        raise InvalidParameterError("secrets must be a column of 0 and 1, of at least two people")
+        raise InvalidParameterError("secrets must be a column of 0 and 1 for at least two people")
     return bits.astype(bool)
 
 
 def check_probability(name: str, value: float) -> None:
-    """Refuse what is not strictly between 0 and 1."""
+    """Refuse a number that is not strictly between 0 and 1."""
     if not 0 < real(name, value) < 1:
         raise InvalidParameterError(f"{name} must be in (0, 1), got {value}")
 
 
 def real(name: str, value: float) -> float:
-    """The value, if it is one number, infinity included; InvalidParameterError otherwise."""
+    """Return one number, infinity included, or raise InvalidParameterError."""
     return float(read_numbers(name, value, dimensions=0, infinite=True))
 
 
 def nonnegative(name: str, value: float) -> float:
-    """The value, if it is finite and at least 0; InvalidParameterError otherwise."""
+    """Return a finite number of at least 0, or raise InvalidParameterError."""
     if not 0 <= real(name, value) < np.inf:
         raise InvalidParameterError(f"{name} must be finite and >= 0, got {value}")
     return float(value)
 
 
-def whole(name: str, value: int, *, least: int = 1, most: int = MANY) -> int:
-    """The value, if it is a whole number in least..most; InvalidParameterError otherwise."""
+def whole(name: str, value: int, *, lower: int = 1, upper: int = MAX_COUNT) -> int:
+    """Return a whole number in lower..upper, or raise InvalidParameterError."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise InvalidParameterError(f"{name} must be a whole number, got {value!r}")
-    if not least <= value <= most:
-        asked = f">= {least}" if value < least and most == MANY else f"in {least}..{most:,}"
-        raise InvalidParameterError(f"{name} must be {asked}, got {value}")
+    if not lower <= value <= upper:
+        needed = f">= {lower}" if value < lower and upper == MAX_COUNT else f"in {lower}..{upper:,}"
+        raise InvalidParameterError(f"{name} must be {needed}, got {value}")
     return int(value)
 
 
 def start_dice(seed: int) -> np.random.Generator:
-    """The attackers' dice; InvalidParameterError for a seed that is no whole number in 0..2^128."""
-    return np.random.default_rng(whole("seed", seed, least=0, most=2**128))
+    """Return the generator of an attacker's draws, from a seed in 0..2^128."""
+    return np.random.default_rng(whole("seed", seed, lower=0, upper=2**128))

@@ -1,4 +1,4 @@
-"""What an attack got out of a release, beside what a guesser gets who saw nothing."""
+"""Outcome of an attack, beside a guesser who did not see the release."""
 
 import html
 import json
@@ -17,13 +17,21 @@ from deniable.errors import InvalidParameterError, MissingExtraError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_FOUND, _GUESSED, _EDGE = "#b04a3a", "#9aa5b1", "#223344"
+_COLOUR_OF_ATTACK = "#b04a3a"
+_COLOUR_OF_GUESS = "#9aa5b1"
+_COLOUR_OF_WHISKERS = "#223344"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Share:
-    """Share of at least one attempt that succeeded, with the Clopper-Pearson interval of independent attempts.
+    """Share of attempts that succeeded, with its Clopper-Pearson interval.
 
+    Args:
+        right: number of attempts that succeeded.
+        attempts: number of independent attempts, at least 1.
+        confidence: of the two-sided interval, in (0, 1).
+
+    >>> from deniable.attacks.result import Share
     >>> print(Share(right=87, attempts=100))
     87.0% (78.8% to 92.9%)
     """
@@ -35,13 +43,13 @@ class Share:
     def __post_init__(self) -> None:
         if not 0 <= self.right <= self.attempts or self.attempts < 1:
             raise InvalidParameterError(
-                f"a share needs at least one attempt, and right in 0..attempts, got {self.right} of {self.attempts}"
+                f"right must be in 0..attempts, and attempts at least 1, got {self.right} of {self.attempts}"
             )
         check_probability("confidence", self.confidence)
 
     @property
     def value(self) -> float:
-        """Right over attempts."""
+        """Share of attempts that succeeded."""
         return self.right / self.attempts
 
     @property
@@ -61,12 +69,16 @@ class Share:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bound:
-    """What a theorem says of an attack before it is run.
+class TheoremBound:
+    """Lower bound on the success of an attack, by a theorem.
 
     Args:
         share: the least share of attempts that succeed, in [0, 1].
         theorem: its statement with the numbers of this case, its condition and its source, in one sentence.
+
+    >>> from deniable.attacks.reconstruction import bound_all_queries
+    >>> bound_all_queries(people=500, error=5).share
+    0.96
     """
 
     share: float
@@ -75,7 +87,12 @@ class Bound:
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """One line of a picture, or dots if its x do not rise, shape (points,); `AttackResult.axes` names x and y."""
+    """Line of a picture, or dots if its x do not rise.
+
+    Args:
+        label: in the legend.
+        x, y: shape (points,); `AttackResult.axes` names them.
+    """
 
     label: str
     x: NDArray[np.float64]
@@ -84,20 +101,25 @@ class Curve:
 
 @dataclass(frozen=True, kw_only=True)
 class AttackResult:
-    """Outcome of one attack.
+    """Outcome of an attack.
 
     Args:
         attack: its name, as a title.
-        target: what one attempt tries to learn, in the singular: "secret bit", "person's name".
+        target: of one attempt, in the singular: "secret bit", "person's name".
         success: share of attempts that succeeded.
         baseline: share that a guesser gets right who knows the public facts and did not see the release.
-        guess: how that guesser decides, in a few words.
-        sees: what the guesser goes by, to be read after `guess`.
-        bound: the theorem about this attack, where one is known.
-        learned: what the attacker now holds, one entry an attempt; None where there is nothing to show.
+        guess: method of that guesser, in a few words.
+        bound: of the theorem about this attack, where one is known.
+        learned: shape (attempts,): the values that the attacker now holds; None where there are none to show.
         facts: further numbers for people: "queries", "error of the answers".
+        sees: the information of the guesser, to be read after `guess`.
         curves: lines for `plot`; without them it draws success beside the baseline.
         axes: labels of x and y of the curves.
+
+    >>> from deniable import attacks
+    >>> result = attacks.isolate_people(lambda groups: groups @ [0, 1, 1, 0], [0, 1, 1, 0])
+    >>> result.succeeded, result.success.value, result.baseline
+    (False, 1.0, 0.5)
     """
 
     attack: str
@@ -105,7 +127,7 @@ class AttackResult:
     success: Share
     baseline: float
     guess: str
-    bound: Bound | None = None
+    bound: TheoremBound | None = None
     learned: NDArray[Any] | None = None
     facts: Mapping[str, object] | None = None
     sees: str = "without the release"
@@ -123,7 +145,7 @@ class AttackResult:
 
     @property
     def sentence(self) -> str:
-        """The outcome in words, for somebody who decides about a release."""
+        """Outcome in words, for somebody who decides about a release."""
         share = self.success
         got = (
             f"{self.attack} got {share.right:,} of {share.attempts:,} right ({share.value:.1%}; target: {self.target})"
@@ -145,7 +167,7 @@ class AttackResult:
         return f"<p><b>{first}</b></p><p>{'<br>'.join(others)}</p>"
 
     def to_data(self) -> dict[str, object]:
-        """Plain data for JSON, without what was learned about single people."""
+        """Return plain data for JSON, without the values learned about single people."""
         return {
             "attack": self.attack,
             "target": self.target,
@@ -162,11 +184,17 @@ class AttackResult:
         }
 
     def to_json(self) -> str:
-        """The same as canonical JSON text."""
+        """Return `to_data()` as canonical JSON text."""
         return json.dumps(self.to_data(), sort_keys=True)
 
     def plot(self, *, ax: "Axes | None" = None) -> "Axes":
-        """Draw the curves, or else the success beside the baseline, on these matplotlib axes or new ones."""
+        """Draw the curves, or else the success beside the baseline.
+
+        Args:
+            ax: matplotlib axes to draw on; None makes new ones.
+
+        Raises: MissingExtraError if matplotlib is not installed.
+        """
         if not self.curves:
             return Comparison({self.attack: self}).plot(ax=ax)
         ax = new_axes(ax)
@@ -183,7 +211,20 @@ class AttackResult:
 
 
 class Comparison(Mapping[str, AttackResult]):
-    """The same question put to several releases: name of each -> what the attack got out of it, in order."""
+    """Outcomes of one attack on several releases, by name and in order.
+
+    Args:
+        results: name of a release -> outcome of the attack; at least one.
+
+    >>> from deniable import attacks
+    >>> from deniable.attacks.reconstruction import answer_exactly, answer_unless_small
+    >>> secret = [1, 0, 0, 1, 0, 1, 1, 0]
+    >>> releases = {"exact": answer_exactly(secret), "withheld": answer_unless_small(secret, below=5)}
+    >>> print(attacks.Comparison({name: attacks.isolate_people(one, secret) for name, one in releases.items()}))
+    release   attack succeeds          guess
+    exact     100.0% (63.1% to 100.0%)  50.0%
+    withheld  50.0% (15.7% to 84.3%)    50.0%
+    """
 
     def __init__(self, results: Mapping[str, AttackResult]) -> None:
         if not results:
@@ -200,6 +241,7 @@ class Comparison(Mapping[str, AttackResult]):
         return len(self._results)
 
     def _rows(self) -> list[tuple[str, str, str]]:
+        """Return the table of outcomes, its heads first."""
         rows = ((name, str(one.success), f"{one.baseline:.1%}") for name, one in self.items())
         return [("release", "attack succeeds", "guess"), *rows]
 
@@ -210,19 +252,33 @@ class Comparison(Mapping[str, AttackResult]):
         return as_html(self._rows())
 
     def plot(self, *, ax: "Axes | None" = None) -> "Axes":
-        """Draw one bar a release, with its interval, and a line at the baseline of each, on these axes or new ones."""
+        """Draw a bar with its interval for each release, and a line at its baseline.
+
+        Args:
+            ax: matplotlib axes to draw on; None makes new ones.
+
+        Raises: MissingExtraError if matplotlib is not installed.
+        """
         ax = new_axes(ax)
         shares = [one.success for one in self.values()]
         heights = np.array([share.value for share in shares])
         whiskers = np.abs([[share.lower for share in shares], [share.upper for share in shares]] - heights)
-        places = np.arange(len(self))
-        ax.bar(places, heights, yerr=whiskers, capsize=4, color=_FOUND, ecolor=_EDGE, label="attack")
-        ax.hlines([one.baseline for one in self.values()], places - 0.45, places + 0.45, color=_GUESSED,
+        positions = np.arange(len(self))
+        ax.bar(
+            positions,
+            heights,
+            yerr=whiskers,
+            capsize=4,
+            color=_COLOUR_OF_ATTACK,
+            ecolor=_COLOUR_OF_WHISKERS,
+            label="attack",
+        )
+        ax.hlines([one.baseline for one in self.values()], positions - 0.45, positions + 0.45, color=_COLOUR_OF_GUESS,
                   linestyle="--", linewidth=2, label="guess without the release")  # fmt: skip
         if len(self) > 5:
-            ax.set_xticks(places, list(self), rotation=45, ha="right", rotation_mode="anchor")
+            ax.set_xticks(positions, list(self), rotation=45, ha="right", rotation_mode="anchor")
         else:
-            ax.set_xticks(places, [fill(name, 60 // len(self), break_long_words=False) for name in self])
+            ax.set_xticks(positions, [fill(name, 60 // len(self), break_long_words=False) for name in self])
         ax.set_ylim(0, 1.05)
         targets = {one.target for one in self.values()}
         ax.set_ylabel(f"share right: {min(targets)}" if len(targets) == 1 else "share right")
@@ -236,19 +292,19 @@ def legend_above(ax: "Axes") -> None:
 
 
 def as_text(rows: Sequence[Sequence[str]]) -> str:
-    """Rows of a table in columns of equal width."""
+    """Return the text of a table, in columns of equal width."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
 
 def as_html(rows: Sequence[Sequence[str]]) -> str:
-    """Rows of a table for a notebook."""
+    """Return the HTML of a table, for a notebook."""
     cells = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows)
     return "<table>" + "".join(f"<tr>{row}</tr>" for row in cells) + "</table>"
 
 
 def new_axes(ax: "Axes | None") -> "Axes":
-    """Axes to draw on: those given, or new ones of matplotlib."""
+    """Return the axes, or new ones of matplotlib."""
     if ax is not None:
         return ax
     try:

@@ -70,7 +70,7 @@ def test_the_published_example_of_salaries() -> None:
 def test_missing_secrets_come_first_in_the_order_and_have_no_number() -> None:
     rows = [(1, 0, None), (1, 0, 7.0), (2, 0, 9.0), (2, 0, 8.0)]
     assert closeness(rows, "auto") == closeness([(*row[:2], row[2] or 6.0) for row in rows], "auto")
-    with pytest.raises(InvalidParameterError, match="none of them missing"):
+    with pytest.raises(InvalidParameterError, match="no missing values"):
         closeness(rows, "numeric")
 
 
@@ -87,9 +87,9 @@ def test_ordered_categories_keep_their_order() -> None:
     [
         ("near", "auto"),
         ([1, 2], "or a tree"),
-        ({1: "any", 2: "any"}, "no leaves"),
+        ({1: "any", 2: "any"}, "not leaves"),
         ({1: "x", 2: "x", 5: "y"}, "one root"),
-        ({1: 2, 2: "any", 5: "any"}, "no leaves"),
+        ({1: 2, 2: "any", 5: "any"}, "not leaves"),
         ({1: "x", 2: "x", 5: "x", "x": "y", "y": "x"}, "cycle"),
     ],
 )

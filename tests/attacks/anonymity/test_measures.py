@@ -95,7 +95,7 @@ def test_entropy_is_not_cut_to_a_whole_number() -> None:
         ({"quasi": []}, "quasi needs the name of at least one column"),
         ({"quasi": ["a", "a"]}, "twice"),
         ({"quasi": "nothing"}, "no column of the table: nothing. It has: a, b, c"),
-        ({"sensitive": "a"}, "sensitive at once"),
+        ({"sensitive": "a"}, "and sensitive"),
         ({"sensitive": ["c"]}, "one sensitive attribute"),
         ({"kind": "cubic"}, "entropy"),
     ],

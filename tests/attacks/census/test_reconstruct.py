@@ -22,8 +22,8 @@ GROUPS = [
     Group(where={"sex": "f"}),
     Group(where={"race": "b"}),
     Group(where={"sex": "m", "race": "w"}),
-    Group(least=3),
-    Group(where={"sex": "m"}, most=4),
+    Group(min_age=3),
+    Group(where={"sex": "m"}, max_age=4),
 ]
 KNOWN = [
     (8, "female", "black or African American", "single"),
@@ -73,7 +73,7 @@ def test_larger_blocks_hold_the_truth_and_every_list_gives_the_same_tables(size:
     for _ in range(12):
         truth = [cells[place] for place in sorted(dice.integers(len(cells), size=size))]
         tables = published(list(map(person, truth)), 2)
-        solved = solve_block(tables, most=100_000)
+        solved = solve_block(tables, max_lists=100_000)
         assert solved.complete
         assert tuple(truth) in solved.solutions
         assert len(set(solved.solutions)) == len(solved.solutions)
@@ -165,14 +165,14 @@ def test_a_few_numbers_alone_prove_little() -> None:
 def test_what_is_proved_is_checked_against_the_truth() -> None:
     truth: list[Person] = [{"age": age, "sex": "f"} for age in (2, 7)]
     tables = tabulate_block(
-        truth, [Group(where={"sex": "f"}), Group(most=2)], attributes={"sex": ("f", "m")}, ages=(2, 9)
+        truth, [Group(where={"sex": "f"}), Group(max_age=2)], attributes={"sex": ("f", "m")}, ages=(2, 9)
     )
     assert reconstruct_block(tables, truth=truth).success.right == 2
     other: list[Person] = [{"age": 2, "sex": "f"}, {"age": 7, "sex": "m"}]
     assert reconstruct_block(tables, truth=other).success.right == 1
 
 
-@pytest.mark.parametrize("limit", [{"most": 3}, {"effort": 1}])
+@pytest.mark.parametrize("limit", [{"max_lists": 3}, {"effort": 1}])
 def test_a_search_that_stops_early_proves_nothing(limit: dict[str, int]) -> None:
     tables = tabulate_block([{"age": 5}] * 4, [], attributes={}, ages=(0, 30))
     solved = solve_block(tables, **limit)
@@ -182,10 +182,10 @@ def test_a_search_that_stops_early_proves_nothing(limit: dict[str, int]) -> None
 
 
 def test_tables_that_contradict_each_other_are_refused() -> None:
-    tables = tabulate_block([{"age": 5}, {"age": 7}], [Group(most=4)], attributes={}, ages=(0, 9))
+    tables = tabulate_block([{"age": 5}, {"age": 7}], [Group(max_age=4)], attributes={}, ages=(0, 9))
     lines = [*tables.statistics, *tabulate_block([{"age": 9}], [], attributes={}, ages=(0, 9)).statistics[:1]]
     wrong = BlockTables(attributes={}, ages=(0, 9), statistics=lines)
-    with pytest.raises(InvalidParameterError, match="at least one number is wrong"):
+    with pytest.raises(InvalidParameterError, match="at least one of their numbers is wrong"):
         reconstruct_block(wrong)
-    with pytest.raises(InvalidParameterError, match="most must be"):
-        solve_block(tables, most=0)
+    with pytest.raises(InvalidParameterError, match="max_lists must be"):
+        solve_block(tables, max_lists=0)

@@ -5,14 +5,14 @@ import pytest
 from numpy.typing import NDArray
 
 from deniable.attacks import isolate_people, subtract_counts
-from deniable.attacks.differencing.counts import Answer
+from deniable.attacks.differencing.counts import CountAnswers
 from deniable.errors import InvalidParameterError
 
 PEOPLE = 120
 SECRETS = np.random.default_rng(1).random(PEOPLE) < 0.3
 
 
-def steward(*, noise: float = 0.0, withheld_below: float = 0.0, smallest_group: int = 0, seed: int = 0) -> Answer:
+def steward(*, noise: float = 0.0, withheld_below: float = 0.0, smallest_group: int = 0, seed: int = 0) -> CountAnswers:
     dice = np.random.default_rng(seed)
 
     def answer(groups: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -78,7 +78,7 @@ def test_one_answer_for_all_time_does_not_average_out() -> None:
 
 def test_batches_change_no_guess(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = subtract_counts(steward(), SECRETS).learned
-    monkeypatch.setattr("deniable.attacks.differencing.counts._CELLS", 1000)
+    monkeypatch.setattr("deniable.attacks.differencing.counts._MAX_CELLS", 1000)
     assert np.array_equal(np.asarray(whole), np.asarray(subtract_counts(steward(), SECRETS).learned))
 
 

@@ -1,4 +1,4 @@
-"""Second reads, equivalent forms and parallel askers, against a textbook interface and against ours."""
+"""Second reads, equivalent forms and parallel analysts, against a textbook interface and against ours."""
 
 import threading
 from fractions import Fraction
@@ -26,9 +26,9 @@ FORMS = [
 class Textbook:
     """Fresh noise for every reader; the budget is checked before the answer, and charged after it."""
 
-    def __init__(self, affordable: int, askers: int = 1) -> None:
+    def __init__(self, affordable: int, analysts: int = 1) -> None:
         self.left, self.dice, self.lock = affordable, np.random.default_rng(3), threading.Lock()
-        self.checked = threading.Barrier(askers)  # as if all askers passed the check at the same time
+        self.checked = threading.Barrier(analysts)  # as if all analysts passed the check at the same time
 
     def count(self, question: str) -> float:
         return 40 + self.dice.laplace(scale=10)
@@ -97,7 +97,7 @@ def _count_name(text: str) -> str:
 
 
 def test_parallel_askers_overspend_the_textbook() -> None:
-    result = overspend(Textbook(2, askers=8).pay, askers=8, affordable=2)
+    result = overspend(Textbook(2, analysts=8).pay, analysts=8, affordable=2)
     assert result.success.right == 6
     assert result.succeeded
 
@@ -106,7 +106,7 @@ def test_parallel_askers_cannot_overspend_our_ledger(tmp_path: Path) -> None:
     """Eight connections to one ledger, each with a question of its own; the budget pays for three."""
     databases = [ours(tmp_path / "ledger", epsilon=0.3) for _ in range(8)]
     ask = lambda asker: databases[asker].sql(f"SELECT COUNT(*) AS n FROM t WHERE x > -{asker + 1}", epsilon=0.1)  # noqa: E731
-    result = overspend(ask, askers=8, affordable=3)
+    result = overspend(ask, analysts=8, affordable=3)
     assert result.success.right == 0
     assert result.facts is not None
     assert 1 <= int(str(result.facts["answers"])) <= 3
@@ -131,8 +131,8 @@ def test_paid_answers_do_not_count_as_an_attack() -> None:
 
 def test_what_cannot_be_asked_is_refused() -> None:
     for questions, exact, repeats in (([["q"]], [1, 2], 5), ([[]], [1], 5), ([["q"]], [1], 1)):
-        with pytest.raises(InvalidParameterError, match=r"needs a true value|repeats must"):
+        with pytest.raises(InvalidParameterError, match=r"at least one form|repeats must"):
             average_repeats(lambda _: 1.0, questions, exact, repeats=repeats)
-    for askers, affordable in ((2, 2), (2, -1)):
+    for analysts, affordable in ((2, 2), (2, -1)):
         with pytest.raises(InvalidParameterError, match="affordable must be"):
-            overspend(lambda _: 1, askers=askers, affordable=affordable)
+            overspend(lambda _: 1, analysts=analysts, affordable=affordable)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from deniable.attacks.implementation import BOX_MULLER, LAPLACE, Sampler, reachable, tell_apart_by_support
+from deniable.attacks.implementation import BOX_MULLER, LAPLACE, FloatSampler, reachable, tell_apart_by_support
 from deniable.attacks.result import AttackResult
 from deniable.errors import InvalidParameterError
 from tests.attacks.implementation.ours import group_sums
@@ -42,7 +42,7 @@ def test_errata_e55_most_laplace_outputs_are_impossible_for_the_neighbour(scale:
     """Published: 82.2% of 3,000 at scale 2, 0 against 1; 78% at scale 1e-3. Standard error 0.7%, other draws: +-3%."""
     centers = (0.0, min(1, scale))
     first, second = (textbook_laplace(center, scale, 3000) for center in centers)
-    textbook = Sampler(
+    textbook = FloatSampler(
         draw=lambda u: -np.sign(u - 0.5) * np.log(1 - 2 * np.abs(u - 0.5)), invert=LAPLACE.invert, taken=1
     )
     result = tell_apart_by_support(first, second, centers=centers, scale=scale, sampler=textbook)
@@ -74,7 +74,7 @@ def test_gaussian_pairs_in_doubles_are_broken() -> None:
 
 def test_reach_is_exact_where_all_uniform_numbers_can_be_tried() -> None:
     """Second route: with 10 bits the support has 1,023 numbers. Theirs are found; the doubles beside them are not."""
-    small = Sampler(draw=LAPLACE.draw, invert=LAPLACE.invert, taken=1, bits=10)
+    small = FloatSampler(draw=LAPLACE.draw, invert=LAPLACE.invert, taken=1, bits=10)
     support = 3 + 2 * LAPLACE.draw(np.arange(1, 1024) / 1024)
     assert reachable(support, 3, scale=2, sampler=small).all()
     beside = np.setdiff1d(np.nextafter(support, 99), support)
@@ -83,7 +83,7 @@ def test_reach_is_exact_where_all_uniform_numbers_can_be_tried() -> None:
 
 def test_a_window_of_none_misses_outputs() -> None:
     """The twin: without a search around the inverse image, true outputs count as impossible."""
-    narrow = Sampler(draw=LAPLACE.draw, invert=LAPLACE.invert, taken=1, window=0)
+    narrow = FloatSampler(draw=LAPLACE.draw, invert=LAPLACE.invert, taken=1, window=0)
     outputs = 1 + 2 * LAPLACE.draw(uniform(1000))
     assert not reachable(outputs, 1, scale=2, sampler=narrow).all()
     assert reachable(outputs, 1, scale=2).all()
@@ -105,12 +105,12 @@ def test_private_sums_give_nothing_away(delta: float | None) -> None:
     ("outputs", "scale", "sampler"),
     [([], 1, LAPLACE), ([1.0], 0, LAPLACE), ([1.0], np.nan, LAPLACE), ([1.0], 1, BOX_MULLER)],
 )
-def test_what_cannot_be_searched_is_refused(outputs: list[float], scale: float, sampler: Sampler) -> None:
+def test_what_cannot_be_searched_is_refused(outputs: list[float], scale: float, sampler: FloatSampler) -> None:
     with pytest.raises(InvalidParameterError):
         reachable(outputs, 0, scale=scale, sampler=sampler)
 
 
 def test_uniform_numbers_lie_between_0_and_1() -> None:
-    given = Sampler(draw=lambda u: u, invert=lambda noise: noise, taken=1, bits=4, window=20)
+    given = FloatSampler(draw=lambda u: u, invert=lambda noise: noise, taken=1, bits=4, window=20)
     outputs = np.arange(-3, 20) / 16
     assert np.array_equal(reachable(outputs, 0.0, scale=1.0, sampler=given), (outputs > 0) & (outputs < 1))

@@ -122,7 +122,7 @@ def test_no_seed_explains_our_answers() -> None:
 
 @pytest.mark.parametrize(("answers", "seeds"), [([1, 2, 3], 10), ([1] * 4, 0), ([1] * 4, 2**33)])
 def test_too_little_to_search_is_refused(answers: list[float], seeds: int) -> None:
-    with pytest.raises(InvalidParameterError, match=r"at least 4 answers|seeds must"):
+    with pytest.raises(InvalidParameterError, match=r"at least 4 numbers|seeds must"):
         recover_seed(answers, noise=laplace, seeds=seeds)
-    with pytest.raises(InvalidParameterError, match="one value an answer"):
+    with pytest.raises(InvalidParameterError, match="one value for each"):
         recover_seed([1, 2, 3, 4], noise=laplace, exact=[1])

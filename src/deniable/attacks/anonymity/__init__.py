@@ -1,4 +1,4 @@
-"""Anonymity: what k-anonymity and its kin say of a table, and what attacks get out of it all the same."""
+"""Anonymity: k-anonymity and related measures of a table, and attacks on it."""
 
 from deniable.attacks.anonymity.background import attack_with_background
 from deniable.attacks.anonymity.compare import AnonymityComparison, compare_anonymity

@@ -1,4 +1,4 @@
-"""Background knowledge: an attacker who can rule out secrets, or knows neighbours, narrows a class further."""
+"""Background knowledge: an attacker who can rule out secrets, or knows neighbours."""
 
 from typing import Any
 
@@ -21,15 +21,15 @@ def attack_with_background(
     count: str | None = None,
     seed: int = 0,
 ) -> AttackResult:
-    """Guess everybody's secret by their class, less what the attacker knows is not theirs.
+    """Guess everybody's secret from their class, with background knowledge.
 
     The guesser without the release rules out the same secrets, and takes the most frequent of the others.
 
     Args:
         release, quasi, sensitive, people, count: as for `attack_homogeneity`.
-        ruled_out: how many wrong secrets the attacker can rule out for each target, drawn at random.
-        neighbours: how many other members of the target's class, drawn at random, the attacker knows the secrets of:
-            they are taken away from the class's counts.
+        ruled_out: number of wrong secrets that the attacker can rule out for each target, drawn at random.
+        neighbours: number of other members of the target's class, drawn at random, whose secrets the attacker knows and
+            takes away from the counts of the class.
         seed: of the draws.
 
     Raises: InvalidParameterError as `attack_homogeneity`; or if more secrets are ruled out than are wrong.
@@ -46,11 +46,13 @@ def attack_with_background(
 
 
 def guess_with_background(view: View, *, ruled_out: int, neighbours: int, seed: int) -> AttackResult:
-    """Guess the most frequent secret that is left of each target's class."""
+    """Guess the most frequent secret that is left in each target's class."""
     distinct = len(view.values)
-    whole("ruled_out", ruled_out, least=0, most=distinct - 1), whole("neighbours", neighbours, least=0)
+    whole("ruled_out", ruled_out, lower=0, upper=distinct - 1)
+    whole("neighbours", neighbours, lower=0)
     dice = start_dice(seed)
-    out, known = _draw_wrong(view, ruled_out, dice), _draw_neighbours(view, neighbours, dice)
+    out = _draw_wrong(view, ruled_out, dice)
+    known = _draw_neighbours(view, neighbours, dice)
     # What is left of a class has its maximum among its first secrets: each thing known moves one of them down.
     width = min(ruled_out + known.shape[1] + 1, distinct)
     codes, left = view.first(width)
@@ -59,9 +61,9 @@ def guess_with_background(view: View, *, ruled_out: int, neighbours: int, seed: 
     for wrong in out.T:
         left[codes == wrong[:, None]] = 0
     left[codes < 0] = 0
-    most = left.max(axis=1)
-    best = np.where(left == most[:, None], codes, distinct).min(axis=1)
-    guess = np.where(most > 0, best, _first_left(view.commonest, out))
+    counts = left.max(axis=1)
+    best = np.where(left == counts[:, None], codes, distinct).min(axis=1)
+    guess = np.where(counts > 0, best, _first_left(view.commonest, out))
     certain = ((left > 0).sum(axis=1) == 1) & (view.held <= width)
     ranking = np.argsort(-np.bincount(view.secret, minlength=distinct), kind="stable")
     facts: dict[str, object] = {
@@ -70,12 +72,16 @@ def guess_with_background(view: View, *, ruled_out: int, neighbours: int, seed: 
         "people with one secret left": int(certain.sum()),
         "of these, right": int((certain & (guess == view.secret)).sum()),
     }
-    blind = float((_first_left(ranking, out) == view.secret).mean()), "the most frequent secret that is not ruled out"
+    share = float((_first_left(ranking, out) == view.secret).mean())
+    blind = (share, "the most frequent secret that is not ruled out")
     return view.judge("Background knowledge attack", guess, facts=facts, blind=blind)
 
 
 def _draw_wrong(view: View, number: int, dice: np.random.Generator) -> Codes:
-    """Wrong secrets of each target, shape (targets, number): a window on a random circle of the secrets."""
+    """Draw wrong secrets of each target, shape (targets, number).
+
+    They are a window on a random circle of the secrets.
+    """
     distinct = len(view.values)
     circle = dice.permutation(distinct)
     start = np.argsort(circle)[view.secret] + dice.integers(1, distinct - number + 1, len(view.secret))
@@ -83,21 +89,24 @@ def _draw_wrong(view: View, number: int, dice: np.random.Generator) -> Codes:
 
 
 def _draw_neighbours(view: View, number: int, dice: np.random.Generator) -> Codes:
-    """Secrets of the next members of each target's class, on a random circle; -2 where it has no further ones."""
+    """Draw secrets of other members of each target's class; -2 for none.
+
+    They are the next members on a random circle.
+    """
     order = np.lexsort((dice.random(len(view.cell)), view.cell))
     owner = view.cell[order]
     sizes = np.bincount(owner)
     starts = (np.cumsum(sizes) - sizes)[owner][:, None]
     step = np.arange(1, min(number, int(sizes.max()) - 1) + 1)
-    place = np.arange(len(order))[:, None] - starts + step
-    many = sizes[owner][:, None]
+    position = np.arange(len(order))[:, None] - starts + step
+    size = sizes[owner][:, None]
     known = np.empty((len(order), len(step)), dtype=np.int64)
-    known[order] = np.where(step < many, view.secret[order[starts + place % many]], -2)
+    known[order] = np.where(step < size, view.secret[order[starts + position % size]], -2)
     return known
 
 
 def _first_left(ranking: Codes, out: Codes) -> Codes:
-    """First secret of a ranking that is not ruled out, for each target."""
+    """Return the first secret of a ranking that is not ruled out, for each target."""
     gone = np.zeros((len(out), len(ranking)), dtype=bool)
     np.put_along_axis(gone, np.argsort(ranking)[out], True, axis=1)
     return np.asarray(ranking[gone.argmin(axis=1)])

@@ -1,4 +1,4 @@
-"""Homogeneity: a class whose members share a secret tells it of each, however large the class is."""
+"""Homogeneity: a class whose members share a secret reveals it, however large."""
 
 from typing import Any
 
@@ -16,10 +16,10 @@ def attack_homogeneity(
     nothing for a person, the guess is its most frequent secret overall.
 
     Args:
-        release: rows of pandas, Polars or Arrow, one a person; or the cells of a table of counts.
+        release: rows of pandas, Polars or Arrow, one for each person; or the cells of a table of counts.
         quasi, sensitive: names of its columns.
-        people: the targets, with their quasi-identifiers as they are and their true secret; None: the rows of the
-            release are the targets, and each finds their own class.
+        people: the targets, with their true quasi-identifiers and secrets; None: the rows of the release are the
+            targets, each in its own class.
         count: the column of counts, if the release is a table of counts; then `people` is needed. Counts may be noisy.
 
     Raises: InvalidParameterError if a column is unknown, or a table of counts comes without `people`.
@@ -27,8 +27,8 @@ def attack_homogeneity(
 
     >>> import pyarrow as pa
     >>> table = pa.table({"age": ["30 to 39"] * 3 + ["40 to 49"] * 3, "ill": ["flu", "flu", "flu", "flu", "no", "no"]})
-    >>> found = attack_homogeneity(table, quasi="age", sensitive="ill")
-    >>> found.success.right, found.facts["people whose class holds one secret"]
+    >>> result = attack_homogeneity(table, quasi="age", sensitive="ill")
+    >>> result.success.right, result.facts["people whose class holds one secret"]
     (5, 3)
     """
     return guess_by_class(see(release, quasi=quasi, sensitive=sensitive, people=people, count=count))
@@ -36,7 +36,8 @@ def attack_homogeneity(
 
 def guess_by_class(view: View) -> AttackResult:
     """Guess the most frequent secret of each target's class."""
-    guess, certain = view.best, view.held == 1
+    guess = view.best
+    certain = view.held == 1
     facts: dict[str, object] = {
         "people whose class holds one secret": int(certain.sum()),
         "of these, right": int((certain & (guess == view.secret)).sum()),

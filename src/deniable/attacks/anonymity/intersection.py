@@ -1,4 +1,4 @@
-"""Intersection: two releases that are anonymous each give away, together, who is in both."""
+"""Intersection: two anonymous releases reveal, together, the people in both."""
 
 from typing import Any
 
@@ -11,15 +11,15 @@ from deniable.errors import InvalidParameterError
 
 
 def attack_by_intersection(first: Any, second: Any, *, person: str, quasi: Names, sensitive: str) -> AttackResult:
-    """Guess the secrets of those who are in two releases from both of their classes.
+    """Guess the secrets of people in two releases from both of their classes.
 
     A secret is possible if both classes hold it; the guess is the one with the greatest product of shares. Where no
     secret is in both, the first release alone decides.
 
     Args:
-        first, second: rows of pandas, Polars or Arrow, one a person, as two keepers of data generalised them.
-        person: a column that identifies people, and tells who of one release is who of the other. The attacker does
-            not use it: they know the targets' quasi-identifiers, and so their class in each release.
+        first, second: rows of pandas, Polars or Arrow, one for each person, as two data holders generalised them.
+        person: column that identifies people, which joins the two releases. The attacker does not use it: they know the
+            targets' quasi-identifiers, and so their class in each release.
         quasi, sensitive: names of columns of both.
 
     Raises: InvalidParameterError if a column is unknown, a person comes twice, or nobody is in both.
@@ -35,7 +35,7 @@ def attack_by_intersection(first: Any, second: Any, *, person: str, quasi: Names
     (column,) = read_columns(person, as_frame(first), as_frame(second), role="person")
     ours, theirs = np.split(column.codes, [len(one.cell)])
     if any(len(np.unique(held)) < len(held) for held in (ours, theirs)):
-        raise InvalidParameterError(f"{person} must identify people, but a value of it comes twice")
+        raise InvalidParameterError(f"{person} must identify people, but one of its values occurs twice")
     _, here, there = np.intersect1d(ours, theirs, return_indices=True)
     if not len(here):
         raise InvalidParameterError(f"no {person} is in both releases")
@@ -43,18 +43,22 @@ def attack_by_intersection(first: Any, second: Any, *, person: str, quasi: Names
 
 
 def guess_by_both(one: View, other: View, here: Codes, there: Codes) -> AttackResult:
-    """Guess for the targets at places `here` of one view and `there` of the other, who are the same people."""
+    """Guess for targets at positions `here` of one view and `there` of the other.
+
+    They are the same people.
+    """
     values = (*one.values, *(value for value in other.values if value not in set(one.values)))
-    views = one.over(values), other.over(values)
-    places = here, there
-    cells = np.stack([view.cell[place] for view, place in zip(views, places, strict=True)])
+    views = (one.over(values), other.over(values))
+    targets = (here, there)
+    cells = np.stack([view.cell[rows] for view, rows in zip(views, targets, strict=True)])
     pairs, pair = np.unique(cells, axis=1, return_inverse=True)
     shares = [view.counts.multiply(1 / np.maximum(view.counts.sum(axis=1), 1e-300)[:, None]).tocsr() for view in views]
     product = shares[0][pairs[0]].multiply(shares[1][pairs[1]]).tocsr()
     both = View(one.name, product, pair.reshape(-1), views[0].secret[here], values)
-    alone = [view.best[place] for view, place in zip(views, places, strict=True)]
-    single = [int((view.held == 1)[place].sum()) for view, place in zip(views, places, strict=True)]
-    guess, certain = np.where(both.held > 0, both.best, alone[0]), both.held == 1
+    alone = [view.best[rows] for view, rows in zip(views, targets, strict=True)]
+    single = [int((view.held == 1)[rows].sum()) for view, rows in zip(views, targets, strict=True)]
+    guess = np.where(both.held > 0, both.best, alone[0])
+    certain = both.held == 1
     facts: dict[str, object] = {
         "people with one secret left by both": int(certain.sum()),
         "of these, right": int((certain & (guess == both.secret)).sum()),

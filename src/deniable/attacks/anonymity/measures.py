@@ -1,4 +1,7 @@
-"""The measures of anonymity, one function each. All read rows of pandas, Polars or Arrow, one a person."""
+"""Measures of anonymity, one function each.
+
+All read rows of pandas, Polars or Arrow, one for each person.
+"""
 
 import math
 from dataclasses import dataclass
@@ -9,16 +12,16 @@ import numpy as np
 from scipy import sparse
 
 from deniable.attacks.anonymity.closeness import Ground, distances
-from deniable.attacks.frames import Codes, Column, Names, as_frame, number, read_columns, read_names
+from deniable.attacks.frames import CodedColumn, Codes, Names, as_frame, number, read_columns, read_names
 from deniable.attacks.numbers import Floats, whole
 from deniable.errors import InvalidParameterError
 
 
 def k_anonymity(frame: Any, *, quasi: Names) -> int:
-    """Return k: the size of the smallest class of people whose quasi-identifiers are equal.
+    """Return k: the size of the smallest class of equal quasi-identifiers.
 
     Args:
-        frame: rows of pandas, Polars or Arrow, one a person. Rows are positions: an index is not read.
+        frame: rows of pandas, Polars or Arrow, one for each person. Rows are positions: an index is not read.
         quasi: names of the quasi-identifiers. A missing one is a value like others, as an attacker may read it.
 
     Raises: InvalidParameterError if a column is unknown, or there are no rows.
@@ -32,7 +35,7 @@ def k_anonymity(frame: Any, *, quasi: Names) -> int:
 
 
 def l_diversity(frame: Any, *, quasi: Names, sensitive: str, kind: str = "distinct") -> float:
-    """Return l: how many different secrets every class holds at least.
+    """Return l: the smallest number of different secrets in a class.
 
     Args:
         frame, quasi: as for `k_anonymity`.
@@ -76,11 +79,13 @@ def recursive_diversity(frame: Any, *, quasi: Names, sensitive: str, values: int
 
 
 def t_closeness(frame: Any, *, quasi: Names, sensitive: str, ground: Ground = "auto") -> float:
-    """Return t: the greatest earth mover's distance between the secrets of a class and those of the table.
+    """Return t: the greatest earth mover's distance of a class from the table.
+
+    It is between the distributions of the secrets.
 
     Args:
         frame, quasi, sensitive: as for `l_diversity`.
-        ground: how far one secret is from another: "equal" (1 if they differ), "ordered" (difference of the ranks of
+        ground: distance between two secrets: "equal" (1 if they differ), "ordered" (difference of the ranks of
             the values that occur, over its maximum; a missing value comes first), "numeric" (difference over the
             range), or a mapping (tree: each node to its parent, values as leaves; height of the lowest common ancestor
             over that of the root). "auto": "ordered" for numbers, dates and ordered categories, "equal" for others.
@@ -99,9 +104,9 @@ def t_closeness(frame: Any, *, quasi: Names, sensitive: str, ground: Ground = "a
 
 
 def delta_disclosure(frame: Any, *, quasi: Names, sensitive: str) -> float:
-    """Return delta: the greatest |ln(share in a class / share in the table)| over classes and secrets.
+    """Return delta: the greatest log ratio of shares in a class and in the table.
 
-    Infinite if a secret of the table is absent from a class.
+    It is over classes and secrets, in absolute value. Infinite if a secret of the table is absent from a class.
 
     Args:
         frame, quasi, sensitive: as for `l_diversity`.
@@ -118,16 +123,16 @@ def delta_disclosure(frame: Any, *, quasi: Names, sensitive: str) -> float:
 
 
 def read_classes(frame: Any, quasi: Names) -> Codes:
-    """Class of each row: number of its tuple of quasi-identifiers."""
+    """Return the class of each row: the number of its tuple of quasi-identifiers."""
     return number(column.codes for column in read_columns(quasi, as_frame(frame), role="quasi"))
 
 
-def read_secret(sensitive: str, *frames: Any, apart: Names) -> Column:
+def read_secret(sensitive: str, *frames: Any, apart: Names) -> CodedColumn:
     """Read the sensitive attribute, which may not be among the quasi-identifiers."""
     if not isinstance(sensitive, str):
         raise InvalidParameterError(f"sensitive must name one sensitive attribute, got {sensitive!r}")
     if sensitive in read_names(apart, role="quasi"):
-        raise InvalidParameterError(f"{sensitive} cannot be a quasi-identifier and sensitive at once")
+        raise InvalidParameterError(f"{sensitive} must not be both a quasi-identifier and sensitive")
     return read_columns(sensitive, *frames, role="sensitive")[0]
 
 
@@ -138,19 +143,19 @@ def count_secrets(frame: Any, quasi: Names, sensitive: str) -> "Secrets":
 
 @dataclass(frozen=True, eq=False)
 class Secrets:
-    """The secrets of classes.
+    """Secrets of classes.
 
     Args:
         secret: the sensitive attribute.
-        of_row: shape (rows,); number of the row's class.
+        of_row: shape (rows,); the class of each row.
     """
 
-    secret: Column
+    secret: CodedColumn
     of_row: Codes
 
     @cached_property
     def counts(self) -> sparse.csr_array:
-        """How often each secret stands in each class, shape (classes, values); what is not stored is 0."""
+        """Counts of each secret in each class, shape (classes, values), sparse."""
         counts = sparse.coo_array((np.ones(len(self.of_row), dtype=np.int64), (self.of_row, self.secret.codes)))
         return counts.tocsr()
 
@@ -171,14 +176,21 @@ class Secrets:
         return shares
 
     def least_entropy(self) -> float:
-        """Exp of the least entropy of a class; exactly m where m secrets are equally frequent."""
-        counts, starts = self.counts.data, self.counts.indptr[:-1]
+        """Return exp of the least entropy of a class.
+
+        It is exactly m where m secrets are equally frequent.
+        """
+        counts = self.counts.data
+        starts = self.counts.indptr[:-1]
         even = np.maximum.reduceat(counts, starts) == np.minimum.reduceat(counts, starts)
         entropy = np.add.reduceat(-self.shares * np.log(self.shares), starts)
         return float(np.where(even, self.distinct, np.exp(entropy)).min())
 
     def greatest_recursion(self, values: int) -> float:
-        """Greatest r1 / (r_l + ... + r_m) of a class, counts falling, l = `values`."""
+        """Return the greatest r1 / (r_l + ... + r_m) of a class, l = `values`.
+
+        Counts r1 >= r2 >= ... fall.
+        """
         starts = self.counts.indptr[:-1]
         falling = self.counts.data[np.lexsort((-self.counts.data, self.owner))]
         rank = np.arange(len(falling)) - starts[self.owner]
@@ -186,7 +198,10 @@ class Secrets:
         return float((falling[starts] / rest).max()) if rest.all() else math.inf
 
     def greatest_disclosure(self) -> float:
-        """Greatest |ln(share in a class / share in the table)|; infinite if a class lacks a secret."""
+        """Return the greatest |ln(share in a class / share in the table)|.
+
+        Infinite if a class lacks a secret.
+        """
         table = self.counts.sum(axis=0) / len(self.of_row)
         if self.distinct.min() < len(table):
             return math.inf

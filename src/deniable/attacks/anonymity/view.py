@@ -1,4 +1,4 @@
-"""What an attacker sees of each person in a release: the secrets that stand beside their quasi-identifiers."""
+"""Secrets that a release shows beside the quasi-identifiers of each person."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,10 +21,10 @@ class View:
 
     Args:
         name: of the sensitive attribute.
-        counts: shape (cells, values), float; positive where it is stored: how often a secret stands in a cell.
+        counts: shape (cells, values), float; positive where it is stored: the count of a secret in a cell.
         cell: shape (targets,); the cell that each target's quasi-identifiers lead to.
         secret: shape (targets,); the truth.
-        values: what the codes of secrets stand for.
+        values: the secrets by their codes.
     """
 
     name: str
@@ -40,18 +40,18 @@ class View:
 
     @cached_property
     def commonest(self) -> Codes:
-        """Secrets of the whole release, most frequent first; an empty release puts them in their order."""
+        """Secrets of the whole release, most frequent first."""
         return np.argsort(-self.counts.sum(axis=0), kind="stable")
 
     @property
     def best(self) -> Codes:
-        """Most frequent secret of each target's cell; that of the release where it shows none."""
+        """Most frequent secret of each target's cell, or of the release if it shows none."""
         codes = self.first(1)[0][:, 0]
         return np.where(codes < 0, self.commonest[0], codes)
 
     @property
     def from_others(self) -> float:
-        """Share that is right who knows every row but the target's own, and guesses by the target's class.
+        """Share of right guesses by class from all rows but the target's own.
 
         Meant for exact rows: a target's own row is one of the counts of their secret.
         """
@@ -62,19 +62,23 @@ class View:
         return float((((codes[:, 0] == self.secret) & leads) | alone).mean())
 
     def first(self, width: int) -> tuple[Codes, Floats]:
-        """Most frequent secrets of each target's cell and their counts, shape (targets, width); -1 and 0 for none."""
-        many = np.diff(self.counts.indptr)
-        owner = np.repeat(np.arange(len(many)), many)
+        """Return the most frequent secrets of each target's cell, and their counts.
+
+        Shape (targets, width); -1 and 0 for none.
+        """
+        sizes = np.diff(self.counts.indptr)
+        owner = np.repeat(np.arange(len(sizes)), sizes)
         order = np.lexsort((-self.counts.data, owner))
         rank = np.arange(len(order)) - self.counts.indptr[owner]
         keep = rank < width
-        codes, weights = np.full((len(many), width), -1), np.zeros((len(many), width))
+        codes = np.full((len(sizes), width), -1)
+        weights = np.zeros((len(sizes), width))
         codes[owner[keep], rank[keep]] = self.counts.indices[order][keep]
         weights[owner[keep], rank[keep]] = self.counts.data[order][keep]
         return codes[self.cell], weights[self.cell]
 
     def over(self, values: tuple[Any, ...]) -> "View":
-        """The same with secrets coded in a longer list of values."""
+        """Return this view with secrets coded in a longer list of values."""
         codes = np.array([values.index(value) for value in self.values])
         cells, old = self.counts.nonzero()
         counts = sparse.csr_array((self.counts.data, (cells, codes[old])), (self.counts.shape[0], len(values)))
@@ -83,13 +87,13 @@ class View:
     def judge(
         self, attack: str, guess: Codes, *, facts: dict[str, object], blind: tuple[float, str] | None = None
     ) -> AttackResult:
-        """Compare guesses, one a target, with the truth.
+        """Compare guesses, one for each target, with the truth.
 
         Args:
             attack: its name.
             guess: shape (targets,).
             facts: of the result.
-            blind: success and words of a guesser without the release; None: the most frequent secret for everybody.
+            blind: success and method of a guesser without the release; None: the most frequent secret for everybody.
         """
         share, says = blind or (float(np.bincount(self.secret).max()) / len(guess), "everybody's most frequent secret")
         return AttackResult(
@@ -104,23 +108,24 @@ class View:
 
 
 def see(release: Any, *, quasi: Names, sensitive: str, people: Any = None, count: str | None = None) -> View:
-    """Look at a release.
+    """Return the view of a release.
 
     Args:
-        release: rows of pandas, Polars or Arrow, one a person; or cells of a table of counts.
+        release: rows of pandas, Polars or Arrow, one for each person; or cells of a table of counts.
         quasi, sensitive: names of its columns.
-        people: the targets, with their true secret; None: the rows of the release, in which each finds their class.
+        people: the targets, with their true secret; None: the rows of the release.
         count: the column of counts, if it is a table of counts; then `people` is needed. Counts below 0 are taken as 0.
     """
     if people is None and count is not None:
-        raise InvalidParameterError("a table of counts has no rows of people: pass the targets as people")
+        raise InvalidParameterError("a table of counts needs the targets: pass them as people=")
     shown = as_frame(release, may_be_empty=people is not None)
     frames = [shown] if people is None else [as_frame(people), shown]
     secret = read_secret(sensitive, *frames, apart=quasi)
     cell = number(column.codes for column in read_columns(quasi, *frames, role="quasi"))
-    targets, rows = len(frames[0]), slice(-len(shown) or len(cell), None)
+    targets = len(frames[0])
+    rows = slice(-len(shown) or len(cell), None)
     weights = np.ones(len(shown)) if count is None else read_counts(shown, count).clip(0)
-    weights[~np.isin(cell[rows], cell[:targets])] = 0  # what stands beside quasi-identifiers that nobody has is left
+    weights[~np.isin(cell[rows], cell[:targets])] = 0  # nobody among the targets has these quasi-identifiers
     shape = (int(cell.max()) + 1, len(secret.values))
     counts = sparse.coo_array((weights, (cell[rows], secret.codes[rows])), shape).tocsr()
     counts.eliminate_zeros()

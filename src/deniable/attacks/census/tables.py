@@ -1,50 +1,61 @@
-"""Published tables of a small place: counts, medians and means of age in groups of its people."""
+"""Published tables of a census block: counts, medians and means of age in groups."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from statistics import median
+from types import MappingProxyType
 from typing import Any
 
 from deniable.attacks.numbers import whole
 from deniable.errors import InvalidParameterError
 
-_OLDEST, _MOST = 1_000, 10_000
+_MAX_AGE = 1_000
+_MAX_PEOPLE = 10_000  # of a block
 
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """People by their attributes and ages.
+    """Group of people, by attributes and ages.
 
     Args:
         where: attribute -> the value that all in the group have.
-        least: smallest age, included.
-        most: largest age, included; None: no upper end.
+        min_age: smallest age, included.
+        max_age: largest age, included; None: no upper end.
 
-    >>> Group(where={"sex": "female"}, least=18).holds({"age": 18, "sex": "female"})
+    >>> from deniable.attacks.census import Group
+    >>> Group(where={"sex": "female"}, min_age=18).holds({"age": 18, "sex": "female"})
     True
     """
 
     where: Mapping[str, str] = field(default_factory=dict)
-    least: int = 0
-    most: int | None = None
+    min_age: int = 0
+    max_age: int | None = None
 
     def holds(self, person: Mapping[str, int | str]) -> bool:
-        """Whether a person, with an "age" and attributes, is in the group."""
+        """Whether a person is in the group.
+
+        Args:
+            person: attribute -> value, with "age" among them.
+        """
         age = int(person["age"])
-        fits = self.least <= age and (self.most is None or age <= self.most)
+        fits = self.min_age <= age and (self.max_age is None or age <= self.max_age)
         return fits and all(person[name] == value for name, value in self.where.items())
 
 
 @dataclass(frozen=True, kw_only=True)
-class Statistic:
-    """One line of a table.
+class BlockStatistic:
+    """Line of a table about a block.
 
     Args:
-        group: whom it is about.
-        count: how many they are; None: withheld, because they are fewer than `BlockTables.minimum_count`.
+        group: of people.
+        count: number of people in the group; None: withheld, because it is below `BlockTables.minimum_count`.
         median: middle age, or the mean of the two middle ages; None: not published.
         mean: mean age, rounded; None: not published.
+
+    >>> from deniable.attacks.census import BlockStatistic, Group
+    >>> BlockStatistic(group=Group(min_age=18), count=3, median=30).median
+    30
     """
 
     group: Group
@@ -55,54 +66,64 @@ class Statistic:
 
 @dataclass(frozen=True, kw_only=True)
 class BlockTables:
-    """All that was published about the people of one block.
+    """Published tables about the people of one block.
 
     Args:
         attributes: attribute -> its possible values.
         ages: smallest and largest possible age, whole years.
-        statistics: the lines of the tables; one of them counts everybody.
+        statistics: lines of the tables; one of them counts everybody.
         impossible: groups that nobody is in, by law or nature.
         minimum_count: counts below this are withheld.
         mean_unit: means are rounded to a multiple of this, to either neighbour at a half.
 
     Raises: InvalidParameterError for attributes or values that are not declared, numbers outside their range, or no
         count of everybody.
+
+    >>> from deniable.attacks.census import BlockStatistic, BlockTables, Group
+    >>> everybody = BlockStatistic(group=Group(), count=2, mean=30)
+    >>> BlockTables(attributes={"sex": ["female", "male"]}, ages=(0, 99), statistics=[everybody]).people
+    2
     """
 
     attributes: Mapping[str, Sequence[str]]
     ages: tuple[int, int]
-    statistics: Sequence[Statistic]
+    statistics: Sequence[BlockStatistic]
     impossible: Sequence[Group] = ()
     minimum_count: int = 0
     mean_unit: Fraction = Fraction(1, 10)
 
     def __post_init__(self) -> None:
-        if not 0 <= self.ages[0] <= self.ages[1] <= _OLDEST:
-            raise InvalidParameterError(f"ages must be two ages with 0 <= least <= most, got {self.ages}")
+        if not 0 <= self.ages[0] <= self.ages[1] <= _MAX_AGE:
+            raise InvalidParameterError(
+                f"ages must be two ages, the first at most the second, in 0..{_MAX_AGE}, got {self.ages}"
+            )
         if self.mean_unit <= 0:
             raise InvalidParameterError(f"mean_unit must be positive, got {self.mean_unit}")
         for group in (*self.impossible, *(one.group for one in self.statistics)):
             for name, value in group.where.items():
                 if value not in self.attributes.get(name, ()):
-                    raise InvalidParameterError(f"no attribute {name!r} with the value {value!r} is declared")
+                    raise InvalidParameterError(
+                        f"attribute {name!r} with the value {value!r} is undeclared. Add it to attributes="
+                    )
         for one in self.statistics:
             if one.count is None and (one.median is not None or one.mean is not None):
                 raise InvalidParameterError("a median or a mean needs the count of its group")
-            if one.count is not None and not 0 <= one.count <= _MOST:
-                raise InvalidParameterError(f"a count must be in 0..{_MOST}, got {one.count}")
+            if one.count is not None and not 0 <= one.count <= _MAX_PEOPLE:
+                raise InvalidParameterError(f"a count must be in 0..{_MAX_PEOPLE}, got {one.count}")
             if one.median is not None and (2 * one.median) % 1:
-                raise InvalidParameterError(f"a median of whole ages is a multiple of 1/2, got {one.median}")
+                raise InvalidParameterError(f"a median of whole ages must be a multiple of 1/2, got {one.median}")
         _ = self.people
 
     @property
     def people(self) -> int:
-        """How many live here."""
+        """Number of people in the block."""
         youngest, oldest = self.ages
         for one in self.statistics:
-            least, most = one.group.least, oldest if one.group.most is None else one.group.most
-            if one.count is not None and not one.group.where and least <= youngest and most >= oldest:
+            last = oldest if one.group.max_age is None else one.group.max_age
+            has_all_ages = one.group.min_age <= youngest and last >= oldest
+            if one.count is not None and not one.group.where and has_all_ages:
                 return one.count
-        raise InvalidParameterError("one statistic must count everybody: Statistic(group=Group(), count=...)")
+        raise InvalidParameterError("one statistic must count everybody: BlockStatistic(group=Group(), count=...)")
 
 
 def tabulate_block(
@@ -113,17 +134,18 @@ def tabulate_block(
     ages: tuple[int, int],
     minimum_count: int = 0,
 ) -> BlockTables:
-    """Publish exact counts, medians and means of groups: the tables of people one knows, to see what they give away.
+    """Tabulate exact counts, medians and means of age in groups of known people.
 
     Args:
         people: one record each, with "age" and every attribute.
-        groups: whom the lines are about; everybody comes first in any case.
+        groups: one for each line; everybody comes first in any case.
         attributes: attribute -> its possible values.
         ages: smallest and largest possible age.
         minimum_count: lines about fewer people are withheld.
 
     Raises: InvalidParameterError as `BlockTables` does.
 
+    >>> from deniable.attacks.census import Group, tabulate_block
     >>> tables = tabulate_block(
     ...     [{"age": 30, "sex": "male"}, {"age": 41, "sex": "female"}],
     ...     [Group(where={"sex": "male"})],
@@ -132,19 +154,19 @@ def tabulate_block(
     >>> [(one.count, one.median, one.mean) for one in tables.statistics]
     [(2, 35.5, 35.5), (None, None, None)]
     """
-    whole("minimum_count", minimum_count, least=0)
+    whole("minimum_count", minimum_count, lower=0)
     lines = []
     for group in (Group(), *groups):
-        found = sorted(int(one["age"]) for one in people if group.holds(one))
-        if not found or len(found) < minimum_count:
-            lines.append(Statistic(group=group, count=None if len(found) < minimum_count else 0))
+        members = sorted(int(one["age"]) for one in people if group.holds(one))
+        if not members or len(members) < minimum_count:
+            lines.append(BlockStatistic(group=group, count=None if len(members) < minimum_count else 0))
             continue
-        mean = round(Fraction(sum(found), len(found)), 1)
-        lines.append(Statistic(group=group, count=len(found), median=float(median(found)), mean=float(mean)))
+        mean = round(Fraction(sum(members), len(members)), 1)
+        lines.append(BlockStatistic(group=group, count=len(members), median=float(median(members)), mean=float(mean)))
     return BlockTables(attributes=attributes, ages=ages, statistics=lines, minimum_count=minimum_count)
 
 
-MARRIED_AT_15 = Group(where={"marital_status": "married"}, most=14)
+MARRIED_AT_15 = Group(where={"marital_status": "married"}, max_age=14)
 
 GARFINKEL_GROUPS: Mapping[str, Group] = {
     "total population": Group(),
@@ -152,21 +174,21 @@ GARFINKEL_GROUPS: Mapping[str, Group] = {
     "male": Group(where={"sex": "male"}),
     "black or African American": Group(where={"race": "black or African American"}),
     "white": Group(where={"race": "white"}),
-    "single adults": Group(where={"marital_status": "single"}, least=18),
-    "married adults": Group(where={"marital_status": "married"}, least=18),
+    "single adults": Group(where={"marital_status": "single"}, min_age=18),
+    "married adults": Group(where={"marital_status": "married"}, min_age=18),
     "black or African American female": Group(where={"race": "black or African American", "sex": "female"}),
     "black or African American male": Group(where={"race": "black or African American", "sex": "male"}),
     "white male": Group(where={"race": "white", "sex": "male"}),
     "white female": Group(where={"race": "white", "sex": "female"}),
-    "persons under 5 years": Group(most=4),
-    "persons under 18 years": Group(most=17),
-    "persons 64 years or over": Group(least=64),
+    "persons under 5 years": Group(max_age=4),
+    "persons under 18 years": Group(max_age=17),
+    "persons 64 years or over": Group(min_age=64),
 }
 """Names of the groups in the example of Garfinkel, Abowd and Martindale (2018)."""
 
 
 def read_block(data: Mapping[str, Any]) -> BlockTables:
-    """Read tables from plain data, as JSON gives it.
+    """Read the tables of a block from plain data, such as JSON.
 
     Args:
         data: "attributes" maps names to lists of values, and "age" to a text "integer, 1..125" or to [1, 125];
@@ -204,9 +226,15 @@ def read_block(data: Mapping[str, Any]) -> BlockTables:
         ) from None
 
 
-def _statistic(line: Mapping[str, Any]) -> Statistic:
+def _statistic(line: Mapping[str, Any]) -> BlockStatistic:
+    """Read a line of a table from plain data."""
     named = line["group"]
     if isinstance(named, str) and named not in GARFINKEL_GROUPS:
         raise InvalidParameterError(f"the group {named!r} is not known: describe it by where, least and most")
-    group = GARFINKEL_GROUPS[named] if isinstance(named, str) else Group(**named)
-    return Statistic(group=group, count=line["count"], median=line.get("median_age"), mean=line.get("mean_age"))
+    group = GARFINKEL_GROUPS[named] if isinstance(named, str) else _group(**named)
+    return BlockStatistic(group=group, count=line["count"], median=line.get("median_age"), mean=line.get("mean_age"))
+
+
+def _group(where: Mapping[str, str] = MappingProxyType({}), least: int = 0, most: int | None = None) -> Group:
+    """Return the group that plain data describes, by the words of files."""
+    return Group(where=where, min_age=least, max_age=most)

@@ -1,4 +1,4 @@
-"""Counts that tell about one person: alone, as a difference, as an average, and in a log of answered queries."""
+"""Counts that reveal one person: alone, as differences, and in a log of queries."""
 
 from deniable.attacks.differencing.counts import isolate_people, subtract_counts
 from deniable.attacks.differencing.log import Difference, Differences, find_determined_people, find_differences

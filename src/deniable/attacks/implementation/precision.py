@@ -1,4 +1,4 @@
-"""Haney's precision test: which true values cannot have been the centre of a published floating-point sum.
+"""Haney's precision test: true values that a published floating-point sum rules out.
 
 Source: Haney, Desfontaines, Hartman, Shrestha, Hay (2022), arXiv:2207.13793.
 """
@@ -13,15 +13,21 @@ from deniable.attacks.result import AttackResult, Share
 from deniable.errors import InvalidParameterError
 
 Verdicts = tuple[NDArray[np.bool_], NDArray[np.bool_]]
-_DECIMALS = 12
+_ROUNDED_DECIMALS = 12  # numbers with at most that many were rounded on their way
 CENTERS = (0.0, 1.0, 2.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_000.0, 1_000_000.0)
 
 
 def grain(outputs: ArrayLike) -> NDArray[np.int64]:
-    """Exponent of the largest power of two that divides each output, of any shape; 1024 for zero, which all divide.
+    """Return the exponent of the largest power of two that divides each output.
 
     The predicate of the paper is `grain(outputs) >= -53`.
 
+    Args:
+        outputs: finite numbers of any shape.
+
+    Returns: integers of that shape; 1024 for zero, which all powers divide.
+
+    >>> from deniable.attacks.implementation import grain
     >>> grain([0.1, 0.75, 6, 0])
     array([ -55,   -2,    1, 1024])
     """
@@ -32,31 +38,39 @@ def grain(outputs: ArrayLike) -> NDArray[np.int64]:
 
 
 def addable(outputs: ArrayLike, center: float) -> NDArray[np.bool_]:
-    """Whether some double, added to the centre in floating point, rounds to each output, of any shape.
+    """Whether some double, added to the centre, rounds to each output.
 
-    It asks nothing of the sampler. With r = output - centre, the real numbers that round to the output form an
+    No assumption is made about the sampler. With r = output - centre, the real numbers that round to the output form an
     interval around r; if it holds a double, it holds one of the two next to r, and both are among the rounded
     difference and its two neighbours. Numbers with at most 12 decimals were rounded on their way: they pass.
 
+    Args:
+        outputs: finite numbers of any shape.
+        center: candidate for the true value.
+
+    Returns: booleans of the shape of the outputs.
+
+    >>> from deniable.attacks.implementation import addable
     >>> addable([2.0**-60 / 3, 2.0**-53, 0.1], 1.0)
     array([False,  True,  True])
     """
-    published, (at,) = read_numbers("outputs", outputs), read_numbers("center", [center])
+    published = read_numbers("outputs", outputs)
+    (at,) = read_numbers("center", [center])
     with np.errstate(over="ignore"):
-        near = published - at
-        tries = (near, np.nextafter(near, -np.inf), np.nextafter(near, np.inf))
-        reached = np.any([at + noise == published for noise in tries], axis=0)
-        return np.asarray(reached | (np.round(published, _DECIMALS) == published))
+        difference = published - at
+        tries = (difference, np.nextafter(difference, -np.inf), np.nextafter(difference, np.inf))
+        is_sum = np.any([at + noise == published for noise in tries], axis=0)
+        return np.asarray(is_sum | (np.round(published, _ROUNDED_DECIMALS) == published))
 
 
 def tell_apart_by_precision(first: ArrayLike, second: ArrayLike, *, centers: tuple[float, float]) -> AttackResult:
-    """Tell two inputs apart by outputs that are too fine for one of them.
+    """Distinguish two inputs by outputs that are too fine for one of them.
 
     Noise near the negative of a centre c is a multiple of the gap between doubles there, and the sum with c is exact:
     so an output near 0 with more bits than that cannot come from c. From 0 it can.
 
     Args:
-        first: outputs of the mechanism on the first input; second: on its neighbour. Any shape, finite.
+        first, second: outputs of the mechanism on an input and on its neighbour; any shape, finite.
         centers: the true value of each.
 
     With numpy's Laplace(1) and centres 0 and 1, more than a quarter of the first outputs are impossible for the second.
@@ -72,7 +86,7 @@ def tell_apart_by_precision(first: ArrayLike, second: ArrayLike, *, centers: tup
 
 
 def read_precision(outputs: ArrayLike, *, centers: Sequence[float] = CENTERS) -> AttackResult:
-    """Read from published numbers which true values they cannot be noisy versions of.
+    """Find candidates for a true value that published numbers rule out.
 
     Args:
         outputs: published numbers, any shape, as precise as they were released.
@@ -84,7 +98,7 @@ def read_precision(outputs: ArrayLike, *, centers: Sequence[float] = CENTERS) ->
     by 40.6%
     """
     if len(centers) < 2:
-        raise InvalidParameterError(f"centers must be at least 2 candidates, got {len(centers)}")
+        raise InvalidParameterError(f"centers must hold at least 2 candidates, got {len(centers)}")
     published = read_numbers("outputs", outputs).ravel()
     possible = np.array([addable(published, center) for center in centers])  # (centers, outputs)
     telling = possible.any(axis=0) & ~possible.all(axis=0)
@@ -101,16 +115,19 @@ def read_precision(outputs: ArrayLike, *, centers: Sequence[float] = CENTERS) ->
 
 
 def judge_exclusions(attack: str, first: Verdicts, second: Verdicts, facts: Mapping[str, object]) -> AttackResult:
-    """Score an attacker who names the input that can give an output, where only one can.
+    """Score an attacker who names the only input that can give an output.
 
-    Where both can, or neither, she names the input that leaves more such outputs, which she can simulate. If nothing
-    is ever excluded, she is as good as somebody who always names the world with more outputs: the baseline.
+    Where both can, or neither, the attacker names the input with more such outputs, which can be simulated. If nothing
+    is ever excluded, that is as good as naming always the input with more outputs: the baseline.
 
-    Verdicts of a world are of its outputs: whether the first input can give them, and whether the second can.
+    Args:
+        attack: its name.
+        first, second: of the outputs on each input, whether the first input can give them, and whether the second can.
+        facts: of the result.
     """
     tied = [int((a == b).sum()) for a, b in (first, second)]
     guessed = [np.where(a == b, int(tied[1] > tied[0]), b.astype(int)) for a, b in (first, second)]
-    sizes = len(guessed[0]), len(guessed[1])
+    sizes = (len(guessed[0]), len(guessed[1]))
     return AttackResult(
         attack=attack,
         target="which of two inputs was released",

@@ -1,4 +1,4 @@
-"""Second reads: the same question again, in other words, or from many askers at once."""
+"""Repeated questions: again, in other words, or from several analysts at once."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -7,11 +7,11 @@ from contextlib import suppress
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable.attacks.numbers import LOOPS, nonnegative, read_numbers, whole
+from deniable.attacks.numbers import MAX_ROUNDS, nonnegative, read_numbers, whole
 from deniable.attacks.result import AttackResult, Share
 from deniable.errors import InvalidParameterError
 
-Left = Callable[[], float]
+BudgetLeft = Callable[[], float]
 
 
 def average_repeats(
@@ -19,19 +19,19 @@ def average_repeats(
     questions: Sequence[Sequence[str]],
     exact: ArrayLike,
     *,
-    left: Left | None = None,
+    left: BudgetLeft | None = None,
     repeats: int = 200,
     tolerance: float = 0.5,
 ) -> AttackResult:
-    """Average what the same question answers again and again, in equivalent forms, as long as it costs nothing.
+    """Average free answers to the same question, asked in equivalent forms.
 
     Args:
-        ask: question -> noisy answer; it raises where it refuses, which ends the repeats.
+        ask: question -> noisy answer; it raises where it refuses, which ends the repetitions.
         questions: forms of each question: aliases, other orders of columns, other spellings of the filter.
-        exact: true value of each, to score by, shape (questions,).
-        left: budget that is left. With it, only answers that cost nothing after the first are averaged: more answers
-            for more budget are no attack. Without it, all are.
-        repeats: answers a question, at least 2.
+        exact: shape (questions,): true value of each, to judge the averages.
+        left: function that returns the budget left. With it, only answers that are free after the first are averaged:
+            more answers for more budget are not an attack. Without it, all are.
+        repeats: number of answers to each question, at least 2.
         tolerance: an average within it of the truth is right.
 
     Source: Dwork and Roth (2014), "The algorithmic foundations of differential privacy", section 3.5.
@@ -43,10 +43,14 @@ def average_repeats(
     """
     truth = read_numbers("exact", exact, dimensions=1)
     if len(truth) != len(questions) or not all(map(len, questions)):
-        raise InvalidParameterError("needs a true value for each question, and a form of each")
-    whole("repeats", repeats, least=2, most=LOOPS), nonnegative("tolerance", tolerance)
-    told = [_answers(ask, forms, left, repeats) or [np.nan] for forms in questions]
-    averages, first = np.array([np.mean(answers) for answers in told]), np.array([answers[0] for answers in told])
+        raise InvalidParameterError(
+            "questions must hold at least one form of each question, and exact one true value for each"
+        )
+    whole("repeats", repeats, lower=2, upper=MAX_ROUNDS)
+    nonnegative("tolerance", tolerance)
+    collected = [_answers(ask, forms, left, repeats) or [np.nan] for forms in questions]
+    averages = np.array([np.mean(answers) for answers in collected])
+    first = np.array([answers[0] for answers in collected])
     return AttackResult(
         attack="Averaging of repeats",
         target=f"true value, to within {tolerance:g}",
@@ -56,16 +60,16 @@ def average_repeats(
         sees="of the first answer alone",
         learned=averages,
         facts={
-            "free answers a question": f"{np.mean([len(answers) for answers in told]):g}",
-            "different answers a question": f"{np.mean([len(set(answers)) for answers in told]):g}",
+            "free answers a question": f"{np.mean([len(answers) for answers in collected]):g}",
+            "different answers a question": f"{np.mean([len(set(answers)) for answers in collected]):g}",
         },
     )
 
 
-def _answers(ask: Callable[[str], float], forms: Sequence[str], left: Left | None, repeats: int) -> list[float]:
-    """Answers that were free, after the first; what was paid for before is nothing new when it is read again."""
+def _answers(ask: Callable[[str], float], forms: Sequence[str], left: BudgetLeft | None, repeats: int) -> list[float]:
+    """Return the first answer and all free ones; a repetition of a paid answer is not new."""
     answers: list[float] = []
-    paid: set[float] = set()
+    bought: set[float] = set()
     for number in range(repeats):
         before = left() if left else 0.0
         try:
@@ -73,25 +77,26 @@ def _answers(ask: Callable[[str], float], forms: Sequence[str], left: Left | Non
         except Exception:
             break
         if answers and left is not None and left() != before:
-            paid.add(answer)
-        elif answer not in paid:
+            bought.add(answer)
+        elif answer not in bought:
             answers.append(answer)
     return answers
 
 
-def overspend(ask: Callable[[int], object], *, askers: int, affordable: int) -> AttackResult:
-    """Ask from many threads at once, and count answers that the budget does not cover.
+def overspend(ask: Callable[[int], object], *, analysts: int, affordable: int) -> AttackResult:
+    """Ask from several threads at once, and count answers beyond the budget.
 
     Args:
-        ask: number of the asker -> answer to a question of its own; it raises where the budget refuses.
-        askers: threads, more than are affordable; all start together.
-        affordable: answers that the budget covers.
+        ask: index of the analyst -> answer to a question of its own; it raises where the budget refuses.
+        analysts: number of threads, more than are affordable; all start together.
+        affordable: number of answers that the budget covers.
 
-    >>> print(overspend(lambda asker: 1.0, askers=8, affordable=2).success.right)
+    >>> print(overspend(lambda analyst: 1.0, analysts=8, affordable=2).success.right)
     6
     """
-    whole("affordable", affordable, least=0, most=whole("askers", askers, most=10_000) - 1)
-    together, answered = threading.Barrier(askers), [False] * askers
+    whole("affordable", affordable, lower=0, upper=whole("analysts", analysts, upper=10_000) - 1)
+    together = threading.Barrier(analysts)
+    answered = [False] * analysts
 
     def one(number: int) -> None:
         together.wait()
@@ -99,7 +104,7 @@ def overspend(ask: Callable[[int], object], *, askers: int, affordable: int) -> 
             ask(number)
             answered[number] = True
 
-    threads = [threading.Thread(target=one, args=(number,)) for number in range(askers)]
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(analysts)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -107,9 +112,9 @@ def overspend(ask: Callable[[int], object], *, askers: int, affordable: int) -> 
     return AttackResult(
         attack="Double spending",
         target="answer that the budget does not cover",
-        success=Share(right=max(sum(answered) - affordable, 0), attempts=askers - affordable),
+        success=Share(right=max(sum(answered) - affordable, 0), attempts=analysts - affordable),
         baseline=0.0,
-        guess="one asker",
+        guess="one analyst",
         sees="after another",
         learned=np.array(answered),
         facts={"answers": sum(answered), "answers that the budget covers": affordable},

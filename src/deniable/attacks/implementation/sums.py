@@ -1,4 +1,4 @@
-"""Sums whose rounding or width moves them further than one row may: overflow, and the order of rows."""
+"""Sums whose rounding or overflow moves them further than one row may."""
 
 import math
 from collections.abc import Callable
@@ -6,43 +6,52 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.attacks.numbers import LOOPS, nonnegative, real, whole
+from deniable.attacks.numbers import MAX_ROUNDS, nonnegative, real, whole
 from deniable.attacks.result import AttackResult, Share
 from deniable.errors import InvalidParameterError
 
-Rows = list[float]
-_CONFIDENCE = 0.9999  # the best of several pairs is reported
+ListedRows = list[float]
+_CONFIDENCE = 0.9999  # of the best of several pairs
 
 
 def tell_apart_by_sum(
-    answer: Callable[[Rows], float], *, lower: float, upper: float, epsilon: float, rows: int = 1000, runs: int = 40
+    answer: Callable[[ListedRows], float],
+    *,
+    bounds: tuple[float, float],
+    epsilon: float,
+    rows: int = 1000,
+    runs: int = 40,
 ) -> AttackResult:
-    """Tell apart tables whose true sums are at most one replaced row apart, by what arithmetic makes of them.
+    """Distinguish tables by the arithmetic of their sums.
 
-    Half of the answers about two tables, in another order or with one row replaced, set a cut that names the others:
-    the pair told best, with a 99.99% interval, beside the best that epsilon admits, e^epsilon / (1 + e^epsilon).
+    Their true sums differ by at most one replaced row. Half of the answers about two tables, in another order or with
+    one row replaced, set a cut that names the others. The best pair is reported, with a 99.99% interval, beside the
+    best that epsilon admits, e^epsilon / (1 + e^epsilon).
 
     Args:
         answer: rows -> noisy sum, which claims epsilon where one row is replaced. An error or NaN is read as 0.
-        lower, upper: its public bounds of a row.
-        rows: of the longest table, at least 4.
-        runs: answers a table, at least 4.
+        bounds: (lower, upper), public bounds of a row.
+        epsilon: as claimed, > 0.
+        rows: number of rows of the longest table, at least 4.
+        runs: number of answers about each table, at least 4.
 
     Source: Casacuberta, Shoemate, Vadhan, Wagaman (2022), arXiv:2207.10635.
 
     >>> dice = np.random.default_rng(0)
     >>> wraps = lambda rows: np.array(rows).astype(np.int32).sum(dtype=np.int32) + dice.laplace(scale=2**24)
-    >>> print(tell_apart_by_sum(wraps, lower=0, upper=2**24, epsilon=1, rows=200).succeeded)
+    >>> print(tell_apart_by_sum(wraps, bounds=(0, 2**24), epsilon=1, rows=200).succeeded)
     True
     """
-    whole("runs", runs, least=4, most=LOOPS)
+    whole("runs", runs, lower=4, upper=MAX_ROUNDS)
     if not nonnegative("epsilon", epsilon):
         raise InvalidParameterError("epsilon must be > 0, got 0")
-    told = {
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise InvalidParameterError(f"bounds must be (lower, upper), got {bounds!r}")
+    answered = {
         name: [np.array([_ask(answer, table) for _ in range(runs)]) for table in pair]
-        for name, pair in pair_tables(lower, upper, rows).items()
+        for name, pair in pair_tables(*bounds, rows).items()
     }
-    shares = {name: _named(*map(np.nan_to_num, answers)) for name, answers in told.items()}
+    shares = {name: _named(*map(np.nan_to_num, answers)) for name, answers in answered.items()}
     best = max(shares, key=lambda name: shares[name].value)
     return AttackResult(
         attack=f"Arithmetic of sums ({best})",
@@ -51,16 +60,20 @@ def tell_apart_by_sum(
         baseline=1 / (1 + math.exp(-epsilon)),
         guess="the best guesser",
         sees=f"that epsilon {epsilon:g} admits",
-        facts={**shares, "answers that were errors": int(np.isnan(list(told.values())).sum())},
+        facts={**shares, "answers that were errors": int(np.isnan(list(answered.values())).sum())},
     )
 
 
-def pair_tables(lower: float, upper: float, rows: int) -> dict[str, tuple[Rows, Rows]]:
-    """Pairs of tables of as many rows that a private sum must not tell apart, and that sums of fixed width do."""
-    whole("rows", rows, least=4)
-    if not -math.inf < real("lower", lower) < real("upper", upper) < math.inf:
-        raise InvalidParameterError(f"lower must be below upper, both finite, got {lower} and {upper}")
-    half, pairs = rows // 2, {}
+def pair_tables(lower: float, upper: float, rows: int) -> dict[str, tuple[ListedRows, ListedRows]]:
+    """Return pairs of tables that sums of fixed width distinguish, by name.
+
+    Both have the same number of rows; a private sum must not distinguish them.
+    """
+    whole("rows", rows, lower=4)
+    if not -math.inf < real("the lower bound", lower) < real("the upper bound", upper) < math.inf:
+        raise InvalidParameterError(f"bounds must be finite, the lower one below the upper, got ({lower}, {upper})")
+    half = rows // 2
+    pairs = {}
     for small in (min(lower + 1, upper), lower + (upper - lower) * 5 / 8):
         pairs[f"order of {small} and {upper}"] = ([upper] * half + [small] * half, [small] * half + [upper] * half)
     wraps = [math.ceil(2**bits / upper) for bits in (15, 31, 63)] if upper > 0 else []
@@ -69,7 +82,8 @@ def pair_tables(lower: float, upper: float, rows: int) -> dict[str, tuple[Rows, 
     return pairs
 
 
-def _ask(answer: Callable[[Rows], float], table: Rows) -> float:
+def _ask(answer: Callable[[ListedRows], float], table: ListedRows) -> float:
+    """Return the answer about a table; NaN for an error."""
     try:
         return float(answer(table))
     except Exception:
@@ -77,7 +91,10 @@ def _ask(answer: Callable[[Rows], float], table: Rows) -> float:
 
 
 def _named(first: NDArray[np.float64], second: NDArray[np.float64]) -> Share:
-    """Share of the second half of the answers that a cut between the medians of the first half names right."""
+    """Return the share of answers that a cut names right.
+
+    The cut lies between the medians of the first half of the answers; the second half is judged.
+    """
     half = len(first) // 2
     low, high = np.median(first[:half]), np.median(second[:half])
     above = [np.sign(high - low) * (answers[half:] - (low / 2 + high / 2)) > 0 for answers in (first, second)]

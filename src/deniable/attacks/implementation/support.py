@@ -1,4 +1,4 @@
-"""Mironov's support attack: outputs of a floating-point sampler that one of two inputs cannot give.
+"""Mironov's support attack: outputs that a floating-point sampler cannot give.
 
 A textbook sampler maps uniform numbers u = k 2^-53 through the inverse of a distribution function. It reaches few of
 the doubles, and adding the true value shifts which. An output is possible for a true value if one of the u around its
@@ -19,15 +19,20 @@ from deniable.errors import InvalidParameterError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sampler:
-    """A public sampler, as its source code states it: Sampler(draw=lambda u: -np.log(u), invert=..., taken=1).
+class FloatSampler:
+    """Public sampler of noise in floating point, as its source code states it.
 
     Args:
         draw: uniform numbers, shape (..., taken), to noise of the same shape and scale 1, in floating point.
-        invert: noise of scale 1 to uniform numbers that give it, but for rounding.
-        taken: uniform numbers that one draw takes; it gives as many noise values.
+        invert: noise of scale 1 to uniform numbers that give it, up to rounding.
+        taken: number of uniform numbers that one draw takes; it gives as many noise values.
         bits: the uniform numbers are multiples of 2^-bits in (0, 1).
-        window: how many multiples beside the inverse image are tried, each way.
+        window: number of multiples to either side of the inverse image that are tried.
+
+    >>> from deniable.attacks.implementation import FloatSampler, reachable
+    >>> exponential = FloatSampler(draw=lambda u: -np.log(u), invert=lambda noise: np.exp(-noise), taken=1)
+    >>> reachable([np.log(2), 2.0**-60], 0.0, scale=1, sampler=exponential)
+    array([ True, False])
     """
 
     draw: Callable[[Floats], Floats]
@@ -47,7 +52,8 @@ def _laplace_cdf(noise: Floats) -> Floats:
 
 
 def _box_muller(u: Floats) -> Floats:
-    radius, angle = np.sqrt(-2 * np.log(u[..., 0])), 2 * np.pi * u[..., 1]
+    radius = np.sqrt(-2 * np.log(u[..., 0]))
+    angle = 2 * np.pi * u[..., 1]
     return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=-1)
 
 
@@ -56,20 +62,22 @@ def _box_muller_inverse(noise: Floats) -> Floats:
     return np.stack([np.exp(-(noise**2).sum(axis=-1) / 2), turns], axis=-1)
 
 
-LAPLACE = Sampler(draw=_laplace, invert=_laplace_cdf, taken=1)
-BOX_MULLER = Sampler(draw=_box_muller, invert=_box_muller_inverse, taken=2, window=4)
+LAPLACE = FloatSampler(draw=_laplace, invert=_laplace_cdf, taken=1)
+BOX_MULLER = FloatSampler(draw=_box_muller, invert=_box_muller_inverse, taken=2, window=4)
 
 
-def reachable(outputs: ArrayLike, center: float, *, scale: float, sampler: Sampler = LAPLACE) -> NDArray[np.bool_]:
-    """Whether `center + scale * noise` can give each output, for some uniform numbers near the inverse image.
+def reachable(outputs: ArrayLike, center: float, *, scale: float, sampler: FloatSampler = LAPLACE) -> NDArray[np.bool_]:
+    """Whether `center + scale * noise` can give each output.
+
+    Uniform numbers close to the inverse image are tried.
 
     Args:
         outputs: shape (draws,), or (draws, taken) for samplers that give several values at once.
         center: candidate for the true value.
         scale: of the noise, > 0.
-        sampler: how the noise is drawn.
+        sampler: of the noise.
 
-    Returns: shape (draws,). What is reached only from outside the sampler's window counts as unreachable.
+    Returns: shape (draws,). Outputs that only numbers outside the sampler's window give count as unreachable.
 
     >>> reachable([0.0, 2.0**-60], 0.0, scale=2)
     array([ True, False])
@@ -79,7 +87,9 @@ def reachable(outputs: ArrayLike, center: float, *, scale: float, sampler: Sampl
     if not 0 < real("scale", scale) < np.inf:
         raise InvalidParameterError(f"scale must be > 0 and finite, got {scale}")
     if published.size % sampler.taken:
-        raise InvalidParameterError(f"the sampler gives {sampler.taken} values at once, got {published.size} outputs")
+        raise InvalidParameterError(
+            f"outputs must come in groups of {sampler.taken}, as the sampler gives them, got {published.size}"
+        )
     published = published.reshape(-1, sampler.taken)
     steps = np.array(list(product(range(-sampler.window, sampler.window + 1), repeat=sampler.taken)))
     middle = np.rint(np.ldexp(sampler.invert((published - center) / scale), sampler.bits))
@@ -91,15 +101,15 @@ def reachable(outputs: ArrayLike, center: float, *, scale: float, sampler: Sampl
 
 
 def tell_apart_by_support(
-    first: ArrayLike, second: ArrayLike, *, centers: tuple[float, float], scale: float, sampler: Sampler = LAPLACE
+    first: ArrayLike, second: ArrayLike, *, centers: tuple[float, float], scale: float, sampler: FloatSampler = LAPLACE
 ) -> AttackResult:
-    """Tell two inputs apart by outputs that the sampler cannot give for one of them.
+    """Distinguish two inputs by outputs that the sampler cannot give for one.
 
     Args:
-        first: outputs on the first input, shape (draws,) or (draws, taken); second: on its neighbour.
+        first, second: outputs on an input and on its neighbour, shape (draws,) or (draws, taken).
         centers: the true value of each.
         scale: of the noise, > 0.
-        sampler: the textbook sampler that is suspected: LAPLACE, BOX_MULLER, or one of your own.
+        sampler: the suspected textbook sampler: LAPLACE, BOX_MULLER, or one of your own.
 
     Returns: success against always naming one of the two. At scale 2 and centres 0 and 1, about 81% of the outputs
         of float Laplace noise are impossible for the neighbour; of pairs by Box and Muller, about 95%.

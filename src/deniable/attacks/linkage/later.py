@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.attacks.numbers import LOOPS, read_bits, real, start_dice, whole
+from deniable.attacks.numbers import MAX_ROUNDS, read_bits, real, start_dice, whole
 from deniable.attacks.result import AttackResult, Share
 from deniable.errors import InvalidParameterError
 
@@ -49,7 +49,7 @@ def learn_from_later_data(
     if members.shape != bits.shape or members.dtype.kind not in "iu" or members.min() < 0:
         raise InvalidParameterError("groups must give a whole number >= 0 for each person")
     sizes = np.bincount(members)
-    whole("runs", runs, most=LOOPS)
+    whole("runs", runs, upper=MAX_ROUNDS)
     if not sizes.all():
         raise InvalidParameterError("every group needs a member")
     if epsilon is not None and not (real("epsilon", epsilon) >= 0 and 0 <= real("delta", delta) <= 1):

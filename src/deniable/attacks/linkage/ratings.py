@@ -134,7 +134,7 @@ def make_ratings(*, users: int, items: int, density: float = NETFLIX_DENSITY, se
     >>> ratings.stars.shape, bool(0.006 < ratings.stars.nnz / 500_000 < 0.013)
     ((1000, 500), True)
     """
-    whole("users", users, least=2), whole("items", items, least=2)
+    whole("users", users, lower=2), whole("items", items, lower=2)
     if not 0 < real("density", density) <= 1 / 2:
         raise InvalidParameterError(f"density must be in (0, 1/2], got {density}")
     dice = start_dice(seed)
@@ -172,7 +172,7 @@ def observe_ratings(ratings: Ratings, targets: ArrayLike, *, count: int, wrong: 
     """
     people = np.asarray(targets)
     users, items = ratings.stars.shape
-    whole("wrong", wrong, least=0, most=whole("count", count))
+    whole("wrong", wrong, lower=0, upper=whole("count", count))
     given = people.ndim == 1 and len(people) and people.dtype.kind in "iu"
     if not given or people.min() < 0 or people.max() >= users:
         raise InvalidParameterError(f"targets must be rows in 0..{users - 1}")

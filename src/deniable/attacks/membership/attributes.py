@@ -34,7 +34,7 @@ def infer_attribute(
     3
     """
     people, others = read_numbers("rows", rows, dimensions=2), read_numbers("strangers", strangers, dimensions=2)
-    whole("column", column, least=0)
+    whole("column", column, lower=0)
     if people.shape[1] != others.shape[1] or column >= people.shape[1]:
         raise InvalidParameterError(
             f"rows and strangers must have the same columns and column be one of them, got {people.shape[1]}, "

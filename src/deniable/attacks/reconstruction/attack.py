@@ -10,7 +10,7 @@ from scipy.sparse.linalg import aslinearoperator, lsmr
 from deniable.attacks.numbers import Floats, check_probability, nonnegative
 from deniable.attacks.reconstruction.answers import Answerer, secret_bits
 from deniable.attacks.reconstruction.queries import Subsets, choose_subsets
-from deniable.attacks.result import AttackResult, Bound, Share
+from deniable.attacks.result import AttackResult, Share, TheoremBound
 from deniable.errors import InvalidParameterError
 
 Estimator = Callable[[Subsets, Floats], Floats]
@@ -69,7 +69,7 @@ def attack_by_reconstruction(
     *,
     subsets: Subsets | None = None,
     estimate: Estimator = estimate_by_least_squares,
-    bound: Bound | None = None,
+    bound: TheoremBound | None = None,
     seed: int = 0,
 ) -> AttackResult:
     """Ask for the counts of many groups, and compute every person's secret bit from the answers.

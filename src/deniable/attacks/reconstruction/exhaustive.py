@@ -30,7 +30,7 @@ class AllSubsets:
     people: int
 
     def __post_init__(self) -> None:
-        whole("people", self.people, most=MOST)
+        whole("people", self.people, upper=MOST)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from scipy.linalg import hadamard
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import LinearOperator
 
-from deniable.attacks.numbers import LOOPS, Floats, start_dice, whole
+from deniable.attacks.numbers import MAX_ROUNDS, Floats, start_dice, whole
 
 FEW = 512  # people: up to here the groups are drawn at random, a dense matrix
 
@@ -52,8 +52,8 @@ def sparse_subsets(*, people: int, queries: int, size: int, seed: int = 0) -> cs
     >>> sparse_subsets(people=100, queries=30, size=8).sum()
     np.float64(240.0)
     """
-    people, size = whole("people", people), whole("size", size, most=people)
-    whole("queries", queries, most=LOOPS)
+    people, size = whole("people", people), whole("size", size, upper=people)
+    whole("queries", queries, upper=MAX_ROUNDS)
     dice = start_dice(seed)
     # Stretches of random orders of everybody: no person is twice in a group that lies within one order.
     a_round = people // size

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 import numpy as np
 from scipy.special import ndtr
 
-from deniable.attacks.numbers import LOOPS, real, start_dice, whole
+from deniable.attacks.numbers import MAX_ROUNDS, real, start_dice, whole
 from deniable.attacks.reconstruction.answers import answer_with_gaussian, answer_with_laplace, answer_within
 from deniable.attacks.reconstruction.attack import attack_by_reconstruction
 from deniable.attacks.reconstruction.queries import hadamard_subsets
@@ -44,7 +44,7 @@ def sweep_noise(
     >>> [round(float(share), 1) for share in found.curves[-1].y]
     [1.0, 0.6, 0.5]
     """
-    start_dice(seed), whole("repeats", repeats, most=LOOPS)
+    start_dice(seed), whole("repeats", repeats, upper=MAX_ROUNDS)
     low = min((real("noises", step) for step in noises), default=0.0)
     if not people or not 0 < low <= max(noises) < np.inf or noise not in get_args(Law):
         raise InvalidParameterError(

@@ -8,15 +8,15 @@ import math
 from fractions import Fraction
 
 from deniable.attacks.numbers import nonnegative, whole
-from deniable.attacks.result import Bound
+from deniable.attacks.result import TheoremBound
 from deniable.errors import InvalidParameterError
 
 SOURCE = "Dinur and Nissim (2003)"
 ENUMERATED = 30  # from here on a formula bounds the anti-concentration
 
 
-def bound_all_queries(*, people: int, error: float) -> Bound:
-    """Bound the exhaustive attack on answers to all 2^people queries: at most 4 error bits are wrong.
+def bound_all_queries(*, people: int, error: float) -> TheoremBound:
+    """TheoremBound the exhaustive attack on answers to all 2^people queries: at most 4 error bits are wrong.
 
     Args:
         error: what every answer's error is at most; whatever it depends on.
@@ -25,15 +25,15 @@ def bound_all_queries(*, people: int, error: float) -> Bound:
     0.96
     """
     people, error = whole("people", people), nonnegative("error", error)
-    return Bound(
+    return TheoremBound(
         share=(people - min(people, math.floor(4 * error))) / people,
         theorem=f"with all 2^{people} queries answered within {error:g}, an exhaustive search gets at most "
         f"4 * {error:g} of {people:,} bits wrong ({SOURCE})",
     )
 
 
-def bound_random_queries(*, people: int, queries: int, error: float) -> Bound:
-    """Bound the exhaustive attack on random queries: fewer than 256 error^2 bits are wrong.
+def bound_random_queries(*, people: int, queries: int, error: float) -> TheoremBound:
+    """TheoremBound the exhaustive attack on random queries: fewer than 256 error^2 bits are wrong.
 
     This holds with probability at least 1 - 2^-people over the queries (not 2^-people, as printed); it says something
     if error < sqrt(people) / 16.
@@ -49,7 +49,7 @@ def bound_random_queries(*, people: int, queries: int, error: float) -> Bound:
     if whole("queries", queries) < 20 * people:
         raise InvalidParameterError(f"the theorem needs at least {20 * people} queries, got {queries}")
     wrong = min(people, max(0, math.ceil(256 * error**2) - 1))
-    return Bound(
+    return TheoremBound(
         share=(people - wrong) / people,
         theorem=f"with {queries:,} random queries answered within {error:g}, an exhaustive search gets fewer than "
         f"256 * {error:g}^2 of {people:,} bits wrong, with probability at least 1 - 2^-{people} ({SOURCE})"
@@ -70,7 +70,7 @@ def anti_concentration(differing: int, *, minus: int | None = None) -> Fraction:
     (Fraction(17875, 32768), 0.545501708984375)
     """
     differing = whole("differing", differing)
-    middle = differing // 2 if minus is None else whole("minus", minus, least=0, most=differing)
+    middle = differing // 2 if minus is None else whole("minus", minus, lower=0, upper=differing)
     reach = math.isqrt(differing // 16)  # floor(sqrt(differing) / 4)
     window = range(max(0, middle - reach), min(differing, middle + reach) + 1)
     return Fraction(sum(math.comb(differing, count) for count in window), 1 << differing)
@@ -90,5 +90,6 @@ def worst_anti_concentration() -> tuple[int, Fraction]:
 
 
 def _tail(differing: int) -> float:
-    """Bound on `anti_concentration` for this many places or more: the window's width times the largest probability."""
+    """TheoremBound on `anti_concentration` for this many places or more: the window's width times the largest
+    probability."""
     return 1 / math.sqrt(2 * math.pi) + math.sqrt(2 / (math.pi * differing))

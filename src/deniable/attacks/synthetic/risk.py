@@ -37,7 +37,7 @@ def wilson_rate(right: int, attempts: int) -> Rate:
     >>> print(wilson_rate(0, 100))
     1.8% (0.0% to 3.7%)
     """
-    whole("right", right, least=0, most=whole("attempts", attempts))
+    whole("right", right, lower=0, upper=whole("attempts", attempts))
     z = float(ndtri(0.975))
     centre = (right + z**2 / 2) / (attempts + z**2)
     half = z / (attempts + z**2) * math.sqrt(right * (attempts - right) / attempts + z**2 / 4)

@@ -89,7 +89,7 @@ def single_out(
     """
     tables = read_tables(original, synthetic, control)
     width = len(tables[1].names)
-    whole("columns", columns, most=width), whole("attacks", attacks)
+    whole("columns", columns, upper=width), whole("attacks", attacks)
     dice = start_dice(seed)
     found = _alone(tables[1]) if columns == 1 else _conjunctions(tables[1], columns, attacks, dice)
     if not len(found):

@@ -13,8 +13,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.attacks.numbers import LOOPS, Floats, check_probability, start_dice, whole
-from deniable.attacks.result import AttackResult, Bound, Share
+from deniable.attacks.numbers import MAX_ROUNDS, Floats, check_probability, start_dice, whole
+from deniable.attacks.result import AttackResult, Share, TheoremBound
 from deniable.errors import InvalidParameterError
 
 Bits = NDArray[np.bool_]
@@ -76,7 +76,7 @@ def draw_code(*, users: int, coalition: int, length: int | None = None, seed: in
     """
     if length is None:
         length = code_length(users=users, coalition=coalition)
-    users, cutoff = whole("users", users, least=2), 1 / (300 * whole("coalition", coalition))
+    users, cutoff = whole("users", users, lower=2), 1 / (300 * whole("coalition", coalition))
     edge, dice = math.asin(math.sqrt(cutoff)), start_dice(seed)
     bias = np.sin(dice.uniform(edge, math.pi / 2 - edge, whole("length", length))) ** 2
     return FingerprintingCode(words=dice.random((users, length)) < bias, bias=bias, cutoff=cutoff)
@@ -97,7 +97,7 @@ def code_length(*, users: int, coalition: int, false_accusation: float = 0.01, e
     >>> code_length(users=100, coalition=2)
     1044
     """
-    whole("users", users, least=2)
+    whole("users", users, lower=2)
     check_probability("false_accusation", false_accusation)
     check_probability("escape", escape)
     mean, reach = collective_score(coalition), math.sqrt(300 * coalition - 1)
@@ -120,7 +120,7 @@ def collective_score(coalition: int) -> float:
     between the cutoffs, over pi - 4 asin(sqrt(cutoff)). A coalition may choose the sign for 0 < z < c alone; the worst
     is the minority's bit. Source: Skoric, Katzenbeisser, Celik (2008), for the limit without cutoff.
     """
-    cutoff, ones = 1 / (300 * whole("coalition", coalition, most=1_000)), np.arange(coalition + 1)
+    cutoff, ones = 1 / (300 * whole("coalition", coalition, upper=1_000)), np.arange(coalition + 1)
     ways = np.array([math.comb(coalition, z) for z in range(coalition + 1)], dtype=np.float64)
     mean = np.exp(ones * math.log1p(-cutoff) + (coalition - ones) * math.log(cutoff))
     size = ways * np.abs(mean - mean[::-1])
@@ -187,7 +187,7 @@ def trace_colluders(
         success=Share(right=int(caught.sum()), attempts=len(guilty)),
         baseline=false_accusation,
         guess="accusing users at random at the rate allowed for innocent ones",
-        bound=Bound(share=1 / len(guilty), theorem=theorem) if promised else None,
+        bound=TheoremBound(share=1 / len(guilty), theorem=theorem) if promised else None,
         learned=accused,
         facts={"users": users, "positions": length, "innocent users accused": int(np.sum(~caught))},
     )
@@ -206,7 +206,7 @@ def least_correlation(people: int) -> Fraction:
     Fraction(2, 3)
     """
     total = Fraction(0)
-    for ones in range(whole("people", people, most=LOOPS) + 1):
+    for ones in range(whole("people", people, upper=MAX_ROUNDS) + 1):
         mean = Fraction(2 * ones - people, people)
         slope = Fraction(2 * people, people + 2) * mean
         total += min(f * slope + 2 * abs(f - mean) for f in (Fraction(-1), mean, Fraction(1)))

@@ -56,7 +56,7 @@ def test_private_counts_cover_fractions_and_what_has_no_value(call: Call, place:
     ("words", "message"),
     [
         (("--sensitive", "shoe"), "sensitive names no column of the table: shoe. It has: respondent, department"),
-        (("--sensitive", "age"), "age cannot be a quasi-identifier and sensitive at once"),
+        (("--sensitive", "age"), "age must not be both a quasi-identifier and sensitive"),
         (("--sensitive", "leaving,years", "--compare"), "a comparison takes one sensitive column, got leaving, years"),
         (("--sensitive", "leaving", "--epsilon", "-1"), "epsilon must be > 0"),
         (("--sensitive", "respondent", "--epsilon", "1"), "private counts are too many"),

@@ -39,7 +39,7 @@ def block(
         raise SourceError(f"{redacted(file)!r} cannot be read as JSON.") from None
     tables = read_block(data)
     with waiting("placing people..."):
-        found = reconstruct_block(tables, most=most)
+        found = reconstruct_block(tables, max_lists=most)
     show_result(found, as_json=as_json, plot=plot, never=(file,))
     if not as_json and found.learned is not None and len(found.learned):
         say("")

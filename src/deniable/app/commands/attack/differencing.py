@@ -50,7 +50,7 @@ def differencing(
         typer.echo(json.dumps({**found.to_data(), "determined": told, "lines": lines, "not_read": others}, indent=2))
         return
     say(found.sentence)
-    for one in found.found[:20]:
+    for one in found.differences[:20]:
         say(one.named([f"line {line}" for line in lines]))
     say(f"People whose own value follows from all the answers together, by any linear combination: {told:,}.")
     if others:
