@@ -77,7 +77,9 @@ def as_frame(frame: Any, *, may_be_empty: bool = False) -> nw.DataFrame[Any]:
 
 
 def read_columns(names: Names, *frames: nw.DataFrame[Any], role: str) -> list[CodedColumn]:
-    """Read the named columns, each with the same codes in all frames: their rows follow one another.
+    """Read columns, each with the same codes in all frames.
+
+    The rows of the frames follow one another.
 
     Args:
         names: one name, or several.
@@ -154,7 +156,7 @@ def _kind(dtype: Any) -> Kind:
 
 
 def _distinct(name: str, series: nw.Series[Any], kind: Kind) -> tuple[list[Any], Codes]:
-    """Return distinct values, and the index of each row's value; -1 where it is missing."""
+    """Return distinct values, and the index of each row's value, -1 for none."""
     gone = np.array(series.is_null().to_numpy(), dtype=bool)
     present = series.drop_nulls()
     if kind == "label":

@@ -38,7 +38,7 @@ def test_claims_are_those_of_scores_person_by_person(monkeypatch: pytest.MonkeyP
         expected.append(scores.index(best) if best - second > 3 + 1e-9 else -1)
     found = link_queries(users, texts, roll, truth=truth)
     assert found.learned.tolist() == expected
-    monkeypatch.setattr("deniable.attacks.linkage.queries._CELLS", 1)
+    monkeypatch.setattr("deniable.attacks.linkage.queries._MAX_CELLS", 1)
     assert link_queries(users, texts, roll, truth=truth).learned.tolist() == expected
 
 

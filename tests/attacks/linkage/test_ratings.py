@@ -42,7 +42,7 @@ def test_the_score_is_that_of_the_paper_person_by_person(dates: bool, monkeypatc
     found = link_ratings(small, known, np.arange(12), dates=dates)
     assert found.learned is not None
     assert found.learned.tolist() == expected
-    monkeypatch.setattr("deniable.attacks.linkage.ratings._CELLS", 1)
+    monkeypatch.setattr("deniable.attacks.linkage.ratings._MAX_SCORES", 1)
     assert np.array_equal(np.asarray(link_ratings(small, known, np.arange(12), dates=dates).learned), found.learned)
 
 

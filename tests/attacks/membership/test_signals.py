@@ -53,7 +53,7 @@ def test_few_models_share_their_variance(monkeypatch: pytest.MonkeyPatch) -> Non
     enough = (inside.sum(axis=0) > 1) & (inside.sum(axis=0) < 11)
     given: Any = {"target": target[enough], "shadow": shadow[:, enough], "inside": inside[:, enough]}
     shared = score_lira(**given)
-    monkeypatch.setattr(signals, "FEW_MODELS", 0)
+    monkeypatch.setattr(signals, "MIN_MODELS_FOR_OWN_VARIANCE", 0)
     own, members = score_lira(**given), members[enough]
     rates = [trace_roc(one[members], one[~members]).at(0.05) for one in (shared, own)]
     assert rates[0] > rates[1] + 0.03
@@ -63,7 +63,7 @@ def test_lira_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     shadow, inside = [[1.0], [3.0], [0.0], [2.0]], [[1], [1], [0], [0]]
     expected = norm.logpdf(1.5, 2, np.sqrt(2)) - norm.logpdf(1.5, 1, np.sqrt(2))
     for few in (64, 0):
-        monkeypatch.setattr(signals, "FEW_MODELS", few)
+        monkeypatch.setattr(signals, "MIN_MODELS_FOR_OWN_VARIANCE", few)
         assert score_lira([1.5], shadow=shadow, inside=inside) == pytest.approx([expected])
     assert score_lira([1.5], shadow=shadow, inside=inside, online=False) == pytest.approx([0.5 / np.sqrt(2)])
 
@@ -130,10 +130,10 @@ def test_a_histogram_of_ours_hides_members_and_an_exact_one_does_not() -> None:
     [
         ({"shadow": [[0.1], [0.2]]}, "shape"),
         ({"shadow": [[0.1, np.nan], [0.2, 0.3]]}, "NaN or infinity"),
-        ({"inside": [[0, 2], [1, 1]]}, "yes or no"),
-        ({"inside": [[1, 1], [1, 1]]}, "without it"),
+        ({"inside": [[0, 2], [1, 1]]}, "must hold booleans"),
+        ({"inside": [[1, 1], [1, 1]]}, "without each"),
         ({"target": [np.nan, 1]}, "NaN"),
-        ({"shadow": [[0.1, 0.2]], "inside": [[0, 0]]}, "at least 2 shadow models"),
+        ({"shadow": [[0.1, 0.2]], "inside": [[0, 0]]}, "at least 2 models"),
     ],
 )
 def test_bad_signals_are_refused(change: dict[str, Any], message: str) -> None:
@@ -149,9 +149,9 @@ def test_bad_probabilities_are_refused() -> None:
         ({"target": [1.2]}, "probabilities"),
         ({"gamma": 0}, "gamma must"),
         ({"a": 2}, "a in"),
-        ({"inside": [[0], [0]]}, "with it"),
+        ({"inside": [[0], [0]]}, "with each"),
     ):
         with pytest.raises(InvalidParameterError, match=message):
             score_rmia(**given | crowd | change)
-    with pytest.raises(InvalidParameterError, match="at least 0"):
+    with pytest.raises(InvalidParameterError, match="losses must be >= 0"):
         scale_losses([-1.0])

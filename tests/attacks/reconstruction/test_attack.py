@@ -67,7 +67,7 @@ def test_wrong_shapes_are_named() -> None:
 
     with pytest.raises(InvalidParameterError, match="300 numbers"):
         attack_by_reconstruction(answer_exactly(SECRETS), SECRETS, estimate=three)
-    with pytest.raises(InvalidParameterError, match="as many answers"):
+    with pytest.raises(InvalidParameterError, match="one number for each of"):
         attack_by_reconstruction(lambda subsets: np.zeros(3), SECRETS)
 
 
@@ -102,8 +102,8 @@ def test_thousands_of_people_come_back_exactly() -> None:
 @pytest.mark.parametrize(
     ("answers", "other", "message"),
     [
-        (np.zeros(3), {}, "need as many answers"),
-        (np.full(150, np.nan), {}, "no query was answered"),
+        (np.zeros(3), {}, "one number for each of"),
+        (np.full(150, np.nan), {}, "at least one that was not withheld"),
         (np.full(150, np.inf), {}, "finite"),
         (np.zeros(150), {"share": 1}, "share"),
         (np.zeros(150), {"noise": np.nan}, "noise"),

@@ -83,7 +83,7 @@ def test_withheld_answers_have_no_rows() -> None:
     for norm in get_args(Norm):
         kept = estimate_by_linear_program(GROUPS[30:], TOLD[30:], norm=norm)
         assert estimate_by_linear_program(GROUPS, told, norm=norm) == pytest.approx(kept)
-    with pytest.raises(InvalidParameterError, match="no query"):
+    with pytest.raises(InvalidParameterError, match="not withheld"):
         linear_program(GROUPS, np.full(90, np.nan))
     with pytest.raises(InvalidParameterError, match="norm must"):
         estimate_by_linear_program(GROUPS, TOLD, norm="least")  # type: ignore[arg-type]

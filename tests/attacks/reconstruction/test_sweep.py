@@ -7,12 +7,12 @@ import pytest
 from scipy import stats
 
 from deniable.attacks import sweep_noise
-from deniable.attacks.reconstruction.sweep import Law
+from deniable.attacks.reconstruction.sweep import NoiseLaw
 from deniable.errors import InvalidParameterError
 
 
-@pytest.mark.parametrize("law", get_args(Law))
-def test_the_measured_curve_is_the_predicted_one(law: Law) -> None:
+@pytest.mark.parametrize("law", get_args(NoiseLaw))
+def test_the_measured_curve_is_the_predicted_one(law: NoiseLaw) -> None:
     """4 * 2,048 bits at each of 5 noises: five standard errors, false alarm below 1e-5."""
     found = sweep_noise(people=(2048,), noises=(0.1, 0.25, 0.5, 1, 3), noise=law)
     measured, predicted = found.curves

@@ -75,7 +75,7 @@ def test_theorem_2_speaks_below_a_sixteenth_of_the_root() -> None:
 
 
 def test_what_the_theorems_do_not_cover_is_refused() -> None:
-    with pytest.raises(InvalidParameterError, match="at least 20480 queries"):
+    with pytest.raises(InvalidParameterError, match="at least 20 for each person, 20480"):
         bound_random_queries(people=1024, queries=20_479, error=1)
     for error in (-1.0, math.nan, math.inf):
         with pytest.raises(InvalidParameterError, match="error must"):

@@ -10,7 +10,7 @@ import pytest
 from deniable.attacks import single_out
 from deniable.attacks.synthetic import singling_out
 from deniable.attacks.synthetic.singling_out import Predicates
-from deniable.attacks.synthetic.tables import Table
+from deniable.attacks.synthetic.tables import CodedTable
 from deniable.errors import InvalidParameterError
 
 DICE = np.random.default_rng(14)
@@ -66,10 +66,10 @@ def test_times_take_part() -> None:
 
 @pytest.mark.parametrize("cells", [50, 10**6])
 def test_predicates_count_as_a_double_loop_does(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(singling_out, "_CELLS", cells)
+    monkeypatch.setattr(singling_out, "_MAX_CELLS", cells)
     rows = DICE.integers(0, 5, (30, 3)).astype(float)
     rows[::7, 1] = np.nan
-    table = Table(names=("a", "b", "c"), kinds=("number",) * 3, rows=rows)
+    table = CodedTable(names=("a", "b", "c"), kinds=("number",) * 3, rows=rows)
     places, signs = DICE.integers(0, 3, (40, 2)), DICE.integers(-1, 2, (40, 2))
     values = DICE.integers(0, 5, (40, 2)).astype(float)
     values[::9, 0], signs[::9, 0] = np.nan, 0
@@ -83,7 +83,7 @@ def test_predicates_count_as_a_double_loop_does(cells: int, monkeypatch: pytest.
         sum(all(holds(s, v, row[p]) for p, s, v in zip(*one, strict=True)) for row in rows)
         for one in zip(places, signs, values, strict=True)
     ]
-    assert Predicates(places=places, signs=signs, values=values).count(table).tolist() == counts
+    assert Predicates(columns=places, signs=signs, values=values).count(table).tolist() == counts
 
 
 @pytest.mark.parametrize(

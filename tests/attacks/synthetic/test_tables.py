@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from deniable.attacks.synthetic import tables
-from deniable.attacks.synthetic.tables import Table, nearest, read_tables
+from deniable.attacks.synthetic.tables import CodedTable, nearest, read_tables
 from deniable.errors import InvalidParameterError
 
 COLUMNS: dict[str, list[Any]] = {
@@ -54,7 +54,7 @@ ONE = pl.DataFrame({"x": [1.0]})
         (pl.DataFrame({"y": [1]}), "the synthetic table names no column of the table: x"),
         (pl.DataFrame({"x": ["a"]}), "one kind in all tables, got label, number"),
         (pl.DataFrame({"x": [np.inf]}), "infinity"),
-        (ONE.head(0), "no rows"),
+        (ONE.head(0), "at least one row"),
     ],
 )
 def test_tables_that_do_not_fit_are_refused(control: Any, message: str) -> None:
@@ -69,11 +69,11 @@ def test_a_column_without_values_fits_any_kind() -> None:
 
 
 def test_neighbours_are_those_of_a_double_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "_CELLS", 100)  # several blocks
+    monkeypatch.setattr(tables, "_MAX_CELLS", 100)  # several blocks
     dice = np.random.default_rng(3)
     rows = np.column_stack([dice.normal(size=80), dice.integers(0, 3, 80), dice.integers(0, 4, 80)]).astype(float)
     rows[dice.random(80) < 0.2, 0] = np.nan
-    people, pool = (Table(names=("n", "l", "t"), kinds=("number", "label", "time"), rows=one)
+    people, pool = (CodedTable(names=("n", "l", "t"), kinds=("number", "label", "time"), rows=one)
                     for one in (rows[:30], rows[30:]))  # fmt: skip
     spans = [np.nanmax(pool.rows[:, place]) - np.nanmin(pool.rows[:, place]) for place in range(3)]
 
@@ -91,7 +91,7 @@ def test_neighbours_are_those_of_a_double_loop(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_constant_column_counts_as_equal_or_not() -> None:
-    people, pool = (Table(names=("n",), kinds=("number",), rows=np.array(rows)) for rows in
+    people, pool = (CodedTable(names=("n",), kinds=("number",), rows=np.array(rows)) for rows in
                     ([[5.0], [7.0], [np.nan]], [[5.0], [np.nan], [5.0]]))  # fmt: skip
     assert nearest(people, pool, [0]).tolist() == [0, 0, 1]
 
@@ -99,6 +99,6 @@ def test_a_constant_column_counts_as_equal_or_not() -> None:
 def test_equal_distances_are_ties_whatever_the_order_of_addition() -> None:
     """Twin: 0.1 + 0.2 + 0.3 differs from 0.3 + 0.2 + 0.1 in floats, and the later row would win."""
     assert 0.1 + 0.2 + 0.3 > 0.3 + 0.2 + 0.1
-    people, pool = (Table(names=("a", "b", "c"), kinds=("number",) * 3, rows=np.array(rows)) for rows in
+    people, pool = (CodedTable(names=("a", "b", "c"), kinds=("number",) * 3, rows=np.array(rows)) for rows in
                     ([[0.0] * 3], [[0.1, 0.2, 0.3], [0.3, 0.2, 0.1], [0.0, 1.0, 1.0], [1.0, 0.0, 0.0]]))  # fmt: skip
     assert nearest(people, pool, [0, 1, 2])[0] == 0

@@ -11,19 +11,19 @@ from scipy.optimize import linprog
 
 from deniable.attacks import trace_colluders
 from deniable.attacks.tracing import FingerprintingCode, code_length, collude, draw_code, least_correlation
-from deniable.attacks.tracing.fingerprinting import Strategy, collective_score
+from deniable.attacks.tracing.fingerprinting import Collusion, collective_score
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import Laplace
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove
 from deniable.privacy.sensitivity.aggregates import of_count
 
-STRATEGIES: tuple[Strategy, ...] = ("majority", "minority", "random", "interleaving")
+STRATEGIES: tuple[Collusion, ...] = ("majority", "minority", "random", "interleaving")
 CODE = draw_code(users=60, coalition=4, seed=1)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_some_colluder_and_no_innocent_is_accused(strategy: Strategy) -> None:
+def test_some_colluder_and_no_innocent_is_accused(strategy: Collusion) -> None:
     for seed in range(5):
         guilty = np.random.default_rng(seed).choice(60, 4, replace=False)
         result = trace_colluders(CODE, collude(CODE.words[guilty], strategy, seed=seed), colluders=guilty)
@@ -34,7 +34,7 @@ def test_some_colluder_and_no_innocent_is_accused(strategy: Strategy) -> None:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_copies_keep_the_bits_on_which_all_agree(strategy: Strategy) -> None:
+def test_copies_keep_the_bits_on_which_all_agree(strategy: Collusion) -> None:
     words = np.random.default_rng(2).integers(0, 2, (3, 200)).astype(bool)
     agreed = (words == words[0]).all(axis=0)
     assert np.array_equal(collude(words, strategy)[agreed], words[0][agreed])

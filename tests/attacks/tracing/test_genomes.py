@@ -10,7 +10,7 @@ from scipy.stats import norm
 from deniable.attacks import trace
 from deniable.attacks.numbers import Floats
 from deniable.attacks.tracing import attributes_to_trace, draw_pool, score_targets, tracing_power
-from deniable.attacks.tracing.genomes import Pool, Statistic
+from deniable.attacks.tracing.genomes import Pool, TracingStatistic
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import Laplace
 from deniable.noise.bits import DeterministicBits
@@ -20,7 +20,7 @@ from deniable.privacy.sensitivity.aggregates import of_count
 POOL = draw_pool(people=300, attributes=1500, strangers=1500, seed=3)
 
 
-def power(pool: Pool, published: Floats, statistic: Statistic, rate: float = 0.05) -> float:
+def power(pool: Pool, published: Floats, statistic: TracingStatistic, rate: float = 0.05) -> float:
     """Share of members above the strangers' own quantile: for laws, not for claims."""
     members, strangers = (
         score_targets(group, reference=pool.reference, published=published, statistic=statistic)
@@ -113,7 +113,7 @@ def test_exact_and_rounded_frequencies_give_members_away(name: str) -> None:
 
 
 @pytest.mark.parametrize("statistic", ["likelihood", "homer", "score"])
-def test_frequencies_from_our_own_mechanism_give_nobody_away(statistic: Statistic) -> None:
+def test_frequencies_from_our_own_mechanism_give_nobody_away(statistic: TracingStatistic) -> None:
     counts = POOL.members.sum(axis=0).astype(int)
     mechanism = Laplace.calibrated(of_count(rows=1, groups=1500, relation=AddRemove), epsilon=1)
     released = np.asarray(mechanism.release(counts, bits=DeterministicBits(4)).value, dtype=float) / 300
@@ -126,7 +126,7 @@ def test_frequencies_from_our_own_mechanism_give_nobody_away(statistic: Statisti
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"reference": [0.5]}, "agree on the attributes"),
+        ({"reference": [0.5]}, "have the same attributes"),
         ({"reference": [0.5, 1.0]}, "leave out"),
         ({"published": [0.5, np.nan]}, "NaN or infinity"),
         ({"published": [0.5, np.inf]}, "NaN or infinity"),

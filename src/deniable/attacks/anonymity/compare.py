@@ -1,4 +1,4 @@
-"""Comparison of syntactic and semantic protection: attacks on releases of one table."""
+"""Comparison of syntactic and semantic protection, by attacks on one table."""
 
 import html
 import json
@@ -173,7 +173,10 @@ def compare_anonymity(
 def _releases(
     people: Any, coarse: Any, named: dict[str, Any], *, k: int, private: Any, count: str
 ) -> dict[str, ReleasedView]:
-    """Return each way of releasing rows, as an attacker sees it; `coarse` is `people`, k-anonymous."""
+    """Return each kind of release, as a function from rows to an attacker's view.
+
+    `coarse` is `people`, k-anonymous.
+    """
     names = named["quasi"]
 
     def counted(people: Any, **rule: int) -> View:

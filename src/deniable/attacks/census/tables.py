@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from statistics import median
-from types import MappingProxyType
 from typing import Any
 
 from deniable.attacks.numbers import whole
@@ -231,10 +230,13 @@ def _statistic(line: Mapping[str, Any]) -> BlockStatistic:
     named = line["group"]
     if isinstance(named, str) and named not in GARFINKEL_GROUPS:
         raise InvalidParameterError(f"the group {named!r} is not known: describe it by where, least and most")
-    group = GARFINKEL_GROUPS[named] if isinstance(named, str) else _group(**named)
+    group = GARFINKEL_GROUPS[named] if isinstance(named, str) else _group(named)
     return BlockStatistic(group=group, count=line["count"], median=line.get("median_age"), mean=line.get("mean_age"))
 
 
-def _group(where: Mapping[str, str] = MappingProxyType({}), least: int = 0, most: int | None = None) -> Group:
-    """Return the group that plain data describes, by the words of files."""
-    return Group(where=where, min_age=least, max_age=most)
+_FIELDS_OF_GROUP = {"where": "where", "least": "min_age", "most": "max_age"}  # words of files to fields
+
+
+def _group(data: Mapping[str, Any]) -> Group:
+    """Return the group that plain data describes."""
+    return Group(**{_FIELDS_OF_GROUP[word]: value for word, value in data.items()})

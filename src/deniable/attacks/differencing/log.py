@@ -143,7 +143,7 @@ def find_differences(
     first = np.sort(np.unique(_packed(asked), axis=0, return_index=True)[1])
     asked = asked[first]
     names = np.append(published, EVERYBODY)[first].tolist()
-    alone, pairs = _few(asked, fewer_than)
+    alone, pairs = _small_differences(asked, fewer_than)
     kept = [Difference(plus=names[one], minus=None, rows=np.flatnonzero(asked[one])) for one in alone[:max_differences]]
     kept += [
         Difference(plus=names[one], minus=names[other], rows=np.flatnonzero(asked[one] ^ asked[other]))
@@ -160,7 +160,7 @@ def find_differences(
     )
 
 
-def _few(asked: Groups, fewer_than: int) -> tuple[Indices, Indices]:
+def _small_differences(asked: Groups, fewer_than: int) -> tuple[Indices, Indices]:
     """Return queries about few people, and pairs of others whose difference is.
 
     Pairs have shape (pairs, 2), the larger group first, differences about the fewest people first.

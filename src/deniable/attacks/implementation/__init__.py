@@ -1,4 +1,4 @@
-"""Attacks on implementations: floats, generators, sums, clocks, errors, repetitions.
+"""Attacks on implementations: floats, generators, sums, clocks, errors, repeats.
 
 Each breaks textbook code whose formula is right, and treats that code as a black box.
 """

@@ -1,4 +1,4 @@
-"""Haney's precision test: true values that a published floating-point sum rules out.
+"""Haney's precision test: true values that published floating-point sums exclude.
 
 Source: Haney, Desfontaines, Hartman, Shrestha, Hay (2022), arXiv:2207.13793.
 """

@@ -67,7 +67,7 @@ def average_repeats(
 
 
 def _answers(ask: Callable[[str], float], forms: Sequence[str], left: BudgetLeft | None, repeats: int) -> list[float]:
-    """Return the first answer and all free ones; a repetition of a paid answer is not new."""
+    """Return the first answer and all free ones, without repetitions of paid answers."""
     answers: list[float] = []
     bought: set[float] = set()
     for number in range(repeats):

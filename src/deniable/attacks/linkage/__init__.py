@@ -1,4 +1,4 @@
-"""Tables without names, joined with what else is known, now or later."""
+"""Linkage: tables without names, joined with other data, now or later."""
 
 from deniable.attacks.linkage.later import learn_from_later_data
 from deniable.attacks.linkage.queries import link_queries

@@ -1,4 +1,4 @@
-"""Search queries under a number in place of a name, in which people give their own names away."""
+"""Search queries under numbers, in which people reveal their own names."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,8 @@ from deniable.attacks.numbers import real
 from deniable.attacks.result import AttackResult, Share
 from deniable.errors import InvalidParameterError
 
-_CELLS, _ROUNDING = 1 << 22, 1e-9
+_MAX_CELLS = 1 << 22  # of a dense part of the scores: 32 MB
+_ROUNDING = 1e-9  # of sums of bits, so that equal scores tie
 
 
 def link_queries(
@@ -22,7 +23,7 @@ def link_queries(
     truth: Sequence[int] | None = None,
     bits: float = 3.0,
 ) -> AttackResult:
-    """Find the people of a public roll whose names and places stand in the queries of one user.
+    """Find people of a public roll whose names and towns are in a user's queries.
 
     People search for their own name, their relatives and their town: so user 4417749 of the AOL log was found to be
     Thelma Arnold of Lilburn. A word that p of n people in the roll have counts log2(n / p) bits for each of them; the
@@ -30,13 +31,13 @@ def link_queries(
 
     Args:
         users: number of the user of each query.
-        texts: what was asked.
-        roll: what is public about each person, as words.
-        truth: place in the roll of each user, in rising order of the users' numbers, -1 for none; None: whoever is
-            claimed counts as found.
+        texts: the queries.
+        roll: public facts about each person, as words.
+        truth: index in the roll of each user, in rising order of the users' numbers, -1 for none; None: every claim
+            counts as right.
         bits: lead that a claim needs, at least 0.
 
-    Returns: `learned` is the place in the roll claimed for each user, -1 where none is.
+    Returns: `learned` is the index in the roll claimed for each user, -1 for none.
     Raises: InvalidParameterError for texts and users of different number, an empty roll, or a truth of another length.
     Source: Barbaro, Zeller (New York Times, 9 August 2006), for the event; the score is the self-information of words.
 
@@ -46,15 +47,18 @@ def link_queries(
     [-1, 0]
     """
     if len(users) != len(texts) or not len(texts) or len(roll) < 2 or not real("bits", bits) >= 0:
-        raise InvalidParameterError("a log needs one user for each text, a roll at least two people, and bits >= 0")
+        raise InvalidParameterError(
+            "users and texts must have one length >= 1, roll at least two people, and bits must be >= 0"
+        )
     numbers, user = np.unique(np.asarray(users), return_inverse=True)
     if truth is not None and len(truth) != len(numbers):
-        raise InvalidParameterError(f"truth must have one place for each of {len(numbers)} users, got {len(truth)}")
-    words = {word: place for place, word in enumerate(sorted({word for text in roll for word in _words(text)}))}
+        raise InvalidParameterError(f"truth must have one index for each of {len(numbers)} users, got {len(truth)}")
+    vocabulary = sorted({word for text in roll for word in _words(text)})
+    words = {word: index for index, word in enumerate(vocabulary)}
     public = _table(range(len(roll)), roll, words)
     scores = _table(user.tolist(), texts, words) @ (public * np.log2(len(roll) / public.sum(axis=0))).T
     claims = np.full(len(numbers), -1)
-    for start, stop in stretches(np.full(len(numbers), len(roll)), _CELLS):
+    for start, stop in stretches(np.full(len(numbers), len(roll)), _MAX_CELLS):
         part = scores[start:stop].toarray()
         second, first = np.partition(part, -2, axis=1)[:, -2:].T
         claims[start:stop] = np.where(first - second > bits + _ROUNDING, part.argmax(axis=1), -1)
@@ -76,11 +80,12 @@ def link_queries(
 
 
 def _words(text: str) -> Iterable[str]:
+    """Return the words of a text, in lower case."""
     return set(re.findall(r"\w+", text.casefold()))
 
 
 def _table(owners: Iterable[int], texts: Sequence[str], words: dict[str, int]) -> csr_array:
-    """Which owner has which word of the roll, 0 or 1."""
+    """Return which owner has which word of the roll, 0 or 1, shape (texts, words)."""
     pairs = {
         (at, words[word]) for at, text in zip(owners, texts, strict=True) for word in _words(text) if word in words
     }

@@ -1,4 +1,4 @@
-"""Sparse ratings without names, matched with a few that somebody is known to have given."""
+"""Sparse ratings without names, matched with a few known ratings of a person."""
 
 from dataclasses import dataclass
 
@@ -7,26 +7,32 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from deniable.attacks.chunks import stretches
-from deniable.attacks.numbers import real, start_dice, whole
+from deniable.attacks.numbers import Floats, Indices, real, start_dice, whole
 from deniable.attacks.result import AttackResult, Share
 from deniable.errors import InvalidParameterError
 
 NETFLIX_DENSITY = 100_480_507 / (480_189 * 17_770)
 """Ratings over users times films in the Netflix Prize data set: 1.18%."""
 
-_CELLS = 1 << 23
+_MAX_SCORES = 1 << 23  # computed at once: 64 MB
 _DAYS = 2_242  # that the Netflix ratings span
-_STARS_APART, _DAYS_APART = 1.5, 30.0  # rho_0 and d_0
-_STAR_ERROR, _DAY_ERROR = 1.0, 14.0
+_STARS_APART = 1.5  # rho_0 of the paper
+_DAYS_APART = 30.0  # d_0 of the paper
+_STAR_ERROR = 1.0  # of what an attacker knows
+_DAY_ERROR = 14.0
 
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """Who rated what, how, and when.
+    """Ratings of items by users, with their days.
 
     Args:
-        stars: shape (users, items); a number > 0 where there is a rating.
+        stars: sparse, shape (users, items); a number > 0 where there is a rating.
         days: day of each stored entry of `stars`, in its order; shape (ratings,).
+
+    >>> from deniable.attacks.linkage import Ratings
+    >>> Ratings(csr_array([[5.0, 0.0], [0.0, 3.0]]), np.array([1.0, 2.0])).stars.nnz
+    2
     """
 
     stars: csr_array
@@ -34,7 +40,7 @@ class Ratings:
 
     def __post_init__(self) -> None:
         if not isinstance(self.stars, csr_array) or self.stars.nnz != len(self.days) or 0 in self.stars.shape:
-            raise InvalidParameterError("ratings need a csr_array of stars, and one day for each of its entries")
+            raise InvalidParameterError("stars must be a csr_array, and days hold one day for each of its entries")
 
 
 def link_ratings(
@@ -45,24 +51,25 @@ def link_ratings(
     dates: bool = True,
     eccentricity: float = 1.5,
 ) -> AttackResult:
-    """Find the rows of people of whom a few ratings are known, roughly, by the scoreboard of Narayanan and Shmatikov.
+    """Find the rows of people of whom a few approximate ratings are known.
 
-    Every row gets the score sum of w (exp(-|stars apart| / 1.5) + exp(-|days apart| / 30)) over the known ratings of
-    items that it has too, with w = 1 / ln(raters of the item). The best is claimed if it is more than `eccentricity`
-    standard deviations of all scores above the second best. An item with one rater is weighed as if it had two. The
-    numbers are those of the paper's section 5.
+    It is the scoreboard of Narayanan and Shmatikov. Every row gets the score sum of w (exp(-|stars apart| / 1.5) +
+    exp(-|days apart| / 30)) over the known ratings of items that it has too, with w = 1 / ln(raters of the item). The
+    best is claimed if it is more than `eccentricity` standard deviations of all scores above the second best. An item
+    with one rater is weighed as if it had two. The numbers are those of the paper's section 5.
 
     Args:
         released: shape (users, items); no names.
-        known: what the attacker knows, shape (targets, items).
+        known: ratings that the attacker knows, shape (targets, items).
         truth: row of each target in `released`, shape (targets,); -1 for somebody who is not in it.
         dates: whether the days are used.
-        eccentricity: phi; claims are rarer and surer above.
+        eccentricity: phi; larger values make claims rarer and surer.
 
-    Returns: `learned` is the row claimed for each target, -1 where none is.
+    Returns: `learned` is the row claimed for each target, -1 for none.
     Raises: InvalidParameterError for shapes that do not fit.
     Source: Narayanan, Shmatikov (2008), "Robust de-anonymization of large sparse datasets".
 
+    >>> from deniable.attacks.linkage import make_ratings, observe_ratings
     >>> ratings = make_ratings(users=300, items=200, density=0.05)
     >>> targets = np.arange(20)
     >>> link_ratings(ratings, observe_ratings(ratings, targets, count=6), targets).success.value > 0.8
@@ -77,27 +84,7 @@ def link_ratings(
         )
     if not real("eccentricity", eccentricity) >= 0:
         raise InvalidParameterError(f"eccentricity must be at least 0, got {eccentricity}")
-    entries = np.arange(1, released.stars.nnz + 1)
-    by_item = csr_array((entries, released.stars.indices, released.stars.indptr), released.stars.shape).tocsc()
-    raters, starts, item = np.diff(by_item.indptr), known.stars.indptr, known.stars.indices
-    weight = 1 / np.log(np.maximum(raters, 2))[item]
-    best, lead = np.empty(len(right_row), dtype=np.int64), np.zeros(len(right_row))
-    work = np.diff(np.concatenate([[0], np.cumsum(raters[item])])[starts]) + people
-    for first, last in stretches(work, _CELLS):
-        ours = np.arange(starts[first], starts[last])  # known ratings of these targets
-        many = raters[item[ours]]
-        mine = np.repeat(ours, many)
-        place = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many - by_item.indptr[item[ours]], many)
-        theirs = by_item.data[place] - 1
-        like = np.exp(-np.abs(known.stars.data[mine] - released.stars.data[theirs]) / _STARS_APART)
-        if dates:
-            like += np.exp(-np.abs(known.days[mine] - released.days[theirs]) / _DAYS_APART)
-        target = np.searchsorted(starts, mine, side="right") - 1 - first
-        cells = target * people + by_item.indices[place]
-        scores = np.bincount(cells, like * weight[mine], (last - first) * people).reshape(-1, people)
-        best[first:last] = scores.argmax(axis=1)
-        second, top = np.partition(scores, -2, axis=1)[:, -2:].T
-        np.divide(top - second, scores.std(axis=1), out=lead[first:last], where=top > second)
+    best, lead = _best_rows(released, known, dates=dates)
     claims = np.where(lead > eccentricity, best, -1)
     claimed = claims >= 0
     right = claimed & (claims == right_row)
@@ -117,16 +104,54 @@ def link_ratings(
     )
 
 
+def _best_rows(released: Ratings, known: Ratings, *, dates: bool) -> tuple[Indices, Floats]:
+    """Return the best row of each target, and its lead over the second best.
+
+    Leads are in standard deviations of all scores of the target.
+    """
+    people = released.stars.shape[0]
+    targets = known.stars.shape[0]
+    entries = np.arange(1, released.stars.nnz + 1)
+    by_item = csr_array((entries, released.stars.indices, released.stars.indptr), released.stars.shape).tocsc()
+    raters = np.diff(by_item.indptr)
+    starts = known.stars.indptr
+    item = known.stars.indices
+    weight = 1 / np.log(np.maximum(raters, 2))[item]
+    best = np.empty(targets, dtype=np.int64)
+    lead = np.zeros(targets)
+    work = np.diff(np.concatenate([[0], np.cumsum(raters[item])])[starts]) + people
+    for first, last in stretches(work, _MAX_SCORES):
+        ours = np.arange(starts[first], starts[last])  # known ratings of these targets
+        # Each known rating is compared with all ratings of its item.
+        counts = raters[item[ours]]
+        mine = np.repeat(ours, counts)
+        position = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts - by_item.indptr[item[ours]], counts)
+        theirs = by_item.data[position] - 1
+        similarity = np.exp(-np.abs(known.stars.data[mine] - released.stars.data[theirs]) / _STARS_APART)
+        if dates:
+            similarity += np.exp(-np.abs(known.days[mine] - released.days[theirs]) / _DAYS_APART)
+        target = np.searchsorted(starts, mine, side="right") - 1 - first
+        cells = target * people + by_item.indices[position]
+        scores = np.bincount(cells, similarity * weight[mine], (last - first) * people).reshape(-1, people)
+        best[first:last] = scores.argmax(axis=1)
+        second, top = np.partition(scores, -2, axis=1)[:, -2:].T
+        np.divide(top - second, scores.std(axis=1), out=lead[first:last], where=top > second)
+    return best, lead
+
+
 def make_ratings(*, users: int, items: int, density: float = NETFLIX_DENSITY, seed: int = 0) -> Ratings:
-    """Draw ratings with few popular items, many rare ones, and few busy users: as sparse as Netflix's by default.
+    """Draw ratings with few popular items and few busy users.
+
+    By default they are as sparse as those of Netflix.
 
     The popularity of items falls as 1 / rank, how much users rate is lognormal. Stars lie around a mean of
     the item and one of the user. A user's days lie around a few evenings.
 
     Args:
-        users: at least 2.
-        items: at least 2.
-        density: ratings over users times items, in (0, 1/2]; a little less is drawn, since nobody rates twice.
+        users: number of users, at least 2.
+        items: number of items, at least 2.
+        density: ratings over users times items, in (0, 1/2]; a little less is drawn, since nobody rates an item twice.
+        seed: of the draws.
 
     Raises: InvalidParameterError for numbers outside these ranges.
 
@@ -134,17 +159,19 @@ def make_ratings(*, users: int, items: int, density: float = NETFLIX_DENSITY, se
     >>> ratings.stars.shape, bool(0.006 < ratings.stars.nnz / 500_000 < 0.013)
     ((1000, 500), True)
     """
-    whole("users", users, lower=2), whole("items", items, lower=2)
+    whole("users", users, lower=2)
+    whole("items", items, lower=2)
     if not 0 < real("density", density) <= 1 / 2:
         raise InvalidParameterError(f"density must be in (0, 1/2], got {density}")
     dice = start_dice(seed)
     activity = dice.lognormal(sigma=1.0, size=users)
-    many = np.maximum(1, dice.poisson(activity / activity.mean() * density * items))
+    counts = np.maximum(1, dice.poisson(activity / activity.mean() * density * items))
     popularity = 1 / (np.arange(items) + items / 200)
-    user = np.repeat(np.arange(users), many)
+    user = np.repeat(np.arange(users), counts)
     item = dice.choice(items, size=len(user), p=popularity / popularity.sum())
     rated = np.unique(user * items + item)
-    user, item = rated // items, rated % items
+    user = rated // items
+    item = rated % items
     liked = 3.5 + 0.6 * dice.normal(size=items)[item] + 0.4 * dice.normal(size=users)[user]
     stars = np.clip(np.round(liked + 0.8 * dice.normal(size=len(user))), 1, 5)
     evenings = dice.uniform(0, _DAYS, size=(users, 8))
@@ -154,15 +181,16 @@ def make_ratings(*, users: int, items: int, density: float = NETFLIX_DENSITY, se
 
 
 def observe_ratings(ratings: Ratings, targets: ArrayLike, *, count: int, wrong: int = 0, seed: int = 0) -> Ratings:
-    """Draw what an attacker knows of a few people: some of their ratings, roughly, and some that are made up.
+    """Draw the ratings that an attacker knows of a few people.
 
-    Stars are known up to 1, days up to 14.
+    They are some of their ratings, with errors, and some that are made up. Stars are known up to 1, days up to 14.
 
     Args:
         ratings: of everybody.
         targets: rows, shape (targets,).
-        count: ratings known of each target; somebody who gave fewer is known by all of them.
-        wrong: of these, how many are of random items with random stars and days.
+        count: number of ratings known of each target; all of them for a target with fewer.
+        wrong: number of these that are of random items with random stars and days.
+        seed: of the draws.
 
     Raises: InvalidParameterError if more are wrong than known, or a target does not exist.
 
@@ -178,20 +206,22 @@ def observe_ratings(ratings: Ratings, targets: ArrayLike, *, count: int, wrong: 
         raise InvalidParameterError(f"targets must be rows in 0..{users - 1}")
     dice = start_dice(seed)
     starts = ratings.stars.indptr.astype(np.int64)
-    many = np.diff(starts)[people]
-    target = np.repeat(np.arange(len(people)), many)
-    entry = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many - starts[people], many)
+    counts = np.diff(starts)[people]
+    target = np.repeat(np.arange(len(people)), counts)
+    before = np.cumsum(counts) - counts
+    entry = np.arange(counts.sum()) - np.repeat(before - starts[people], counts)
     order = np.lexsort((dice.random(len(entry)), target))
-    rank = np.arange(len(entry)) - np.repeat(np.cumsum(many) - many, many)
+    rank = np.arange(len(entry)) - np.repeat(before, counts)
     kept = order[rank < count]
     false = rank[rank < count] < wrong
-    target, entry = target[kept], entry[kept]
+    target = target[kept]
+    entry = entry[kept]
     size = len(entry)
     item = np.where(false, dice.integers(items, size=size), ratings.stars.indices[entry])
-    near = np.clip(ratings.stars.data[entry] + np.round(dice.uniform(-_STAR_ERROR, _STAR_ERROR, size)), 1, 5)
-    stars = np.where(false, dice.integers(1, 6, size=size), near)
+    close = np.clip(ratings.stars.data[entry] + np.round(dice.uniform(-_STAR_ERROR, _STAR_ERROR, size)), 1, 5)
+    stars = np.where(false, dice.integers(1, 6, size=size), close)
     day = ratings.days[entry] + dice.uniform(-_DAY_ERROR, _DAY_ERROR, size)
     days = np.where(false, dice.uniform(0, _DAYS, size), day)
-    place, first = np.unique(target * items + item, return_index=True)
-    ends = np.searchsorted(place // items, np.arange(len(people) + 1))
-    return Ratings(csr_array((stars[first], place % items, ends), shape=(len(people), items)), days[first])
+    cell, first = np.unique(target * items + item, return_index=True)
+    ends = np.searchsorted(cell // items, np.arange(len(people) + 1))
+    return Ratings(csr_array((stars[first], cell % items, ends), shape=(len(people), items)), days[first])

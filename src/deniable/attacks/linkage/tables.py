@@ -1,4 +1,4 @@
-"""A table without names, joined with a public roll that has them."""
+"""Linkage of a table without names and a public roll with names."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,18 +13,18 @@ from deniable.errors import InvalidParameterError
 def link_tables(
     released: Any, roll: Any, *, columns: Names, name: str, truth: Sequence[object] | None = None
 ) -> AttackResult:
-    """Give names to the rows of a table by the columns that it shares with a public roll.
+    """Name the rows of a table by the columns that it shares with a public roll.
 
-    A row gets a name where its combination of values stands once in the table and once in the roll. It is what
-    Sweeney did to the hospital records of Massachusetts with the voter roll of Cambridge.
+    A row gets a name where its combination of values occurs once in the table and once in the roll. So Sweeney linked
+    the hospital records of Massachusetts and the voter roll of Cambridge.
 
     Args:
         released: frame of pandas, Polars or Arrow, without names.
         roll: likewise, with names.
         columns: names of columns that both have; a missing value matches a missing one.
         name: column of the roll that names people.
-        truth: names in the order of the rows of `released`, None for somebody who is not known; None: whoever gets a
-            name counts as found.
+        truth: names in the order of the rows of `released`, None for an unknown person; None: every name counts as
+            right.
 
     Returns: `learned` holds a name or None for each row.
     Raises: InvalidParameterError for tables without rows, columns that are missing, or a truth of another length.
@@ -43,7 +43,8 @@ def link_tables(
     if truth is not None and len(truth) != rows:
         raise InvalidParameterError(f"truth must have one name for each of {rows} rows, got {len(truth)}")
     ours, theirs = np.split(both, [rows])
-    owner, cells = np.zeros(int(both.max()) + 1, dtype=np.int64), int(both.max()) + 1
+    cells = int(both.max()) + 1
+    owner = np.zeros(cells, dtype=np.int64)
     owner[theirs] = np.arange(len(theirs))
     claimed = (np.bincount(ours, minlength=cells)[ours] == 1) & (np.bincount(theirs, minlength=cells)[ours] == 1)
     names = np.array([*named.values], dtype=object)[named.codes[owner[ours]]]

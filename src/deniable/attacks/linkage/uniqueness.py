@@ -1,4 +1,4 @@
-"""How many rows nobody else shares: the quasi-identifiers that single a person out."""
+"""Uniqueness: rows whose quasi-identifiers single a person out."""
 
 from typing import Any
 
@@ -11,18 +11,19 @@ from deniable.errors import InvalidParameterError
 
 
 def measure_uniqueness(frame: Any, columns: Names, *, cells: float | None = None) -> AttackResult:
-    """Count the rows whose combination of values nobody else has. A missing value is a value.
+    """Count the rows whose combination of values nobody else has.
 
-    The curve shows how the share grows as columns are taken one after the other. For comparison: on ZIP code, date of
-    birth and sex, 87% of the people of the United States were found to be unique by Sweeney (2000), 63% by Golle
-    (2006), as the abstract of Golle's "Revisiting the uniqueness of simple demographics in the US population" reports.
+    A missing value is a value. The curve shows how the share grows as columns are taken one after the other. For
+    comparison: on ZIP code, date of birth and sex, 87% of the people of the United States were found to be unique by
+    Sweeney (2000), 63% by Golle (2006), as the abstract of Golle's "Revisiting the uniqueness of simple demographics in
+    the US population" reports.
 
     Args:
-        frame: of pandas, Polars or Arrow; one row a person.
+        frame: of pandas, Polars or Arrow, one row for each person.
         columns: names of the quasi-identifiers.
-        cells: how many combinations are possible; it gives the share to expect if all were equally likely.
+        cells: number of possible combinations; it gives the share to expect if all were equally likely.
 
-    Returns: `learned` says of each row whether it is unique.
+    Returns: `learned` is true for each row that is unique.
     Raises: InvalidParameterError for a table without rows or a column that it lacks.
 
     >>> import pyarrow
@@ -31,9 +32,10 @@ def measure_uniqueness(frame: Any, columns: Names, *, cells: float | None = None
     1
     """
     read = read_columns(columns, as_frame(frame), role="columns")
-    classes = [number(one.codes for one in read[: place + 1]) for place in range(len(read))]
+    classes = [number(one.codes for one in read[: last + 1]) for last in range(len(read))]
     shares = np.array([(np.bincount(codes) == 1).sum() / len(codes) for codes in classes])
-    rows, sizes = len(classes[-1]), np.bincount(classes[-1])[classes[-1]]
+    rows = len(classes[-1])
+    sizes = np.bincount(classes[-1])[classes[-1]]
     facts: dict[str, object] = {
         "different combinations": f"{classes[-1].max() + 1:,}",
         "people who share theirs with the median person": int(np.median(sizes)),
@@ -55,14 +57,14 @@ def measure_uniqueness(frame: Any, columns: Names, *, cells: float | None = None
 
 
 def expected_unique_share(people: int, cells: float) -> float:
-    """Give the share of people that one expects to be unique if every combination is equally likely.
+    """Return the expected share of unique people for equally likely combinations.
 
     None of the other people - 1 falls into a person's cell with probability (1 - 1/cells)^(people - 1). Real values
     are less even, which lowers the share.
 
     Args:
-        people: at least 1, such as the inhabitants of a ZIP code.
-        cells: combinations, at least 1, such as 365.25 x 2 x 75 for date of birth and sex.
+        people: number of people, at least 1, such as the inhabitants of a ZIP code.
+        cells: number of combinations, at least 1, such as 365.25 x 2 x 75 for date of birth and sex.
 
     Raises: InvalidParameterError for fewer than one of either.
 

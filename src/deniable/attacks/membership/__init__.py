@@ -1,4 +1,4 @@
-"""Membership: who was in the training data, told from scores."""
+"""Membership inference: who was in the training data, from scores."""
 
 from deniable.attacks.membership.attributes import infer_attribute
 from deniable.attacks.membership.roc import Roc, tell_members, threshold_at, trace_roc

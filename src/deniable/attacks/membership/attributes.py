@@ -1,4 +1,4 @@
-"""Attribute inference: a person's secret value, told from how well a model fits each candidate."""
+"""Attribute inference: a secret value, from the loss of a model on each candidate."""
 
 from collections.abc import Callable
 
@@ -13,18 +13,19 @@ from deniable.errors import InvalidParameterError
 def infer_attribute(
     loss: Callable[[Floats], ArrayLike], rows: ArrayLike, *, strangers: ArrayLike, column: int, confidence: float = 0.95
 ) -> AttackResult:
-    """Guess a secret column of the training rows: the value with the least loss - ln(share among strangers).
+    """Guess a secret column of the training rows from the loss of a model.
 
-    The baseline is the better of two guessers: the commonest value among strangers, and the same attack on strangers,
-    whom the model did not see. What is above it comes from the training rows; what strangers lose is a fact about the
-    population, which no private training hides.
+    The guess is the value with the least loss - ln(share among strangers). The baseline is the better of two guessers:
+    the commonest value among strangers, and the same attack on strangers, whom the model did not see. Success above it
+    comes from the training rows; success on strangers is a fact about the population, which private training does not
+    hide.
 
     Args:
         loss: takes rows, shape (rows, columns), and returns shape (rows,): -ln of the probability that the model gives
-            to the outcome, which stands in the row too.
+            to the outcome, which is in the row too.
         rows: shape (people, columns), numbers: training rows with their true secrets, to judge the guesses.
         strangers: shape (strangers, columns), rows from the same population that the model was not trained on.
-        column: place of the secret column. Its candidates are the values among strangers.
+        column: index of the secret column. Its candidates are the values among strangers.
         confidence: of the interval of the success.
 
     Source: Fredrikson et al. (2014); Yeom et al. (2018), arXiv:1709.01604, for the comparison with strangers.
@@ -33,7 +34,8 @@ def infer_attribute(
     >>> infer_attribute(lambda rows: 9 * (rows[:, 0] == rows[:, 1]), people, strangers=others, column=0).success.right
     3
     """
-    people, others = read_numbers("rows", rows, dimensions=2), read_numbers("strangers", strangers, dimensions=2)
+    people = read_numbers("rows", rows, dimensions=2)
+    others = read_numbers("strangers", strangers, dimensions=2)
     whole("column", column, lower=0)
     if people.shape[1] != others.shape[1] or column >= people.shape[1]:
         raise InvalidParameterError(
@@ -44,19 +46,22 @@ def infer_attribute(
 
     def guesses(table: Floats) -> Floats:
         losses = np.empty((len(candidates), len(table)))
-        for place, value in enumerate(candidates):
+        for index, value in enumerate(candidates):
             tried = table.copy()
             tried[:, column] = value
-            found = np.asarray(loss(tried), dtype=np.float64)
-            if found.shape != (len(table),) or np.isnan(found).any():
-                raise InvalidParameterError(f"loss must return {len(table)} numbers, none NaN, got shape {found.shape}")
-            losses[place] = found - np.log(counts[place] / counts.sum())
+            values = np.asarray(loss(tried), dtype=np.float64)
+            if values.shape != (len(table),) or np.isnan(values).any():
+                raise InvalidParameterError(
+                    f"loss must return {len(table)} numbers, none NaN, got shape {values.shape}"
+                )
+            losses[index] = values - np.log(counts[index] / counts.sum())
         return np.asarray(candidates[losses.argmin(axis=0)])
 
     def share(guessed: Floats, table: Floats) -> Share:
         return Share(right=int(np.sum(guessed == table[:, column])), attempts=len(table), confidence=confidence)
 
-    learned, outside = guesses(people), share(guesses(others), others)
+    learned = guesses(people)
+    outside = share(guesses(others), others)
     commonest = float(np.mean(people[:, column] == candidates[counts.argmax()]))
     blind = commonest > outside.value
     return AttackResult(

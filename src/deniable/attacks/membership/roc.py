@@ -1,4 +1,4 @@
-"""Receiver operating characteristic of scores, and the threshold of an attack that may err at a stated rate."""
+"""Receiver operating characteristic of scores, and thresholds at a stated rate."""
 
 import math
 from dataclasses import dataclass
@@ -13,9 +13,17 @@ from deniable.errors import InvalidParameterError
 
 @dataclass(frozen=True, kw_only=True)
 class Roc:
-    """True-positive rate against false-positive rate, one point a threshold, from (0, 0) to (1, 1).
+    """True-positive rate against false-positive rate, from (0, 0) to (1, 1).
 
-    Shapes (points,). Its best point was chosen on these scores: for a rate that holds for others use `tell_members`.
+    Its best point was chosen on these scores: for a rate that holds for others use `tell_members`.
+
+    Args:
+        false_positive: shape (points,), rising, one point for each threshold.
+        true_positive: shape (points,).
+
+    >>> from deniable.attacks.membership import trace_roc
+    >>> trace_roc([3, 2, 1], [2, 0]).at(0.5)
+    0.6666666666666667
     """
 
     false_positive: Floats
@@ -23,16 +31,23 @@ class Roc:
 
     @property
     def area(self) -> float:
-        """Area under the curve: the probability that a member scores above a stranger, ties counted half."""
+        """Area under the curve.
+
+        It is the probability that a member scores above a stranger, ties counted half.
+        """
         return float(np.trapezoid(self.true_positive, self.false_positive))
 
     def at(self, false_positive_rate: float) -> float:
-        """Highest true-positive rate on the curve at no more than this false-positive rate."""
+        """Return the highest true-positive rate at no more than a false-positive rate.
+
+        Args:
+            false_positive_rate: in [0, 1].
+        """
         return float(self.true_positive[np.searchsorted(self.false_positive, false_positive_rate, side="right") - 1])
 
 
 def trace_roc(member_scores: ArrayLike, other_scores: ArrayLike) -> Roc:
-    """Read the curve off two sets of scores.
+    """Compute the curve of two sets of scores.
 
     Args:
         member_scores: shape (members,); a higher score means "member". Infinite ones are allowed.
@@ -50,16 +65,17 @@ def trace_roc(member_scores: ArrayLike, other_scores: ArrayLike) -> Roc:
 
 
 def threshold_at(other_scores: ArrayLike, false_positive_rate: float, *, confidence: float = 0.975) -> float:
-    """Take the lowest threshold whose false-positive rate is below the stated one, at the stated confidence.
+    """Return the lowest threshold whose false-positive rate is below a stated one.
 
-    People are accused who score strictly above it. Of m strangers' scores the k-th largest is exceeded by a further
+    People who score strictly above it are accused. Of m strangers' scores the k-th largest is exceeded by a further
     stranger with a probability that follows Beta(k, m + 1 - k), or less where scores tie; k is the largest with
     P(Beta > rate) <= 1 - confidence. The plain quantile exceeds the rate in about every second draw of the strangers.
     Source: Wilks, Determination of sample sizes for setting tolerance limits (1941).
 
     Args:
         other_scores: shape (strangers,), of people who are not members and on whom the attack is not tested.
-        confidence: that the rate is kept, in (0, 1).
+        false_positive_rate: in (0, 1).
+        confidence: probability that the rate is kept, in (0, 1).
 
     >>> threshold_at(range(1000), 0.05)
     963.0
@@ -89,22 +105,23 @@ def tell_members(
     seed: int = 0,
     attack: str = "Membership attack",
 ) -> AttackResult:
-    """Call those members who score above a threshold, and count how many members are found at the stated error rate.
+    """Call people members by a threshold on scores, at a stated error rate.
 
-    Of the strangers a random half sets the threshold (`threshold_at`), the other gives the curve and the measured rate.
-    If scores tell nothing, the success lies above the baseline with probability at most 1 - confidence.
+    A random half of the strangers sets the threshold (`threshold_at`), the other gives the curve and the measured rate.
+    If scores carry no information, the success lies above the baseline with probability at most 1 - confidence.
 
     Args:
         member_scores: shape (members,); a higher score means "member".
         other_scores: shape (strangers,), of people from the same population who are not members.
         false_positive_rate: share of strangers who may be called members, in (0, 1).
         confidence: of the interval of the success.
+        seed: of the split of the strangers.
         attack: name of the attack that made the scores.
 
     Source: Carlini et al. (2022), arXiv:2112.03570, on why the rate must be low and accuracy says little.
 
-    >>> found = tell_members(np.arange(500) + 900, np.arange(1000))
-    >>> found.success.value > 0.8, found.baseline
+    >>> result = tell_members(np.arange(500) + 900, np.arange(1000))
+    >>> result.success.value > 0.8, result.baseline
     (True, 0.05)
     """
     members, others = (
@@ -112,19 +129,24 @@ def tell_members(
     )
     check_probability("confidence", confidence)
     others = start_dice(seed).permutation(others)
-    aside, tested = others[: (len(others) + 1) // 2], others[(len(others) + 1) // 2 :]
+    half = (len(others) + 1) // 2
+    aside = others[:half]
+    tested = others[half:]
     threshold = threshold_at(aside, false_positive_rate, confidence=(1 + confidence) / 2)
     if not len(tested):
-        raise InvalidParameterError("at least two strangers are needed, one to set the threshold and one to test it")
-    roc, found = trace_roc(members, tested), members > threshold
+        raise InvalidParameterError(
+            "other_scores must hold at least two strangers, one to set the threshold and one to test it"
+        )
+    roc = trace_roc(members, tested)
+    is_called = members > threshold
     wrong = Share(right=int(np.sum(tested > threshold)), attempts=len(tested), confidence=confidence)
     return AttackResult(
         attack=attack,
         target="member called a member",
-        success=Share(right=int(found.sum()), attempts=len(members), confidence=confidence),
+        success=Share(right=int(is_called.sum()), attempts=len(members), confidence=confidence),
         baseline=false_positive_rate,
         guess=f"guessing at a false-positive rate of {false_positive_rate:.3g}",
-        learned=found,
+        learned=is_called,
         facts={
             "strangers called members": str(wrong),
             "area under the curve": f"{roc.area:.4f}",

@@ -1,4 +1,4 @@
-"""Membership scores from a model's signals and those of shadow models: LiRA and RMIA.
+"""Membership scores from signals of a model and of shadow models: LiRA and RMIA.
 
 Shadow models are trained as the target was, on subsets that the attacker knows. Any model fits, since only its signals
 come in. `tell_members` turns the scores into a result.
@@ -10,35 +10,42 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.attacks.numbers import Floats, read_numbers, real
 from deniable.errors import InvalidParameterError
 
-FEW_MODELS = 64
-SMALLEST_VARIANCE = 1e-12
+MIN_MODELS_FOR_OWN_VARIANCE = 64  # below, all examples share one variance
+MIN_VARIANCE = 1e-12  # of signals
 
 
 def scale_losses(losses: ArrayLike) -> Floats:
-    """Turn losses -ln(p), in nats, of any shape, into logits ln(p/(1 - p)), which are closer to normal than losses are.
+    """Convert losses -ln(p) to logits ln(p/(1 - p)), which are closer to normal.
 
+    Args:
+        losses: in nats, >= 0, of any shape.
+
+    Returns: logits of that shape.
     Source: Carlini et al., Membership inference attacks from first principles (2022), arXiv:2112.03570.
 
+    >>> from deniable.attacks.membership import scale_losses
     >>> scale_losses([np.log(2), 0.0]).round(2)
     array([ 0.  , 36.74])
     """
     read = read_numbers("losses", losses, infinite=True)
     if read.min() < 0:
-        raise InvalidParameterError("losses must be at least 0")
+        raise InvalidParameterError("losses must be >= 0")
     read = np.clip(read, 2.0**-53, 1e6)
     return np.asarray(-read - np.log(-np.expm1(-read)))
 
 
 def score_lira(target: ArrayLike, *, shadow: ArrayLike, inside: ArrayLike, online: bool = True) -> Floats:
-    """Score by the likelihood ratio of two normal laws, fitted to each example's signals from shadow models.
+    """Score by the likelihood ratio of two normal distributions (LiRA).
 
-    Online: ln N(signal; in) - ln N(signal; out). Offline, from models without the example alone: the number of
-    standard deviations above their mean. Below 64 models all examples share one variance.
+    They are fitted to the signals of each example from shadow models. Online: ln N(signal; in) - ln N(signal; out).
+    Offline, from models without the example alone: the number of standard deviations above their mean. Below 64 models
+    all examples share one variance.
 
     Args:
         target: shape (examples,), the target model's signals, such as `scale_losses` gives.
-        shadow: shape (models, examples), those of the shadow models.
+        shadow: shape (models, examples), signals of the shadow models.
         inside: shape (models, examples), whether the model was trained on the example.
+        online: whether models with the example are used too.
 
     Returns: shape (examples,), higher means "member".
     Source: Carlini et al. (2022), arXiv:2112.03570.
@@ -57,14 +64,18 @@ def score_lira(target: ArrayLike, *, shadow: ArrayLike, inside: ArrayLike, onlin
 
 
 def _fit(models: Floats, chosen: NDArray[np.bool_], what: str) -> tuple[Floats, Floats]:
-    """Mean and variance of each example's signals from the chosen models."""
-    count, mean = chosen.sum(axis=0), _average(models, chosen, what)
-    squares, degrees = np.where(chosen, (models - mean) ** 2, 0).sum(axis=0), count - 1
-    if len(models) < FEW_MODELS:
-        squares, degrees = np.full(len(mean), squares.sum()), np.full(len(mean), degrees.sum())
+    """Return mean and variance of each example's signals from the chosen models."""
+    mean = _average(models, chosen, what)
+    squares = np.where(chosen, (models - mean) ** 2, 0).sum(axis=0)
+    degrees = chosen.sum(axis=0) - 1
+    if len(models) < MIN_MODELS_FOR_OWN_VARIANCE:
+        squares = np.full(len(mean), squares.sum())
+        degrees = np.full(len(mean), degrees.sum())
     if not degrees.min():
-        raise InvalidParameterError(f"some examples need at least 2 shadow models {what} them: every one of 64 or more")
-    return mean, np.maximum(squares / degrees, SMALLEST_VARIANCE)
+        raise InvalidParameterError(
+            f"shadow must hold at least 2 models {what} an example: any example below 64 models, each one above"
+        )
+    return mean, np.maximum(squares / degrees, MIN_VARIANCE)
 
 
 def score_rmia(
@@ -78,17 +89,19 @@ def score_rmia(
     gamma: float = 1.0,
     a: float = 0.3,
 ) -> Floats:
-    """Score by the share of the population that the example's likelihood ratio dominates.
+    """Score by the share of the population that the example dominates (RMIA).
 
-    The ratio of x is P(x | target)/P(x); P(x) is the mean of the averages over models with and without x (online), or
-    ((1 + a) average without x + 1 - a)/2 (offline, and always for the population). The score is the share of z in the
-    population with ratio(x)/ratio(z) > gamma.
+    Likelihood ratios are compared. The ratio of x is P(x | target)/P(x); P(x) is the mean of the averages over models
+    with and without x (online), or ((1 + a) average without x + 1 - a)/2 (offline, and always for the population). The
+    score is the share of z in the population with ratio(x)/ratio(z) > gamma.
 
     Args:
         target: shape (examples,), probabilities in [0, 1] that the target model gives the true labels.
-        shadow: shape (models, examples), likewise; inside: whether the model was trained on the example.
-        population_target: shape (population,), likewise for people who are in no training set.
+        shadow: shape (models, examples), probabilities of the shadow models.
+        inside: shape (models, examples), whether the model was trained on the example.
+        population_target: shape (population,), probabilities for people who are in no training set.
         population_shadow: shape (models, population).
+        online: whether models with the example are used too.
         gamma: above 0.
         a: in [0, 1], tuned on a shadow model that plays the target, never on the target.
 
@@ -104,30 +117,34 @@ def score_rmia(
         population_target, population_shadow, np.zeros(np.shape(population_shadow), dtype=bool)
     )
     if any(values.min() < 0 or values.max() > 1 for values in (signals, models, crowd, crowd_models)):
-        raise InvalidParameterError("RMIA takes probabilities in [0, 1]")
+        raise InvalidParameterError("signals of RMIA must be probabilities in [0, 1]")
     if not real("gamma", gamma) > 0 or not 0 <= real("a", a) <= 1:
         raise InvalidParameterError(f"gamma must be above 0 and a in [0, 1], got {gamma} and {a}")
     outside = _average(models, ~trained, "without")
     usual = (outside + _average(models, trained, "with")) / 2 if online else ((1 + a) * outside + 1 - a) / 2
-    expected, floor = ((1 + a) * _average(crowd_models, ~nowhere, "without") + 1 - a) / 2, np.finfo(np.float64).tiny
+    expected = ((1 + a) * _average(crowd_models, ~nowhere, "without") + 1 - a) / 2
+    floor = np.finfo(np.float64).tiny
     ratios = np.sort(crowd / np.maximum(expected, floor))
     return np.searchsorted(ratios, signals / np.maximum(usual, floor) / gamma, side="left") / len(ratios)
 
 
 def _average(values: Floats, chosen: NDArray[np.bool_], what: str) -> Floats:
+    """Return the mean of each example's signals from the chosen models."""
     count = chosen.sum(axis=0)
     if not count.min():
-        raise InvalidParameterError(f"each example needs at least 1 shadow model {what} it")
+        raise InvalidParameterError(f"shadow must hold at least 1 model {what} each example")
     return np.asarray(np.where(chosen, values, 0).sum(axis=0) / count)
 
 
 def _read(target: ArrayLike, shadow: ArrayLike, inside: ArrayLike) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    signals, models = read_numbers("target", target, dimensions=1), read_numbers("shadow", shadow, dimensions=2)
+    """Return signals of the target and of the models, and who was trained on what."""
+    signals = read_numbers("target", target, dimensions=1)
+    models = read_numbers("shadow", shadow, dimensions=2)
     trained = np.asarray(inside)
     if models.shape[1] != len(signals) or trained.shape != models.shape:
         raise InvalidParameterError(
             f"shadow and inside must be of shape (models, {len(signals)}), got {models.shape} and {trained.shape}"
         )
     if not np.isin(trained, (0, 1)).all():
-        raise InvalidParameterError("inside must be yes or no")
+        raise InvalidParameterError("inside must hold booleans, or 0 and 1")
     return signals, models, trained.astype(bool)

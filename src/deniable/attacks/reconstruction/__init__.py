@@ -1,4 +1,4 @@
-"""Reconstruction: secret bits from counts of groups, however exact, rounded or noisy."""
+"""Reconstruction: secret bits from exact, rounded or noisy counts of groups."""
 
 from deniable.attacks.reconstruction.answers import (
     Answerer,

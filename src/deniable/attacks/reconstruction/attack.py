@@ -1,4 +1,4 @@
-"""The whole attack: ask, reconstruct by least squares or otherwise, and compare with the truth."""
+"""Reconstruction attack: ask, estimate secret bits, and compare with the truth."""
 
 from collections.abc import Callable
 
@@ -13,13 +13,13 @@ from deniable.attacks.reconstruction.queries import Subsets, choose_subsets
 from deniable.attacks.result import AttackResult, Share, TheoremBound
 from deniable.errors import InvalidParameterError
 
-Estimator = Callable[[Subsets, Floats], Floats]
+BitEstimator = Callable[[Subsets, Floats], Floats]
 
 
 def estimate_by_least_squares(
     subsets: Subsets, answers: ArrayLike, *, share: float = 0.5, noise: float = 0.0
 ) -> Floats:
-    """Estimate every person's secret bit by the column that fits the answers best in squares; round at 1/2 for the bit.
+    """Estimate every person's secret bit by least squares; round at 1/2 for the bit.
 
     With noise it is the mean of Bayes' rule for bits that were normal around `share` with variance share (1 - share):
     where the answers say nothing, the estimate stays at the share, and rounding gives the majority's bit.
@@ -30,6 +30,7 @@ def estimate_by_least_squares(
         share: of the people who have the secret, as the attacker guesses it, in (0, 1).
         noise: standard deviation of the answers' errors, as the attacker knows it.
 
+    Returns: shape (people,).
     Source: Dwork and Yekhanin (2008); LSMR by Fong and Saunders (2011).
 
     >>> from deniable.attacks.reconstruction import answer_exactly, random_subsets
@@ -51,13 +52,15 @@ def estimate_by_least_squares(
 
 
 def read_answers(subsets: Subsets, answers: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:
-    """The answers with 0 for those that were withheld, and which of them were given."""
+    """Return the answers, 0 for those withheld, and which of them were given."""
     given = np.asarray(answers, dtype=np.float64)
     if given.shape != (subsets.shape[0],):
-        raise InvalidParameterError(f"{subsets.shape[0]} queries need as many answers, got shape {given.shape}")
+        raise InvalidParameterError(
+            f"answers must hold one number for each of {subsets.shape[0]} queries, got shape {given.shape}"
+        )
     known = ~np.isnan(given)
     if not known.any():
-        raise InvalidParameterError("no query was answered")
+        raise InvalidParameterError("answers must hold at least one that was not withheld")
     if np.isinf(given).any():
         raise InvalidParameterError("answers must be finite, or NaN where they were withheld")
     return np.where(known, given, 0.0), known
@@ -68,18 +71,19 @@ def attack_by_reconstruction(
     secrets: ArrayLike,
     *,
     subsets: Subsets | None = None,
-    estimate: Estimator = estimate_by_least_squares,
+    estimate: BitEstimator = estimate_by_least_squares,
     bound: TheoremBound | None = None,
     seed: int = 0,
 ) -> AttackResult:
-    """Ask for the counts of many groups, and compute every person's secret bit from the answers.
+    """Ask for counts of groups, and compute every secret bit from the answers.
 
     Args:
-        answerer: what answers: a release, a simulation (`answer_rounded`), or a private service.
-        secrets: the truth, 0 or 1 a person, shape (people,). It only marks the attack, which never looks at it.
+        answerer: callable that answers: a release, a simulation (`answer_rounded`), or a private service.
+        secrets: shape (people,), 0 or 1: the truth. It only judges the attack, which never reads it.
         subsets: the groups, shape (queries, people); by default those of `choose_subsets`.
-        estimate: from groups and answers to one number a person, which is rounded at 1/2.
-        bound: the theorem that holds for these answers, if one does.
+        estimate: from groups and answers to one number for each person, which is rounded at 1/2.
+        bound: of the theorem that holds for these answers, if one does.
+        seed: of the groups.
 
     >>> from deniable.attacks.reconstruction import answer_exactly
     >>> truth = [1, 0, 0, 1, 0, 1, 1, 0, 0, 0, 0, 0]
@@ -89,11 +93,12 @@ def attack_by_reconstruction(
     truth = secret_bits(secrets)
     asked = choose_subsets(people=len(truth), seed=seed) if subsets is None else subsets
     answers = np.asarray(answerer(asked), dtype=np.float64)
-    found = np.asarray(estimate(asked, answers), dtype=np.float64)
-    if found.shape != truth.shape:
-        raise InvalidParameterError(f"the estimator needs to give {len(truth)} numbers, got shape {found.shape}")
-    learned, told = found > 0.5, ~np.isnan(answers)
-    error = float(np.abs(answers - np.asarray(asked @ truth))[told].max()) if told.any() else np.nan
+    estimates = np.asarray(estimate(asked, answers), dtype=np.float64)
+    if estimates.shape != truth.shape:
+        raise InvalidParameterError(f"estimate must return {len(truth)} numbers, got shape {estimates.shape}")
+    learned = estimates > 0.5
+    answered = ~np.isnan(answers)
+    error = float(np.abs(answers - np.asarray(asked @ truth))[answered].max()) if answered.any() else np.nan
     share = float(truth.mean())
     return AttackResult(
         attack="Reconstruction",
@@ -106,7 +111,7 @@ def attack_by_reconstruction(
         facts={
             "people": len(truth),
             "queries": int(asked.shape[0]),
-            "withheld": int((~told).sum()),
+            "withheld": int((~answered).sum()),
             "largest error of an answer": round(error, 3),
             "square root of the people": round(float(np.sqrt(len(truth))), 1),
         },

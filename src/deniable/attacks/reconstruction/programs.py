@@ -1,4 +1,4 @@
-"""Secret bits from answers to subset queries, by linear programs."""
+"""Linear programs that find secret bits from answers to subset queries."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -19,9 +19,19 @@ Norm = Literal["largest", "sum"]
 
 @dataclass(frozen=True, kw_only=True)
 class LinearProgram:
-    """Minimise costs @ z subject to rows @ z <= limits and lower <= z <= upper.
+    """Linear program: minimise costs @ z where rows @ z <= limits.
 
-    Shapes are (columns,), (constraints, columns) and (constraints,). The first columns of z are the people's bits.
+    Also lower <= z <= upper. The first columns of z are the people's bits.
+
+    Args:
+        costs: shape (columns,).
+        rows: shape (constraints, columns).
+        limits: shape (constraints,).
+        lower, upper: shape (columns,).
+
+    >>> from deniable.attacks.reconstruction import linear_program
+    >>> linear_program(np.array([[1, 1], [1, 0]], dtype=np.int8), [1, 1]).costs.tolist()
+    [0.0, 0.0, 1.0]
     """
 
     costs: Floats
@@ -32,9 +42,10 @@ class LinearProgram:
 
 
 def linear_program(subsets: Subsets, answers: ArrayLike) -> LinearProgram:
-    """The program that finds bits with the least largest residual: minimise t, where |rows @ x - answers| <= t.
+    """Return the program that finds bits with the least largest residual.
 
-    For n people and m answers it has n + 1 columns (the bits and t), 2 m constraints (rows @ x - t <= answers and
+    It minimises t, where |rows @ x - answers| <= t. For n people and m answers it has n + 1 columns (the bits and t), 2
+    m constraints (rows @ x - t <= answers and
     -rows @ x - t <= -answers) and 2 n bounds 0 <= x <= 1; t is free: docs/theory/attacks/reconstruction.md.
 
     Args:
@@ -60,15 +71,17 @@ def linear_program(subsets: Subsets, answers: ArrayLike) -> LinearProgram:
 
 
 def estimate_by_linear_program(subsets: Subsets, answers: ArrayLike, *, norm: Norm = "largest") -> Floats:
-    """Estimate every person's secret bit by a linear program over [0, 1]; round at 1/2 for the bit.
+    """Estimate every person's secret bit by a linear program over [0, 1].
 
-    It solves the dual, which has a row a person in place of one a query, and reads the bits off its multipliers.
+    Round the estimates at 1/2 for the bits.
+
+    The dual is solved, which has a row for each person in place of one for each query; its multipliers are the bits.
 
     Args:
         subsets: shape (queries, people), of 0 and 1.
         answers: shape (queries,); queries whose answer is NaN are left out.
-        norm: what is minimised: the "largest" residual, for errors that are bounded, or the "sum" of the absolute
-            residuals, for noise with tails, or for a share of answers that may be anything.
+        norm: of the residuals, which is minimised: the "largest" residual, for errors that are bounded, or the "sum" of
+            the absolute residuals, for noise with tails, or for a share of answers that may be anything.
 
     Returns: shape (people,), in [0, 1].
     Source: Dinur and Nissim (2003), "Revealing information while preserving privacy"; Dwork, McSherry, Talwar (2007),
@@ -84,13 +97,16 @@ def estimate_by_linear_program(subsets: Subsets, answers: ArrayLike, *, norm: No
         raise InvalidParameterError(f"norm must be largest or sum, got {norm!r}")
     asked, given = _answered(subsets, answers)
     queries, people = asked.shape
-    ones, spare = np.ones(people), -eye_array(people)
+    ones = np.ones(people)
+    spare = -eye_array(people)
     if norm == "sum":  # max given @ y - sum(z), where asked.T @ y <= z, |y| <= 1, z >= 0
-        costs, rows = np.concatenate([-given, ones]), hstack([asked.T, spare])
+        costs = np.concatenate([-given, ones])
+        rows = hstack([asked.T, spare])
         bounds = np.array([(-1, 1)] * queries + [(0, np.inf)] * people)
         total = {}
     else:  # the same with y = u - v, where sum(u + v) = 1 takes the place of |y| <= 1
-        costs, rows = np.concatenate([-given, given, ones]), hstack([asked.T, -asked.T, spare])
+        costs = np.concatenate([-given, given, ones])
+        rows = hstack([asked.T, -asked.T, spare])
         bounds = np.array([(0, np.inf)] * (2 * queries + people))
         total = {"A_eq": csr_array(np.append(np.ones(2 * queries), 0 * ones)[None]), "b_eq": np.ones(1)}
     for method in METHODS:
@@ -101,5 +117,6 @@ def estimate_by_linear_program(subsets: Subsets, answers: ArrayLike, *, norm: No
 
 
 def _answered(subsets: Subsets, answers: ArrayLike) -> tuple[csr_array, Floats]:
+    """Return the queries that were answered, and their answers."""
     given, known = read_answers(subsets, answers)
     return csr_array(as_rows(subsets), dtype=np.float64)[known], given[known]

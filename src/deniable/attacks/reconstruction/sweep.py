@@ -1,4 +1,4 @@
-"""How much noise it takes: success of the attack against the noise of the answers."""
+"""Success of reconstruction against the noise of the answers."""
 
 from collections.abc import Sequence
 from typing import Literal, get_args
@@ -13,42 +13,46 @@ from deniable.attacks.reconstruction.queries import hadamard_subsets
 from deniable.attacks.result import AttackResult, Curve, Share
 from deniable.errors import InvalidParameterError
 
-STEPS = tuple(float(step) for step in np.geomspace(1 / 16, 4, 13))
-Law = Literal["gaussian", "laplace", "uniform"]
+DEFAULT_NOISES = tuple(float(step) for step in np.geomspace(1 / 16, 4, 13))
+NoiseLaw = Literal["gaussian", "laplace", "uniform"]
 
 
 def sweep_noise(
     *,
     people: Sequence[int] = (64, 512, 4096),
-    noises: Sequence[float] = STEPS,
-    noise: Law = "gaussian",
+    noises: Sequence[float] = DEFAULT_NOISES,
+    noise: NoiseLaw = "gaussian",
     repeats: int = 4,
     seed: int = 0,
 ) -> AttackResult:
-    """Reconstruct random bits at growing noise: success falls when the noise reaches the square root of the people.
+    """Reconstruct random bits from answers with more and more noise.
 
-    Queries are about halves of the people (`hadamard_subsets`), solved by least squares. For a power of two of people
-    an estimate has a standard deviation of 2 sigma / sqrt(people), a little less, so that Phi(sqrt(people) / (4 sigma))
-    of the bits come out right: the same curve for all, drawn beside the measured ones.
+    Success falls when the noise reaches the square root of the people. Queries are about halves of the people
+    (`hadamard_subsets`), solved by least squares. For a power of two of people an estimate has a standard deviation of
+    2 sigma / sqrt(people), a little less, so that Phi(sqrt(people) / (4 sigma)) of the bits come out right: the same
+    curve for all, drawn beside the measured ones.
 
     Args:
-        people: one curve each.
+        people: numbers of people, one curve for each.
         noises: standard deviations of the noise, in units of the square root of the people, each > 0.
-        noise: its law: "gaussian", "laplace" or "uniform".
-        repeats: attacks at each point.
+        noise: its distribution: "gaussian", "laplace" or "uniform".
+        repeats: number of attacks at each point.
+        seed: of all draws.
 
-    Returns: as `success` the share of bits that came out right at the least noise, over all curves.
+    Returns: `success` is the share of right bits at the least noise, over all curves.
     Proof: docs/theory/attacks/reconstruction.md.
 
-    >>> found = sweep_noise(people=(64, 256), noises=(0.1, 1, 10))
-    >>> [round(float(share), 1) for share in found.curves[-1].y]
+    >>> result = sweep_noise(people=(64, 256), noises=(0.1, 1, 10))
+    >>> [round(float(share), 1) for share in result.curves[-1].y]
     [1.0, 0.6, 0.5]
     """
-    start_dice(seed), whole("repeats", repeats, upper=MAX_ROUNDS)
+    start_dice(seed)
+    whole("repeats", repeats, upper=MAX_ROUNDS)
     low = min((real("noises", step) for step in noises), default=0.0)
-    if not people or not 0 < low <= max(noises) < np.inf or noise not in get_args(Law):
+    if not people or not 0 < low <= max(noises) < np.inf or noise not in get_args(NoiseLaw):
         raise InvalidParameterError(
-            f"a sweep needs numbers of people, noises > 0 and one of {', '.join(get_args(Law))}, "
+            "people must hold numbers of people, noises numbers > 0, and noise be one of "
+            f"{', '.join(get_args(NoiseLaw))}, "
             f"got {people}, {noises} and {noise!r}"
         )
     steps = np.sort(np.asarray(noises, dtype=np.float64))
@@ -73,10 +77,11 @@ def sweep_noise(
     )
 
 
-def _right(people: int, step: float, law: Law, repeats: int, seed: int) -> int:
-    """How many bits came out right in all repeats together."""
+def _right(people: int, step: float, law: NoiseLaw, repeats: int, seed: int) -> int:
+    """Count the right bits in all repeats together."""
     dice = np.random.default_rng((seed, whole("people", people), int(step * 1e9)))
-    sigma, right = step * np.sqrt(people), 0
+    sigma = step * np.sqrt(people)
+    right = 0
     for own in dice.integers(1 << 32, size=repeats).tolist():
         truth = dice.integers(0, 2, people)
         answerer = {

@@ -12,7 +12,7 @@ from deniable.attacks.numbers import real, start_dice, whole
 from deniable.attacks.result import AttackResult, Comparison
 from deniable.attacks.synthetic.risk import judge
 from deniable.attacks.synthetic.singling_out import single_out
-from deniable.attacks.synthetic.tables import Table, nearest, read_tables
+from deniable.attacks.synthetic.tables import CodedTable, nearest, read_tables
 from deniable.errors import InvalidParameterError
 
 
@@ -26,14 +26,17 @@ def link_halves(
     attacks: int = 500,
     seed: int = 0,
 ) -> AttackResult:
-    """Link two halves of a person's record: the same synthetic row is nearest to both.
+    """Link two halves of a person's record through the nearest synthetic row.
+
+    They are linked if the same synthetic row is nearest to both.
 
     Args:
-        original: a frame of pandas, Polars or Arrow; synthetic and control likewise.
-        synthetic: its columns are the ones used.
-        control: people whom the synthesiser has not seen.
-        left: columns of the first half; right: of the second, none in both.
-        attacks: people at most, in each of the original and the control.
+        original: frame of pandas, Polars or Arrow: the people whom the synthesiser has seen.
+        synthetic: likewise; its columns are the ones used.
+        control: likewise: people whom the synthesiser has not seen.
+        left: columns of the first half.
+        right: columns of the second half, none of them in the first.
+        attacks: largest number of people, in each of the original and the control.
         seed: of the draw of people.
 
     Raises: InvalidParameterError for tables or columns that do not fit.
@@ -46,13 +49,13 @@ def link_halves(
     1.0
     """
     tables = read_tables(original, synthetic, control)
-    left, right = read_names(left, role="left"), read_names(right, role="right")
+    left = read_names(left, role="left")
+    right = read_names(right, role="right")
     if set(left) & set(right):
         raise InvalidParameterError("left and right must not name a column in both")
-    halves = [tables[1].places(list(names)) for names in (left, right)]
-
-    found = [[nearest(one, tables[1], places) for places in halves] for one in _drawn(tables, attacks, seed)]
-    inside, outside = (first == second for first, second in found)
+    halves = [tables[1].indices(list(names)) for names in (left, right)]
+    rows = [[nearest(one, tables[1], half) for half in halves] for one in _drawn(tables, attacks, seed)]
+    inside, outside = (first == second for first, second in rows)
     chance = 1 / len(tables[1])
     return judge("Linkage of two halves", "two halves of one person", right=inside, control=outside, chance=chance)
 
@@ -68,16 +71,18 @@ def infer_from_synthetic(
     attacks: int = 500,
     seed: int = 0,
 ) -> AttackResult:
-    """Infer a person's secret: the value of the synthetic row that is nearest in the columns known.
+    """Infer a person's secret from the nearest synthetic row.
 
-    A label or a missing value is right if it is the same. A number is right if |guess - secret| <= tolerance |secret|,
+    It is nearest in the columns known.
+
+    A label or a missing value must be equal to be right. A number is right if |guess - secret| <= tolerance |secret|,
     so that a secret 0 must be guessed exactly; a time, which has no zero, within tolerance times the synthetic range.
 
     Args:
         original, synthetic, control, attacks, seed: as for `link_halves`.
         secret: column to infer.
         known: columns that the attacker knows; None takes all others.
-        tolerance: at least 0.
+        tolerance: relative, at least 0.
 
     Raises: InvalidParameterError for tables or columns that do not fit.
     Source: Giomi, Boenisch, Wehmeyer, Tasnadi (2023), arXiv:2211.10459.
@@ -94,27 +99,33 @@ def infer_from_synthetic(
     names = [name for name in tables[1].names if name != secret] if known is None else read_names(known, role="known")
     if not names or secret in names:
         raise InvalidParameterError("known must name at least one column, and not the secret one")
-    place, places = tables[1].places([secret])[0], tables[1].places(names)
-    kind, pool = tables[1].kinds[place], tables[1].rows[:, place]
+    column = tables[1].indices([secret])[0]
+    compared = tables[1].indices(names)
+    kind = tables[1].kinds[column]
+    pool = tables[1].rows[:, column]
 
     def right(truth: Any, guess: Any) -> NDArray[np.bool_]:
         same = (guess == truth) | (np.isnan(guess) & np.isnan(truth))
         if kind == "label":
             return np.asarray(same)
-        known = pool[~np.isnan(pool)]
-        scale = np.abs(truth) if kind == "number" else np.ptp(known) if len(known) else 0
+        if kind == "number":
+            scale = np.abs(truth)
+        else:
+            known = pool[~np.isnan(pool)]
+            scale = np.ptp(known) if len(known) else 0
         return np.asarray(same | (np.abs(guess - truth) <= tolerance * scale))
 
     people, others = _drawn(tables, attacks, seed)
     inside, outside = (
-        right(table.rows[:, place], pool[nearest(table, tables[1], places)]) for table in (people, others)
+        right(table.rows[:, column], pool[nearest(table, tables[1], compared)]) for table in (people, others)
     )
     values, counts = np.unique(pool, return_counts=True)
-    blind = float(np.mean(right(people.rows[:, place], values[counts.argmax()])))  # the commonest value for everybody
+    blind = float(np.mean(right(people.rows[:, column], values[counts.argmax()])))  # the commonest value for everybody
     return judge(f"Inference of {secret}", f"a person's {secret}", right=inside, control=outside, chance=blind)
 
 
-def _drawn(tables: tuple[Table, Table, Table], attacks: int, seed: int) -> list[Table]:
+def _drawn(tables: tuple[CodedTable, CodedTable, CodedTable], attacks: int, seed: int) -> list[CodedTable]:
+    """Draw people from the original and from the control."""
     dice = start_dice(seed)
     return [table.draw(whole("attacks", attacks), dice) for table in (tables[0], tables[2])]
 
@@ -122,7 +133,9 @@ def _drawn(tables: tuple[Table, Table, Table], attacks: int, seed: int) -> list[
 def measure_synthetic_risk(
     original: Any, synthetic: Any, control: Any, *, attacks: int = 500, seed: int = 0
 ) -> Comparison:
-    """Run every attack on a synthetic table: singling out, linkage of its two halves, inference of each column.
+    """Run every attack on a synthetic table.
+
+    The attacks are singling out, linkage of two halves of the columns, and inference of each column.
 
     Args:
         original, synthetic, control, attacks, seed: as for `link_halves`; the first half of the columns is
@@ -142,13 +155,13 @@ def measure_synthetic_risk(
     names = list(read_tables(*tables)[1].names)
     settings: Any = {"attacks": whole("attacks", attacks), "seed": seed}
     start_dice(seed)
-    found: dict[str, AttackResult] = {}
+    results: dict[str, AttackResult] = {}
     for columns in dict.fromkeys((1, min(4, len(names)))):
         with suppress(InvalidParameterError):  # no predicate singles out one row
             result = single_out(*tables, columns=columns, **settings)
-            found[f"singling out, {columns} column{'s' if columns > 1 else ''}"] = result
+            results[f"singling out, {columns} column{'s' if columns > 1 else ''}"] = result
     if len(names) > 1:
         half = (len(names) + 1) // 2
-        found["linkage"] = link_halves(*tables, left=names[:half], right=names[half:], **settings)
-        found |= {f"inference of {name}": infer_from_synthetic(*tables, secret=name, **settings) for name in names}
-    return Comparison(found)
+        results["linkage"] = link_halves(*tables, left=names[:half], right=names[half:], **settings)
+        results |= {f"inference of {name}": infer_from_synthetic(*tables, secret=name, **settings) for name in names}
+    return Comparison(results)

@@ -1,4 +1,4 @@
-"""Risk of a synthetic table: how much oftener an attack succeeds on the original than on people outside it."""
+"""Risk of a synthetic table: success on the original beyond that on a control."""
 
 import math
 from typing import NamedTuple
@@ -12,7 +12,16 @@ from deniable.attacks.result import AttackResult, Share
 
 
 class Rate(NamedTuple):
-    """A rate with its interval."""
+    """Rate with its interval.
+
+    Args:
+        value: in [0, 1].
+        lower, upper: ends of the interval.
+
+    >>> from deniable.attacks.synthetic import wilson_rate
+    >>> wilson_rate(5, 10).value
+    0.5
+    """
 
     value: float
     lower: float
@@ -29,11 +38,12 @@ def wilson_rate(right: int, attempts: int) -> Rate:
     Source: Wilson (1927); Giomi, Boenisch, Wehmeyer, Tasnadi (2023), arXiv:2211.10459, who use it for these risks.
 
     Args:
-        right: attempts that succeeded.
-        attempts: at least 1.
+        right: number of attempts that succeeded.
+        attempts: number of attempts, at least 1.
 
     Raises: InvalidParameterError for more successes than attempts.
 
+    >>> from deniable.attacks.synthetic import wilson_rate
     >>> print(wilson_rate(0, 100))
     1.8% (0.0% to 3.7%)
     """
@@ -45,16 +55,17 @@ def wilson_rate(right: int, attempts: int) -> Rate:
 
 
 def residual_risk(attack: Rate, control: Rate) -> Rate:
-    """Measure what the original's people risk beyond others: (attack - control)/(1 - control), within [0, 1].
+    """Return the risk of the original's people beyond others.
 
-    It rises with the attack's rate and falls with the control's, so its ends come from opposite ends of the two
-    intervals: if each holds at 95%, this one holds at 90% or more.
+    It is (attack - control)/(1 - control), within [0, 1]. It rises with the attack's rate and falls with the control's,
+    so its ends come from opposite ends of the two intervals: if each holds at 95%, this one holds at 90% or more.
     Source: Giomi, Boenisch, Wehmeyer, Tasnadi (2023), arXiv:2211.10459.
 
     Args:
         attack: rate of success on the original.
         control: rate of success on rows that the synthesiser has not seen.
 
+    >>> from deniable.attacks.synthetic import residual_risk, wilson_rate
     >>> print(residual_risk(wilson_rate(80, 100), wilson_rate(20, 100)))
     73.2% (59.4% to 84.6%)
     """
@@ -75,11 +86,13 @@ def judge(
     control: NDArray[np.bool_],
     chance: float,
 ) -> AttackResult:
-    """Put an attack on the original beside the same on the control.
+    """Compare an attack on the original with the same attack on the control.
 
     Args:
-        attack: its name; target: what one attempt tries to learn.
-        right: shape (attempts,), success on the original; control: likewise on the control.
+        attack: its name.
+        target: of one attempt, in the singular.
+        right: shape (attempts,), success on the original.
+        control: shape (attempts,), success on the control.
         chance: success of a guesser who sees no table, in [0, 1].
     """
     rates = [wilson_rate(int(one.sum()), len(one)) for one in (right, control)]

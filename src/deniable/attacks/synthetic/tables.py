@@ -1,4 +1,4 @@
-"""Three tables read alike: the original, the synthetic one and the control."""
+"""The original, the synthetic table and the control, read with the same codes."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,15 +11,16 @@ from deniable.attacks.frames import Kind, Names, as_frame, read_columns, read_na
 from deniable.attacks.numbers import Floats
 from deniable.errors import InvalidParameterError
 
-_CELLS = 4_000_000  # of a distance matrix held at once
+_MAX_CELLS = 4_000_000  # of a distance matrix held at once
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
-    """Rows as numbers.
+class CodedTable:
+    """Table whose rows are numbers.
 
     Args:
-        names: of the columns; kinds likewise.
+        names: of the columns.
+        kinds: of the columns.
         rows: shape (rows, columns): numbers, microseconds since 1970, or codes of labels that all tables share. A
             missing number or time is NaN, a missing label has a code of its own.
     """
@@ -31,57 +32,61 @@ class Table:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def places(self, names: Names) -> list[int]:
-        """Places of the named columns."""
+    def indices(self, names: Names) -> list[int]:
+        """Return the indices of columns."""
         names = read_names(names, role="the attack")
         if unknown := [name for name in names if name not in self.names]:
-            raise InvalidParameterError(f"no column {unknown[0]!r}; there are {', '.join(self.names)}")
+            raise InvalidParameterError(f"there is no column {unknown[0]!r}. The columns are {', '.join(self.names)}")
         return [self.names.index(name) for name in names]
 
-    def draw(self, count: int, dice: np.random.Generator) -> "Table":
-        """Some rows, each at most once."""
+    def draw(self, count: int, dice: np.random.Generator) -> "CodedTable":
+        """Draw some rows, each at most once."""
         return replace(self, rows=self.rows[dice.permutation(len(self))[:count]])
 
 
-def read_tables(original: Any, synthetic: Any, control: Any) -> tuple[Table, Table, Table]:
-    """Read three frames of pandas, Polars or Arrow by the columns of the synthetic one.
+def read_tables(original: Any, synthetic: Any, control: Any) -> tuple[CodedTable, CodedTable, CodedTable]:
+    """Read three frames of pandas, Polars or Arrow by the columns of the second.
 
-    Raises: InvalidParameterError for what is no frame, an empty one, a missing column, a column of numbers that is one
-        of labels elsewhere, or infinity.
+    Raises: InvalidParameterError for another object than a frame, an empty one, a missing column, a column of numbers
+        that is one of labels elsewhere, or infinity.
     """
     frames = [as_frame(one) for one in (original, synthetic, control)]
     columns = read_columns(frames[1].columns, *frames, role="the synthetic table")
     rows = np.column_stack([column.numbers for column in columns])
     if np.isinf(rows).any():
-        raise InvalidParameterError("a column holds infinity. Replace it or leave the column out")
-    names, kinds = tuple(column.name for column in columns), tuple(column.kind for column in columns)
+        raise InvalidParameterError("columns must not hold infinity. Replace it, or leave the column out")
+    names = tuple(column.name for column in columns)
+    kinds = tuple(column.kind for column in columns)
     parts = np.split(rows, np.cumsum([len(frame) for frame in frames])[:-1])
-    first, second, third = (Table(names=names, kinds=kinds, rows=part) for part in parts)
+    first, second, third = (CodedTable(names=names, kinds=kinds, rows=part) for part in parts)
     return first, second, third
 
 
-def nearest(targets: Table, pool: Table, places: list[int]) -> NDArray[np.intp]:
-    """Row of the pool nearest to each target by Gower's distance, the mean over columns; ties take the first row.
+def nearest(targets: CodedTable, pool: CodedTable, columns: list[int]) -> NDArray[np.intp]:
+    """Return the row of the pool nearest to each target, by Gower's distance.
 
-    A number or time adds its difference over the pool's range, at most 1; a label adds 1 where it differs; a missing
-    value is 0 from another and 1 from all else. Source: Gower (1971).
+    It is the mean over columns; ties take the first row. A number or time adds its difference over the pool's range, at
+    most 1; a label adds 1 where it differs; a missing value is 0 from another and 1 from all else. Source: Gower
+    (1971).
 
     Args:
-        targets: whose neighbours are sought; pool: where.
-        places: columns that are compared.
+        targets: rows whose neighbours are searched.
+        pool: rows to search in.
+        columns: indices of the columns that are compared.
 
     Returns: shape (targets,).
     """
-    found = np.empty(len(targets), dtype=np.intp)
-    for start, stop in stretches(np.full(len(targets), len(pool)), _CELLS):
+    rows = np.empty(len(targets), dtype=np.intp)
+    for start, stop in stretches(np.full(len(targets), len(pool)), _MAX_CELLS):
         far = np.zeros((stop - start, len(pool)))
-        for place in places:
-            far += _apart(targets.rows[start:stop, place], pool.rows[:, place], targets.kinds[place])
-        found[start:stop] = np.round(far, 12).argmin(axis=1)  # equal sums stay equal in another order of columns
-    return found
+        for column in columns:
+            far += _apart(targets.rows[start:stop, column], pool.rows[:, column], targets.kinds[column])
+        rows[start:stop] = np.round(far, 12).argmin(axis=1)  # equal sums stay equal in another order of columns
+    return rows
 
 
 def _apart(targets: Floats, pool: Floats, kind: Kind) -> NDArray[Any]:
+    """Return the distances of one column, shape (targets, pool)."""
     if kind == "label":
         return np.not_equal.outer(targets, pool)
     known = pool[~np.isnan(pool)]

@@ -1,4 +1,4 @@
-"""Tracing: who is in a pool, told from frequencies, and who leaked a copy, told from its code."""
+"""Tracing: members of a pool by its frequencies, leakers of a copy by its code."""
 
 from deniable.attacks.tracing.fingerprinting import (
     FingerprintingCode,

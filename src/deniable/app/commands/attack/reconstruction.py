@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from deniable.attacks import AttackResult
     from deniable.attacks.reconstruction import Answerer, Subsets
-    from deniable.attacks.reconstruction.attack import Estimator
+    from deniable.attacks.reconstruction.attack import BitEstimator
 
 
 class Method(Enum):
@@ -148,7 +148,7 @@ def _subsets(people: int, method: Method, seed: int) -> "Subsets":
     return choose_subsets(people=people, seed=seed)
 
 
-def _estimator(method: Method) -> "Estimator":
+def _estimator(method: Method) -> "BitEstimator":
     from deniable import attacks
 
     if method is Method.EXHAUSTIVE:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from deniable.attacks import Comparison
-    from deniable.attacks.tracing.genomes import Statistic
+    from deniable.attacks.tracing.genomes import TracingStatistic
 
 
 def tracing(
@@ -71,7 +71,7 @@ def given(file: Path, frequencies: Path, *, rate: float, seed: int) -> "Comparis
     inside = read_members(rows, "member")
     targets = np.column_stack([numbers(rows, str(name)) for name in told.column("attribute").to_pylist()])
     reference, published = numbers(told, "reference"), numbers(told, "published")
-    statistics: dict[str, Statistic] = {"likelihood ratio": "likelihood", "Homer": "homer"}
+    statistics: dict[str, TracingStatistic] = {"likelihood ratio": "likelihood", "Homer": "homer"}
     return Comparison(
         {
             name: trace(targets[inside], targets[~inside], reference=reference, published=published,
@@ -92,7 +92,7 @@ def simulated(*, people: int, snps: int, strangers: int, epsilon: str, rate: flo
     pool = draw_pool(people=people, attributes=snps, strangers=strangers, seed=seed)
     exact = pool.frequencies
     private = count.release((exact * people).round().astype(int).tolist()).value.astype(float) / people
-    releases: dict[str, tuple[NDArray[np.float64], Statistic, float]] = {
+    releases: dict[str, tuple[NDArray[np.float64], TracingStatistic, float]] = {
         "exact": (exact, "likelihood", 0.0),
         "exact, by Homer": (exact, "homer", 0.0),
         "rounded to 0.01": (exact.round(2), "likelihood", 0.01 / 12**0.5),
