@@ -2,6 +2,7 @@
 
 DeniableError
 ├── InvalidParameterError      a value that the caller passed is outside its domain (also a ValueError)
+│   └── UnknownLossError       a stored loss is of a class that this program has not imported
 ├── UnprovedError              no theorem covers this use: a relation, an adaptive choice, a conversion
 ├── CatalogError               the declaration of the data is incomplete or contradicts the schema
 ├── UnsupportedQueryError      the text asks for something that is not on the allow-list
@@ -47,6 +48,10 @@ class DeniableError(Exception):
 
 class InvalidParameterError(DeniableError, ValueError):
     """A parameter is outside its domain."""
+
+
+class UnknownLossError(InvalidParameterError):
+    """A stored loss is of a class that this program has not imported."""
 
 
 class UnprovedError(DeniableError):

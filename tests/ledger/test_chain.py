@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from deniable.errors import InvalidParameterError, LedgerTamperedError
+from deniable.errors import InvalidParameterError, LedgerError, LedgerTamperedError, UnknownLossError
 from deniable.ledger import Ledger, chain
-from deniable.privacy import PureLoss
+from deniable.privacy import PrivacyLoss, PureLoss
 from deniable.privacy.charge import Charge
 from tests.ledger.conftest import entry, key, open_ledger
 
@@ -198,3 +198,17 @@ def test_an_answer_needs_an_open_entry(path: Path, ledger: Ledger, edit: Callabl
     edit("UPDATE records SET entry = 0 WHERE number = 2")
     with pytest.raises(LedgerTamperedError, match="answers no open entry"):
         open_ledger(path).verify()
+
+
+def test_a_loss_of_a_class_that_was_not_imported_is_named(path: Path, edit: Callable[..., None]) -> None:
+    """What a program sees of a ledger that another one wrote, with a statement of its own."""
+    open_ledger(path).reserve(entry(1))
+    forge(path, edit, 1, lambda body: body.update(loss={"loss": "published", "share": "1/1000"}))
+    ledger = open_ledger(path)
+    for read in (ledger.verify, ledger.entries):
+        with pytest.raises(LedgerError, match=r"^Record 1 .*no loss of kind 'published'.*Import the module") as caught:
+            read()
+        assert not isinstance(caught.value, LedgerTamperedError)
+    with pytest.raises(UnknownLossError, match="no loss of kind 'published'"):
+        PrivacyLoss.from_data({"loss": "published"})
+    ledger.reserve(entry(2))  # the stored total has its cost, and payment needs no more

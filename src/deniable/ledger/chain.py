@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any
 
-from deniable.errors import InvalidParameterError, LedgerError, LedgerTamperedError
+from deniable.errors import InvalidParameterError, LedgerError, LedgerTamperedError, UnknownLossError
 from deniable.ledger.storage import Connection
 from deniable.privacy.budget import Budget, Rule
 from deniable.privacy.charge import Charge
@@ -166,7 +166,8 @@ def entries(connection: Connection, *, after: int = 0) -> Iterator[tuple[Link, b
 def verify(connection: Connection, *, budget: Budget, expected_head: str | None) -> None:
     """Walk the whole chain: hashes, order, totals from each loss, keys, head and budget.
 
-    Raises: LedgerTamperedError that names the first record that is wrong.
+    Raises: LedgerTamperedError that names the first record that is wrong; LedgerError for a record whose loss is of a
+        class that this program has not imported.
     """
     total, previous, expected = Charge.nothing(), START, 0
     written = total.to_data()
@@ -253,6 +254,8 @@ def _charge(link: Link, priced: Callable[[str, str], Charge | None]) -> Charge:
     """What an entry adds to the total; its charge covers what its stated loss costs."""
     try:
         charge = priced(canonical(link.body["loss"]), canonical(link.body["charge"]))
+    except UnknownLossError as error:
+        raise LedgerError(f"Record {link.number} of the ledger cannot be checked: {error}") from error
     except (ValueError, KeyError, TypeError) as error:
         raise _tampered(link.number, "cannot be read") from error
     if charge is None:

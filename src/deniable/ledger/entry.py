@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, LedgerError, UnknownLossError
 from deniable.numbers.rationals import shown
 from deniable.privacy.charge import Charge
 from deniable.privacy.loss import PrivacyLoss
@@ -67,13 +67,20 @@ class Record:
 
     @classmethod
     def read(cls, number: int, body: Mapping[str, Any], *, answered: bool) -> "Record":
-        """The record of an entry in the chain."""
+        """Return the record of an entry in the chain.
+
+        Raises: LedgerError if its loss is of a class that this program has not imported.
+        """
+        try:
+            loss = _loss(_Written.of(body["loss"]))
+        except UnknownLossError as error:
+            raise LedgerError(f"Record {number} of the ledger cannot be read: {error}") from error
         return cls(
             number=number,
             time=datetime.fromisoformat(body["time"]),
             question=body["question"],
             text=body["text"],
-            loss=_loss(_Written.of(body["loss"])),
+            loss=loss,
             charge=_charge(_Written.of(body["charge"])),
             mechanisms=body["mechanisms"],
             analyst=body["analyst"],

@@ -399,7 +399,8 @@ class Ledger:
         Args:
             expected_head: a `head` noted earlier, which the chain must still contain.
 
-        Raises: LedgerTamperedError that names the first record that is wrong.
+        Raises: LedgerTamperedError that names the first record that is wrong; LedgerError for a record whose loss is
+            of a class that this program has not imported.
         """
         with self._storage.transaction(write=False) as connection:
             self._storage.check(connection, deeply=True)

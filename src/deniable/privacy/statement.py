@@ -8,9 +8,9 @@ from fractions import Fraction
 from inspect import signature
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, UnknownLossError
 from deniable.numbers.interval import INFINITE, Interval
-from deniable.numbers.rationals import quotient_text, readable
+from deniable.numbers.rationals import quotient_text, readable, shown
 from deniable.numbers.roots import inverse
 from deniable.privacy.charge import Charge
 from deniable.privacy.notions.gaussian_dp import mu_squared_of_pure
@@ -319,8 +319,13 @@ class Statement(ABC):
     @staticmethod
     def from_data(data: object) -> "Statement":
         """The inverse of `to_data`; every check of the constructors runs again."""
-        if not isinstance(data, Mapping) or not isinstance(data.get("loss"), str) or data["loss"] not in _KINDS:
+        if not isinstance(data, Mapping) or not isinstance(data.get("loss"), str):
             raise InvalidParameterError(f"a loss needs a field 'loss' with one of {sorted(_KINDS)}, got {data!r}")
+        if data["loss"] not in _KINDS:
+            raise UnknownLossError(
+                f"this program knows no loss of kind {shown(data['loss'])}. Import the module that defines it, a "
+                f"subclass of Statement, before you read it; deniable itself has {', '.join(sorted(_KINDS))}."
+            )
         values = {str(name): value for name, value in data.items() if name != "loss"}
         if "sensitivity" in values:
             values["sensitivity"] = Sensitivity.from_data(values["sensitivity"])
