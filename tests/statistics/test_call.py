@@ -120,7 +120,7 @@ def test_a_plan_knows_its_loss_and_error_and_is_shown_as_its_call(name: str) -> 
     asked = plan(FUNCTIONS[name], epsilon=1, **OWN.get(name, {"bounds": (0, 9)}))
     assert asked.privacy_loss.epsilon(asked.price.delta).upper == pytest.approx(1)
     assert asked.expected_error(1000) > 0
-    assert repr(asked) == str(asked)
+    assert repr(asked).startswith(f"{asked.name}(epsilon=1")
     with pytest.raises(InvalidParameterError, match=f"^{FUNCTIONS[name].__name__} takes no ledger"):
         plan(FUNCTIONS[name], epsilon=1, ledger=None)
 
@@ -142,3 +142,14 @@ def test_entries_of_arguments_are_left_out() -> None:
     text = "One.\n\nArgs:\n    a: first,\n        and more.\n    b: second.\n\nRaises: never."
     assert without_arguments(text, ["a"]) == "One.\n\nArgs:\n    b: second.\n\nRaises: never."
     assert without_arguments(text, []) == text
+
+
+def test_the_text_in_ledgers_stays_whatever_is_printed() -> None:
+    """An answer is stored under the text of its question: another text would be charged again."""
+    asked = plan(statistics.quantiles, shares=["1/3", 0.5], bounds=(0, 9), epsilon=1, relation="replace")
+    assert str(asked) == (
+        "quantiles(epsilon=1, relation=replace, bounds=(0, 9), shares=(Fraction(1, 3), Fraction(1, 2)))"
+    )
+    assert repr(asked) == "quantiles(epsilon=1, relation=replace, bounds=(0, 9), shares=('1/3', 0.5))"
+    one = plan(statistics.chi_squared_fit, keys=["a", "b"], shares=[1, 2], epsilon="0.5")
+    assert str(one) == "chi_squared_fit(epsilon='0.5', keys=('a', 'b'), shares=(Fraction(1, 1), Fraction(2, 1)))"

@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from fractions import Fraction
 from functools import cached_property, wraps
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypedDict
 
@@ -90,7 +91,7 @@ class Statistic(metaclass=InWords):
 
     def __init_subclass__(cls) -> None:
         """Check the size of every subclass's `expected_error`, and show every subclass as its call."""
-        cls.__repr__ = Statistic.__str__  # type: ignore[assignment, method-assign]
+        cls.__repr__ = _as_people_type_it  # type: ignore[assignment, method-assign]
         if "expected_error" in vars(cls):
             cls.expected_error = _with_size_checked(vars(cls)["expected_error"])  # type: ignore[assignment, method-assign]
 
@@ -185,9 +186,16 @@ class Statistic(metaclass=InWords):
             self._answer(empty[0] if self.takes == "one" else empty, nobody, DeterministicBits(0))
 
     def __str__(self) -> str:
-        """Return the statistic as a call, without parameters at their default."""
-        given = [f"{field.name}={_shown(getattr(self, field.name))}" for field in fields(self) if _is_set(self, field)]
-        return f"{self.name}({', '.join(given)})"
+        """Return the statistic as a call, without parameters at their default; ledgers find a question by it."""
+        return self._as_call(_stored)
+
+    def _as_call(self, shown: Callable[[object], str]) -> str:
+        given = [field.name for field in fields(self) if _is_set(self, field)]
+        return f"{self.name}({', '.join(f'{name}={shown(getattr(self, name))}' for name in given)})"
+
+
+def _as_people_type_it(statistic: Statistic) -> str:
+    return statistic._as_call(lambda value: str(value) if isinstance(value, Relation) else repr(value))
 
 
 def release(
@@ -231,5 +239,13 @@ def _is_set(statistic: Statistic, field: Any) -> bool:
     return bool(getattr(statistic, field.name) != field.default)
 
 
-def _shown(value: object) -> str:
-    return str(value) if isinstance(value, Relation) else repr(value)
+def _stored(value: object) -> str:
+    """Return a value as texts in ledgers have it, which must not change: an answer is stored under its question."""
+    if isinstance(value, Relation):
+        return str(value)
+    if isinstance(value, Fraction):
+        return f"Fraction({value.numerator}, {value.denominator})"
+    if isinstance(value, tuple):
+        entries = ", ".join(map(_stored, value))
+        return f"({entries},)" if len(value) == 1 else f"({entries})"
+    return f"[{', '.join(map(_stored, value))}]" if type(value) is list else repr(value)
