@@ -150,23 +150,23 @@ def test_a_checked_class_is_a_dataclass_as_before(name: str) -> None:
 
 
 TARGETS: dict[str, dict[str, Any]] = {
-    "bounded_laplace": {"epsilon": 1, "lower": 0, "upper": 10},
-    "continuous_exponential": {"epsilon": 1, "lower": 0, "upper": 10},
+    "bounded_laplace": {"epsilon": 1, "bounds": (0, 10)},
+    "continuous_exponential": {"epsilon": 1, "bounds": (0, 10)},
     "elliptical_gaussian": {"strategy": [[1, 1], [1, 0]], "rho": 1},
     "gaussian": {"rho": 1},
     "joint_top_k": {"epsilon": 1, "count": 2},
     "propose_test_release": {"bound": 5, "epsilon": 1, "delta": "1e-3"},
-    "smooth_laplace": {"epsilon": 1, "delta": "1e-3", "lower": 0, "upper": 10},
-    "smooth_log_normal": {"rho": 1, "beta": "0.1", "lower": 0, "upper": 10},
+    "smooth_laplace": {"epsilon": 1, "delta": "1e-3", "bounds": (0, 10)},
+    "smooth_log_normal": {"rho": 1, "beta": "0.1", "bounds": (0, 10)},
     "snapping": {"epsilon": 1, "bound": 5},
     "sparse_vector": {"epsilon": 1, "answers": 2, "value_share": "0.5"},
     "stable_selection": {"epsilon": 1, "delta": "1e-3"},
     **{name: {"epsilon": 1, "delta": "1e-3", "groups": 2} for name in ("stability_histogram", "weighted_keys")},
     "top_k": {"epsilon": 1, "count": 2},
     "truncated_laplace": {"epsilon": 1, "delta": "1e-3"},
-    **{name: {"epsilon": 1, "lower": 0, "upper": 10} for name in ("inverse_median", "inverse_quantile")},
-    **{name: {"epsilon": 1, "lower": 0, "upper": 10} for name in ("inverse_sensitivity", "smooth_pareto")},
-    "smooth_student_t": {"epsilon": 1, "degrees": 2, "lower": 0, "upper": 10},
+    **{name: {"epsilon": 1, "bounds": (0, 10)} for name in ("inverse_median", "inverse_quantile")},
+    **{name: {"epsilon": 1, "bounds": (0, 10)} for name in ("inverse_sensitivity", "smooth_pareto")},
+    "smooth_student_t": {"epsilon": 1, "degrees": 2, "bounds": (0, 10)},
     **{name: {"epsilon": 1} for name in ("above_threshold", "exponential_mechanism", "laplace", "noisy_max")},
     **{name: {"epsilon": 1} for name in ("permute_and_flip", "staircase")},
     **{
@@ -193,6 +193,7 @@ def test_wrong_targets_are_refused(name: str) -> None:
     def call(parameter: str, value: object) -> None:
         kind.calibrated(**{**targets, parameter: value})
 
+    kind.calibrated(**targets)  # so that what is refused below is the wrong one
     for parameter in targets:
         assert len(refusals(call, [(parameter, what, value) for what, value in WRONG.items()])) >= 10
 

@@ -1,4 +1,4 @@
-"""The contract of a mechanism: a loss that is stated once, exact releases, and a worst pair of inputs."""
+"""Contract of a mechanism: a loss stated once, exact releases, a worst pair."""
 
 import json
 from abc import abstractmethod
@@ -40,7 +40,7 @@ Other = TypeVar("Other")
 
 @dataclass(frozen=True)
 class Released(Generic[Value_co]):
-    """What a mechanism releases.
+    """Public answer of a mechanism.
 
     Args:
         value: an int, a tuple of ints or an array; None where the mechanism gives no answer, which is public too.
@@ -51,7 +51,7 @@ class Released(Generic[Value_co]):
     safe: bool
 
     def map(self, function: Callable[[Value_co], Other]) -> "Released[Other | None]":
-        """The same with a function of the value in its place; no answer stays no answer."""
+        """Return a release of a function of the value; no answer stays no answer."""
         return Released(None if self.value is None else function(self.value), self.safe)
 
 
@@ -75,7 +75,7 @@ class WorstCase:
     attains: bool = True
 
     def outcomes(self, runs: int, *, bits: Bits) -> tuple[NDArray[Any], NDArray[Any]]:
-        """`runs` independent outcomes of either input."""
+        """Return `runs` independent outcomes of either input."""
         return tuple(  # type: ignore[return-value]
             self.mechanism.outcomes(vector, runs, bits=bits) for vector in (self.exact, self.neighbour)
         )
@@ -83,12 +83,19 @@ class WorstCase:
 
 @dataclass(frozen=True, kw_only=True)
 class Mechanism(metaclass=InWords):
-    """What turns secret numbers into a public answer.
+    """Base of mechanisms, which turn secret integers into a public answer.
 
     A subclass is a frozen dataclass of exact public parameters in one file, listed in `MECHANISMS`; `privacy_loss` is
     the only place where its guarantee is computed. What it takes and releases, its own `release` says; the secret input
     consists of integers, always. `kind` is its name in JSON; the generated table quotes the docstring's Guarantee and
     Source.
+
+    >>> from deniable.mechanisms import Laplace
+    >>> text = Laplace(scale=10).to_json()
+    >>> text
+    '{"mechanism": "laplace", "scale": "10"}'
+    >>> Mechanism.from_json(text) == Laplace(scale=10)
+    True
     """
 
     kind: ClassVar[str]
@@ -108,16 +115,19 @@ class Mechanism(metaclass=InWords):
 
     @abstractmethod
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
-        """What one release of an input with this sensitivity reveals."""
+        """Return the privacy loss of one release of an input with this sensitivity."""
 
     @property
     def takes_sums(self) -> bool:
-        """Whether the input is a vector of sums over units, whose norms are the sensitivity of the loss."""
+        """Whether the input is a vector of sums over units.
+
+        Their norms are then the sensitivity of the loss.
+        """
         return self._of_sums
 
     @abstractmethod
     def release(self, exact: Any, *, bits: Bits = SECURE) -> Released[Any]:
-        """A public answer to one secret input.
+        """Return a public answer to one secret input.
 
         Args:
             exact: secret; what it is, each mechanism says.
@@ -126,13 +136,15 @@ class Mechanism(metaclass=InWords):
 
     @abstractmethod
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
-        """The results of `runs` independent releases of one small input, one entry a run: for audits and simulations.
+        """Return results of `runs` independent releases of one small input.
+
+        One entry per run, for audits and simulations.
 
         Entries can be compared and sorted: numbers, or numbers that stand for whole transcripts; NO_ANSWER for none.
         """
 
     def pmf(self, exact: Any) -> dict[Hashable, Fraction | Interval]:
-        """The law of the released value, where it has at most 10^5 values.
+        """Return the law of the released value, where it has at most 10^5 values.
 
         Args:
             exact: one input, as `release` takes it. The law is as secret as the input: it is for audits and tests.
@@ -145,7 +157,7 @@ class Mechanism(metaclass=InWords):
         return certified_masses(lambda: self._masses(exact))
 
     def _masses(self, exact: Any) -> Mapping[Hashable, "Fraction | arb"]:
-        """The law in ball arithmetic at the working precision."""
+        """Return the law in ball arithmetic at the working precision."""
         raise InvalidParameterError(
             f"{type(self).__name__} has no finite law that is known. Additive noise has law(), which tells its "
             "probabilities one by one."
@@ -154,10 +166,13 @@ class Mechanism(metaclass=InWords):
     @classmethod
     @abstractmethod
     def worst_case(cls) -> WorstCase:
-        """A setting and a pair of neighbours, of which one input's outcomes lie at the far end of the other's."""
+        """Return a setting and a pair of neighbours for audits.
+
+        One input's outcomes lie at the far end of the other's.
+        """
 
     def to_data(self) -> dict[str, object]:
-        """Plain data for JSON: the kind and the parameters, rationals as text."""
+        """Return plain data for JSON: the kind and the parameters, rationals as text."""
         values = {field.name: _encoded(getattr(self, field.name)) for field in fields(self)}
         if isinstance(self, InBounds):
             del values["bounds"]
@@ -166,7 +181,7 @@ class Mechanism(metaclass=InWords):
 
     @staticmethod
     def from_data(data: object) -> "Mechanism":
-        """The inverse of `to_data`."""
+        """Return the mechanism of plain data from `to_data`."""
         import deniable.mechanisms  # noqa: F401  (all register their kinds)
 
         if not isinstance(data, Mapping) or str(data.get("mechanism")) not in _KINDS:
@@ -182,12 +197,12 @@ class Mechanism(metaclass=InWords):
         return mechanism(**values)
 
     def to_json(self) -> str:
-        """Canonical JSON text."""
+        """Return canonical JSON text."""
         return json.dumps(self.to_data(), sort_keys=True)
 
     @staticmethod
     def from_json(text: str) -> "Mechanism":
-        """The inverse of `to_json`."""
+        """Return the mechanism of a text from `to_json`."""
         return Mechanism.from_data(read_json(text, "a mechanism"))
 
 
@@ -213,7 +228,7 @@ class InBounds:
 
 
 def drawable_rate(name: str, value: object) -> Fraction:
-    """A rate that races can draw with."""
+    """Return a rate that races can draw with."""
     return checked_rate(positive_rational(name, value))
 
 
@@ -224,7 +239,7 @@ def require_listed(values: int) -> None:
 
 
 def shares(weights: Mapping[Hashable, "arb"]) -> dict[Hashable, "arb"]:
-    """Weights over their sum."""
+    """Return weights over their sum."""
     total = sum(weights.values())
     return {value: weight / total for value, weight in weights.items()}
 

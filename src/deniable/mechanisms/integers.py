@@ -1,4 +1,4 @@
-"""Secret integers as arrays, of whatever size. Whether they are refused depends on no value, and no error tells one."""
+"""Secret integers as arrays, of whatever size; no value is named or refused."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ LARGEST_BOUND = 2**61  # so that differences of records fit into int64
 
 
 def integers(name: str, exact: ArrayLike, *, listed: bool = False) -> ExactIntegers:
-    """An int64 array, or an object array of Python ints.
+    """Return an int64 array, or an object array of Python ints.
 
     A list of ints on both sides of 2^63 is read as objects: numpy alone would make floats of it, or not, by its values.
 
@@ -41,7 +41,7 @@ def integers(name: str, exact: ArrayLike, *, listed: bool = False) -> ExactInteg
 def clamped(
     name: str, exact: ArrayLike, *, lower: int = LEAST, upper: int = LARGEST, listed: bool = False
 ) -> NDArray[np.int64]:
-    """The integers moved to the nearest one of a public range within int64: no value is an error."""
+    """Return the integers, clamped to a public range within int64; none is an error."""
     found = integers(name, exact, listed=listed)
     return np.asarray(np.clip(found, lower, upper)).astype(np.int64, copy=False)
 
@@ -66,7 +66,7 @@ def public_bounds(name: str, bounds: object, *, largest: int = LARGEST_BOUND) ->
 
 
 def as_pair(name: str, exact: object, *parts: str) -> tuple[Any, Any]:
-    """An input of two parts.
+    """Return an input of two parts.
 
     Raises: InvalidParameterError for anything but a pair.
     """
@@ -76,7 +76,10 @@ def as_pair(name: str, exact: object, *parts: str) -> tuple[Any, Any]:
 
 
 def plus(secret: ExactIntegers, noise: ExactIntegers) -> ExactIntegers:
-    """Exact sums; int64 if and only if all of them fit, which is a fact about the released values alone."""
+    """Return exact sums, in int64 if and only if all of them fit.
+
+    That is a fact about the released values alone.
+    """
     if secret.dtype == np.int64 and noise.dtype == np.int64:
         total = secret + noise
         if (_small(secret) and _small(noise)) or not (((secret ^ total) & (noise ^ total)) < 0).any():
@@ -86,12 +89,12 @@ def plus(secret: ExactIntegers, noise: ExactIntegers) -> ExactIntegers:
 
 
 def _small(values: ExactIntegers) -> bool:
-    """Whether the sum of two such arrays cannot wrap around; it needs no room of its own."""
+    """Return whether the sum of two such arrays cannot wrap around; no copy is made."""
     return bool(values.min(initial=0) >= LEAST // 2 and values.max(initial=0) <= LARGEST // 2)
 
 
 def array_of(name: str, values: ArrayLike) -> NDArray[Any]:
-    """Any array.
+    """Return any array.
 
     Raises: InvalidParameterError for rows of different lengths.
     """
@@ -102,7 +105,7 @@ def array_of(name: str, values: ArrayLike) -> NDArray[Any]:
 
 
 def _of_objects(name: str, exact: ArrayLike, dtype: np.dtype[Any]) -> NDArray[np.object_]:
-    """Python ints from ints of any kind that numpy does not put into 64 bits.
+    """Return Python ints from ints of any kind that numpy does not put into 64 bits.
 
     In a list, numpy takes True for 1 beside small ints, so it is 1 beside large ones too.
     """

@@ -1,4 +1,4 @@
-"""The pricer: what an answer may cost, and the noise with the least error that this buys."""
+"""Prices of answers, and the noise with the least error that they buy."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from deniable.privacy.notions.gaussian_dp import largest_mu_squared
 
 @dataclass(frozen=True)
 class Price:
-    """What one answer, or one part of it, may cost: epsilon alone, epsilon with delta, or rho.
+    """Price of one answer, or one part of it: epsilon, epsilon with delta, or rho.
 
     Prices of one kind add up (basic composition), so the parts of a statistic may cost what `split` gives them.
     """
@@ -28,7 +28,7 @@ class Price:
 
     @classmethod
     def of(cls, epsilon: Real | None, delta: Real | None, rho: Real | None) -> "Price":
-        """The price that a caller names.
+        """Return the price that a caller names.
 
         Raises: InvalidParameterError unless it is epsilon > 0, with or without delta in [0, 1), or rho > 0.
         """
@@ -50,24 +50,30 @@ class Price:
         return {name: value for name, value in vars(self).items() if value}
 
     def split(self, *weights: int | Fraction) -> tuple["Price", ...]:
-        """Parts in these proportions, which cost the whole together."""
+        """Return parts in these proportions, which cost the whole together."""
         whole = Fraction(sum(weights))
         return tuple(self._times(weight / whole) for weight in weights)
 
     def concentrated(self) -> "Price":
-        """The same as a rho, if there is one: what epsilon and delta buy when every part is to be paid in rho."""
+        """Return the price as a rho: the most that epsilon and delta buy.
+
+        It is for parts that are all charged in rho.
+        """
         if self.epsilon is not None and self.delta:
             return Price(rho=largest_rho(self.epsilon, self.delta))
         return self
 
     def noise(self, sensitivity: Sensitivity) -> AdditiveNoise:
-        """The noise with the least standard deviation that costs this much for an aggregate of integers."""
+        """Return the noise of this price with the least standard deviation.
+
+        For an aggregate of integers.
+        """
         return self.noises([sensitivity])[0]
 
     def noises(
         self, sensitivities: Sequence[Sensitivity], weights: Sequence[int | Fraction] | None = None
     ) -> tuple[AdditiveNoise, ...]:
-        """The same for several aggregates that are released together and cost this much in all.
+        """Return the noises of several aggregates that cost this much together.
 
         Args:
             weights: shares of the price; equal by default.
@@ -79,7 +85,9 @@ class Price:
     def choices(
         self, sensitivities: Sequence[Sensitivity], weights: Sequence[int | Fraction] | None = None
     ) -> list[tuple[AdditiveNoise, ...]]:
-        """All noises that cost this much, one a sensitivity in each choice, the one with the least error first.
+        """Return all noises of this price, the ones with the least error first.
+
+        Each choice has one per sensitivity.
 
         Epsilon alone promises pure differential privacy, which Laplace noise keeps. Epsilon with delta, or rho, buys
         Laplace or Gaussian noise: of several aggregates the same kind for all. The error is the product of the standard
@@ -100,21 +108,29 @@ class Price:
         return sorted(found, key=_error)
 
     def selection(self) -> Fraction:
-        """The epsilon of one exponential mechanism that costs this much: its rho is epsilon^2 / 8."""
+        """Return the epsilon of one exponential mechanism of this price.
+
+        Its rho is epsilon^2 / 8.
+        """
         if self.rho is not None:
             return epsilon_within(self.rho, per=8)
         assert self.epsilon is not None
         return self.epsilon
 
     def bound(self) -> PrivacyLoss:
-        """The loss of any mechanism that costs this much; for noise that is chosen by earlier answers."""
+        """Return the loss of any mechanism of this price.
+
+        It is for noise that is chosen by earlier answers.
+        """
         if self.rho is not None:
             return ConcentratedLoss(self.rho)
         assert self.epsilon is not None
         return ApproximateLoss(self.epsilon, self.delta) if self.delta else PureLoss(self.epsilon)
 
     def stated(self, loss: PrivacyLoss) -> PrivacyLoss:
-        """The loss of the whole, booked at the price that was named; a pure loss within epsilon needs no delta.
+        """Return the loss of the whole answer, stated at the price that was named.
+
+        A pure loss within epsilon needs no delta.
 
         Raises: InvalidParameterError if the loss does not prove the price: a defect of the caller.
         """
@@ -137,7 +153,7 @@ class Price:
     def _noises(
         self, sensitivities: Sequence[Sensitivity], weights: Sequence[int | Fraction]
     ) -> Iterator[Callable[[], tuple[AdditiveNoise, ...]]]:
-        """What to call for each kind of noise; it may be refused."""
+        """Return a function for each kind of noise that calibrates it; it may refuse."""
         shares = [Fraction(weight) / Fraction(sum(weights)) for weight in weights]
         parts = list(zip(sensitivities, shares, strict=True))
 

@@ -1,4 +1,4 @@
-"""Secret records in order, and the loss of a unit that owns several: for mechanisms whose input is records."""
+"""Secret records in order, and the loss of a unit that owns several."""
 
 from fractions import Fraction
 
@@ -19,9 +19,12 @@ def loss_of_rows(
     proved: frozenset[Relation] = frozenset({Replace}),
     counted: bool = True,
 ) -> PrivacyLoss:
-    """The loss of a unit with several records, when that of one record is `loss`; arguments as in `records_of`.
+    """Return the loss of a unit with several records, from that of one record.
 
     Args:
+        loss: of one record.
+        sensitivity: of the number of records: of_count(rows=..., groups=1, cells=1, relation=...).
+        proved: the relations for which the loss of one record is proved.
         counted: the loss of one record under replace is that of tables with the same number of records.
 
     Raises: UnprovedError for several records under replace where they are counted. A sensitivity says "at most so
@@ -41,7 +44,7 @@ def loss_of_rows(
 
 
 def records_of(sensitivity: Sensitivity, *, proved: frozenset[Relation]) -> int:
-    """Number of records that a unit owns.
+    """Return the number of records that a unit owns.
 
     Args:
         sensitivity: of the number of records: of_count(rows=..., groups=1, cells=1, relation=...).
@@ -63,7 +66,9 @@ def records_of(sensitivity: Sensitivity, *, proved: frozenset[Relation]) -> int:
 
 
 def clamped_records(exact: ArrayLike, lower: int, upper: int, *, relation: Relation) -> NDArray[np.int64]:
-    """The records in order, clamped to public bounds. Their number, which may be private, is in no message.
+    """Return the records in order, clamped to public bounds.
+
+    Their number, which may be private, is in no message.
 
     What is no number is left out under add/remove, and counts as the middle of the bounds under replace.
 
@@ -78,7 +83,7 @@ def clamped_records(exact: ArrayLike, lower: int, upper: int, *, relation: Relat
 
 
 def checked_quantile(name: str, quantile: object) -> Fraction:
-    """A number of [0, 1], exact."""
+    """Return a number of [0, 1], exact."""
     value = exact_rational(name, quantile)
     if not 0 <= value <= 1:
         raise InvalidParameterError(f"{name} must be in [0, 1], got {shown(quantile)}")
@@ -86,5 +91,5 @@ def checked_quantile(name: str, quantile: object) -> Fraction:
 
 
 def rank_of(quantile: Fraction, count: int) -> int:
-    """The rank ceil(quantile count), and 1 for the quantile 0."""
+    """Return the rank ceil(quantile count), and 1 for the quantile 0."""
     return max(-(-quantile.numerator * count // quantile.denominator), 1)

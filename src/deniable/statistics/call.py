@@ -1,4 +1,4 @@
-"""Functions that ask for a statistic: options by name with their defaults, and plans that read no rows."""
+"""Functions that ask for a statistic: their options, and plans that read no rows."""
 
 import inspect
 import re
@@ -43,7 +43,7 @@ def asks(statistic: Callable[..., Statistic]) -> Callable[[Callable[P, R]], Call
 
 
 def plan(function: Callable[..., Release], /, **parameters: Any) -> Statistic:
-    """Return a statistic before any row is read: its loss, mechanism and expected error.
+    """Return a statistic before any row is read: loss, mechanism, expected error.
 
     Args:
         function: one of `deniable.statistics` that takes rows, such as `mean`.
@@ -72,18 +72,26 @@ def plan(function: Callable[..., Release], /, **parameters: Any) -> Statistic:
 
 
 def without_arguments(text: str, words: Iterable[str]) -> str:
-    """Return a docstring, as `inspect.getdoc` gives it, without its entries for these arguments."""
+    """Return a docstring without its entries for these arguments.
+
+    Args:
+        text: as `inspect.getdoc` gives it.
+        words: the arguments.
+    """
     left_out = frozenset(words)
     return _ENTRY.sub(lambda entry: "" if entry[1] in left_out else entry[0], text)
 
 
 def _defaults(statistic: Callable[..., Statistic]) -> dict[str, object]:
-    """Return the defaults of the options: those of the statistic's fields, and of a call."""
+    """Return the defaults of the options, from the statistic's fields and of a call."""
     return {name: each.default for name, each in inspect.signature(statistic).parameters.items()} | _OF_A_CALL
 
 
 def _spelt_out(function: Callable[..., Any], options: type[Options], defaults: dict[str, object]) -> inspect.Signature:
-    """Return the signature in which **options is one parameter for each option, with its default."""
+    """Return the signature in which **options is a parameter for each option.
+
+    Each has its default.
+    """
     signature = inspect.signature(function)
     own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
     named = [
@@ -94,19 +102,22 @@ def _spelt_out(function: Callable[..., Any], options: type[Options], defaults: d
 
 
 def _planned(name: str, signature: inspect.Signature, statistic: Callable[..., Statistic]) -> Call:
-    """Return the check of a plan's parameters, which are those of the function that the statistic has too."""
+    """Return the check of a plan's parameters.
+
+    They are those of the function that the statistic has too.
+    """
     known = inspect.signature(statistic).parameters
     taken = [each.replace(kind=each.KEYWORD_ONLY) for word, each in signature.parameters.items() if word in known]
     return Call(name, signature.replace(parameters=taken))
 
 
 def _with_options(text: str, options: type[Options]) -> str:
-    """Return the docstring of a function with the entries of all options in place of that for **options."""
+    """Return the docstring with the entries of all options in place of **options."""
     entries = [entry for each in dict.fromkeys((Options, options)) for entry in _entries(each.__doc__ or "")]
     return _ENTRY.sub(lambda entry: "".join(entries) if entry[1] == "options" else entry[0], text)
 
 
 def _entries(text: str) -> list[str]:
-    """Return the entries below the line "Args:" of a docstring, each with its line break."""
+    """Return the entries below the line "Args:" of a docstring, with line breaks."""
     arguments_alone = inspect.cleandoc(text).partition("Args:\n")[2]
     return [f"{entry[0].rstrip()}\n" for entry in _ENTRY.finditer(arguments_alone)]

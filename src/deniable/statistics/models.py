@@ -1,4 +1,7 @@
-"""Public models of the rows of a population, to simulate from. Their parameters are released or assumed numbers."""
+"""Public models of the rows of a population, to simulate from.
+
+Their parameters are released or assumed numbers.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,21 +17,38 @@ from deniable.noise.simulation import normals, uniforms
 
 
 class Model(Protocol):
-    """What rows are drawn from, independently of each other."""
+    """Distribution of rows, which are drawn independently of each other.
+
+    Any object with these two members is one.
+
+    Attributes:
+        truth: values of statistics in the population, by name, of those that are known.
+
+    >>> from deniable.noise.bits import SECURE
+    >>> rows = Normal(mean=30, deviation=10).sample(100, bits=SECURE)
+    """
 
     def sample(self, size: int, *, bits: Bits) -> Any:
-        """Sample of `size` rows, as the statistic takes them."""
+        """Return a sample of `size` rows, as the statistic takes them."""
         ...
 
     @property
     def truth(self) -> Mapping[str, float]:
-        """The value of each statistic in the population, by its name; of those that are known."""
+        """Values of statistics in the population, by name, of those that are known."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Normal:
-    """Rows of one column with a normal law."""
+    """Rows of one column with a normal distribution.
+
+    Args:
+        mean: of the rows.
+        deviation: standard deviation of the rows, >= 0.
+
+    >>> Normal(mean=30, deviation=10).truth["variance"]
+    100
+    """
 
     mean: float
     deviation: float
@@ -53,7 +73,14 @@ class Normal:
 
 @dataclass(frozen=True, kw_only=True)
 class Bernoulli:
-    """Rows that are 1 with a probability, and 0 otherwise."""
+    """Rows that are 1 with a probability, and 0 otherwise.
+
+    Args:
+        chance: the probability of 1, in [0, 1].
+
+    >>> Bernoulli(chance=0.25).truth["mean"]
+    0.25
+    """
 
     chance: float
 
@@ -73,7 +100,14 @@ class Bernoulli:
 
 @dataclass(frozen=True, kw_only=True)
 class Exponential:
-    """Rows that are waiting times, with an exponential law."""
+    """Rows that are waiting times, with an exponential distribution.
+
+    Args:
+        mean: of the rows, > 0.
+
+    >>> round(Exponential(mean=10).truth["median"], 2)
+    6.93
+    """
 
     mean: float
 
@@ -100,7 +134,13 @@ class Multinomial:
     """Rows that are one of several keys.
 
     Args:
+        keys: the values, all different.
         chances: of the keys; scaled to add up to 1.
+
+    >>> from deniable.noise.bits import SECURE
+    >>> rows = Multinomial(keys=["a", "b"], chances=[3, 1]).sample(100, bits=SECURE)
+    >>> set(rows) <= {"a", "b"}
+    True
     """
 
     keys: Sequence[object]
@@ -126,11 +166,15 @@ class Multinomial:
 
 @dataclass(frozen=True, kw_only=True)
 class NormalVectors:
-    """Rows of several columns with a joint normal law.
+    """Rows of several columns with a joint normal distribution.
 
     Args:
-        means: one a column.
-        covariance: a matrix without negative eigenvalues.
+        means: one per column.
+        covariance: a symmetric matrix without negative eigenvalues.
+
+    >>> from deniable.noise.bits import SECURE
+    >>> NormalVectors(means=[0, 1], covariance=[[1, 0.5], [0.5, 2]]).sample(100, bits=SECURE).shape
+    (100, 2)
     """
 
     means: Sequence[float]

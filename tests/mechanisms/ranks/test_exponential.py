@@ -9,7 +9,7 @@ from tests.mechanisms.ranks.laws import distances, neighbours
 
 
 def reach(q: Fraction, relation: Relation) -> float:
-    return float(ExponentialQuantile(rate=Fraction(1), quantile=q, points=Points(1)).reach(relation))
+    return float(ExponentialQuantile(rate=Fraction(1), quantile=q, points=Points(1)).rank_sensitivity(relation))
 
 
 @pytest.mark.parametrize("relation", [AddRemove, Replace])

@@ -48,9 +48,9 @@ def test_a_row_moves_costs_by_the_reach_and_no_further(shares: tuple[Fraction, .
     for one, other in neighbours(4, 4, relation):
         before, after = costs(one, 4, shares), costs(other, 4, shares)
         most = max(most, *(abs(after[points] - before[points]) for points in before))
-    assert most <= made(shares, 1).reach(relation)
+    assert most <= made(shares, 1).rank_sensitivity(relation)
     if shares is not UNEVEN:
-        assert most == made(shares, 1).reach(relation)
+        assert most == made(shares, 1).rank_sensitivity(relation)
 
 
 @pytest.mark.parametrize("shares", [HALVES, THIRDS, UNEVEN])
@@ -61,7 +61,7 @@ def test_a_unit_that_exchanges_some_rows_for_fewer_or_more_moves_costs_no_furthe
         found = {unit: costs((other, *unit), 3, shares) for unit in units}
         for before, after in product(units, units):
             most = max(abs(found[after][points] - found[before][points]) for points in found[before])
-            assert most <= made(shares, 1).reach(Replace) * max(len(before), len(after))
+            assert most <= made(shares, 1).rank_sensitivity(Replace) * max(len(before), len(after))
 
 
 @pytest.mark.parametrize("relation", [AddRemove, Replace])

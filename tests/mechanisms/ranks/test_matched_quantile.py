@@ -14,8 +14,8 @@ def mechanism(matchings: int, quantile: Fraction = Fraction(1, 2)) -> MatchedQua
 
 def test_the_reach_is_half_of_the_pairs_that_come_or_go() -> None:
     numbers = (1, 2, 3, 10)
-    assert [mechanism(number).reach(Replace) for number in numbers] == [1, 2, 3, 10]
-    assert [mechanism(number).reach(AddRemove) for number in numbers] == [
+    assert [mechanism(number).rank_sensitivity(Replace) for number in numbers] == [1, 2, 3, 10]
+    assert [mechanism(number).rank_sensitivity(AddRemove) for number in numbers] == [
         1,
         Fraction(3, 2),
         Fraction(5, 2),
@@ -42,6 +42,6 @@ def test_one_row_moves_the_distance_of_every_point_by_at_most_the_reach(quantile
         }
         for name, after in tables.items():
             largest[name] = max(largest[name], float(np.abs(away(before) - away(after)).max()))
-    assert largest["ring"] == pytest.approx(float(mechanism(2, quantile).reach(AddRemove)), abs=1e-3)
-    assert largest["exchange"] == pytest.approx(float(mechanism(1, quantile).reach(AddRemove)), abs=1e-3)
+    assert largest["ring"] == pytest.approx(float(mechanism(2, quantile).rank_sensitivity(AddRemove)), abs=1e-3)
+    assert largest["exchange"] == pytest.approx(float(mechanism(1, quantile).rank_sensitivity(AddRemove)), abs=1e-3)
     assert largest["one in"] == pytest.approx(float(more), abs=1e-3)

@@ -186,7 +186,7 @@ def test_from_reports_to_shares() -> None:
 def test_no_bias_no_estimate() -> None:
     """E90: with gamma = 0 the estimator would divide by zero; the loss of such a report is 0."""
     blind = RandomizedResponse.of_bias(0)
-    assert blind.privacy_loss(blind.reach()).charge().epsilon == 0
+    assert blind.privacy_loss(blind.sensitivity()).charge().epsilon == 0
     with pytest.raises(InvalidParameterError, match="Take a bias gamma > 0"):
         Shares(mechanism=blind, tally=(5, 5))
     with pytest.raises(InvalidParameterError, match="Take a bias gamma > 0"):

@@ -16,7 +16,7 @@ from deniable.privacy import AddRemove, of_count
 
 
 def epsilon_of(mechanism: RandomizedResponse) -> float:
-    return mechanism.privacy_loss(mechanism.reach()).epsilon(0).upper
+    return mechanism.privacy_loss(mechanism.sensitivity()).epsilon(0).upper
 
 
 @pytest.mark.parametrize(("gamma", "truth"), [("0.1", 0.405465), ("0.3", 1.386294), ("0.45", 2.944439)])
@@ -84,7 +84,7 @@ def test_a_set_of_reports_is_no_worse_than_the_worst_report() -> None:
 def test_one_person_with_several_reports_pays_for_each() -> None:
     """The defect in the style guide: a hundred randomised responses booked as one."""
     mechanism = RandomizedResponse(choices=3, epsilon=1)
-    assert mechanism.privacy_loss(mechanism.reach(reports=100)).charge().epsilon == 100
+    assert mechanism.privacy_loss(mechanism.sensitivity(reports=100)).charge().epsilon == 100
 
 
 def test_add_remove_and_unbounded_reports_are_refused() -> None:
@@ -92,7 +92,7 @@ def test_add_remove_and_unbounded_reports_are_refused() -> None:
     with pytest.raises(UnprovedError, match="proved for Replace"):
         mechanism.privacy_loss(of_count(rows=1, groups=1, relation=AddRemove))
     with pytest.raises(InvalidParameterError, match="coordinates must say"):
-        mechanism.privacy_loss(replace(mechanism.reach(), coordinates=None))
+        mechanism.privacy_loss(replace(mechanism.sensitivity(), coordinates=None))
 
 
 def test_answers_that_do_not_exist_are_moved_and_not_told() -> None:

@@ -26,7 +26,7 @@ _PRECISION = 256  # bits in which tails are compared with a level
 
 
 def additive(name: str, value: object) -> "AdditiveNoise":
-    """The reader of a parameter that is additive noise.
+    """Read a parameter that is additive noise.
 
     Raises: InvalidParameterError.
     """
@@ -37,7 +37,7 @@ def additive(name: str, value: object) -> "AdditiveNoise":
 
 @dataclass(frozen=True, kw_only=True)
 class AdditiveNoise(Mechanism):
-    """Adds noise of one law, symmetric about 0, independently, to every entry of an array of exact integers.
+    """Base of mechanisms that add symmetric noise, independently, to every integer.
 
     Integers come from the caller: counts are integers, and reals are put on a lattice first (deniable.noise.lattice),
     whose steps are the unit of every parameter here.
@@ -47,30 +47,30 @@ class AdditiveNoise(Mechanism):
 
     @abstractmethod
     def _noise(self, shape: tuple[int, ...], bits: Bits) -> ExactIntegers:
-        """Independent draws."""
+        """Draw independent noise."""
 
     @abstractmethod
     def _mass(self, k: int) -> "arb":
-        """P[noise = k] for k >= 0, at the working precision."""
+        """Return P[noise = k] for k >= 0, at the working precision."""
 
     @abstractmethod
     def _above(self, k: int) -> "arb":
-        """P[noise > k] for k >= 0, at the working precision."""
+        """Return P[noise > k] for k >= 0, at the working precision."""
 
     @abstractmethod
     def quantile(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Quantiles of the noise in float64, for error bars only."""
+        """Return quantiles of the noise in float64, for error bars only."""
 
     @abstractmethod
     def standard_deviation(self) -> float:
-        """Standard deviation of the noise."""
+        """Return the standard deviation of the noise."""
 
     def law(self, step: Fraction = Fraction(1)) -> NoiseLaw:
-        """The law of the noise, with its probabilities, in a unit of which one lattice step is `step`."""
+        """Return the distribution of the noise, with one lattice step worth `step`."""
         return NoiseLaw(self, step)
 
     def half_width(self, level: object) -> int:
-        """The smallest t for which the noise is certified to lie in [-t, t] with probability at least `level`.
+        """Return the smallest t with P[|noise| <= t] >= level, certified.
 
         Args:
             level: in [0, 1).
@@ -89,24 +89,28 @@ class AdditiveNoise(Mechanism):
         return high
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[ExactIntegers]:
-        """The exact integers plus fresh noise: int64, or Python ints in an object array where int64 cannot hold them.
+        """Return the exact integers plus fresh noise.
 
         Args:
             exact: secret; integers of any shape, in any integer dtype or as Python ints.
             bits: leave it out, except in tests.
 
+        Returns: int64, or Python ints in an object array where int64 cannot hold them.
         Raises: InvalidParameterError if `exact` holds anything but integers.
         """
         secret = integers("exact", exact)
         return Released(plus(secret, self._noise(secret.shape, bits)), bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
-        """The sums of the entries of each release; worst cases differ in one entry or in all of them alike."""
+        """Return the sums of the entries of each release.
+
+        Worst cases differ in one entry or in all of them alike.
+        """
         return np.asarray(self.release(np.tile(exact, (runs, 1)), bits=bits).value.sum(axis=1))
 
 
 def checked_scale(name: str, value: object) -> Fraction:
-    """A scale of discrete Laplace noise that can be drawn."""
+    """Return a scale of discrete Laplace noise that can be drawn."""
     scale = positive_rational(name, value)
     return require_range(name, scale, lower=laplace.SMALLEST_SCALE, upper=laplace.LARGEST_SCALE)
 

@@ -37,12 +37,20 @@ class BoundedLaplace(InBounds, Mechanism):
     are as likely as their neighbours, and the scale must be larger, since the total weight depends on x.
 
     Args:
+        scale: in lattice steps; > 0.
         bounds: the public range (lower, upper), whole numbers; a secret value outside is moved to the nearest end.
-        scale: in lattice steps.
 
     Guarantee: epsilon-DP with epsilon = l1 / scale + ln(ratio of the total weights of two inputs), at the ends of the
         range; the formula is in BoundedLaplaceLoss.
     Source: Holohan, Antonatos, Braghin, Mac Aonghusa (2020), arXiv:1808.10410.
+
+    >>> from deniable.privacy import AddRemove, of_count
+    >>> count = of_count(rows=1, groups=1, relation=AddRemove)
+    >>> mechanism = BoundedLaplace.calibrated(count, epsilon=1, bounds=(0, 10))
+    >>> mechanism.half_width(0.95)
+    3
+    >>> sorted(mechanism.pmf(3)) == list(range(11))
+    True
     """
 
     kind: ClassVar[str] = "bounded_laplace"
@@ -53,7 +61,7 @@ class BoundedLaplace(InBounds, Mechanism):
 
     @classmethod
     def calibrated(cls, sensitivity: Sensitivity, *, epsilon: Real, bounds: tuple[int, int]) -> "BoundedLaplace":
-        """A scale that is proved to be epsilon-DP, while the next one of nine digits is not."""
+        """Return the mechanism with a scale proved to be epsilon-DP, to nine digits."""
         limit, width = positive_rational("epsilon", epsilon), cls(scale=Fraction(1), bounds=bounds).width
 
         def private(scale: Fraction) -> bool:
@@ -97,7 +105,7 @@ class BoundedLaplace(InBounds, Mechanism):
         return shares({y: ball(-abs(y - secret) / self.scale).exp() for y in range(self.lower, self.upper + 1)})
 
     def half_width(self, level: object) -> int:
-        """The smallest t for which every secret value in the range is certified to have P[|y - x| <= t] >= level.
+        """Return the smallest t certified to have P[|y - x| <= t] >= level for every x.
 
         The worst values are an end of the range and its middle: docs/theory/mechanisms/additive.md.
         """

@@ -1,4 +1,4 @@
-"""Gaussian noise with a covariance: a strategy is answered, everything else is made of its answers."""
+"""Gaussian noise with a covariance: all answers are made of those of a strategy."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,7 +23,7 @@ from deniable.privacy.sensitivity.linear import Matrix, as_whole_numbers, of_lin
 
 @dataclass(frozen=True, kw_only=True)
 class EllipticalGaussian(Mechanism):
-    """Answer a matrix of whole numbers with discrete Gaussian noise: the matrix mechanism.
+    """Answer a matrix of whole numbers with Gaussian noise: the matrix mechanism.
 
     `answer` carries the release over to a workload; its noise then has the covariance that `covariance` states. Both
     are post-processing, in floats.
@@ -36,6 +36,13 @@ class EllipticalGaussian(Mechanism):
         curve is in DiscreteGaussianLoss, the bound of l2 in privacy/sensitivity/linear.py.
     Source: Li, Miklau, Hay, McGregor, Rastogi (2015), "The matrix mechanism"; docs/theory/mechanisms/additive.md,
         "Linear maps".
+
+    >>> from deniable.privacy import AddRemove, of_count
+    >>> one = of_count(rows=1, groups=1, relation=AddRemove, cells=3)
+    >>> mechanism = EllipticalGaussian.calibrated([[1, 1, 1], [1, 0, 0]], one, rho="1/2")  # a total, and one cell
+    >>> noisy = mechanism.release([40, 25, 10])
+    >>> mechanism.covariance([[0, 1, 1]]).round(2).tolist()  # of the sum of the other cells
+    [[4.0]]
     """
 
     kind: ClassVar[str] = "elliptical_gaussian"
@@ -60,17 +67,23 @@ class EllipticalGaussian(Mechanism):
         epsilon: Real | None = None,
         delta: Real | None = None,
     ) -> "EllipticalGaussian":
-        """The least noise on the strategy for a target rho, mu^2, or (epsilon, delta); the sensitivity is that of x."""
+        """Return the least noise for a target rho, mu^2, or (epsilon, delta).
+
+        Args:
+            strategy: rows of ints, one question each.
+            sensitivity: of the secret vector x.
+            rho: one of the targets; mu_squared, or epsilon with delta, likewise.
+        """
         moved = of_linear_map(strategy, sensitivity)
         least = gaussian_sigma_squared(moved, rho=rho, mu_squared=mu_squared, epsilon=epsilon, delta=delta)
         return cls(strategy=tuple(tuple(row) for row in as_whole_numbers(strategy).tolist()), sigma_squared=least)
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
-        """For the sensitivity of the secret vector."""
+        """Return the loss for the sensitivity of the secret vector."""
         return DiscreteGaussianLoss(self.sigma_squared, of_linear_map(self.strategy, sensitivity))
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[ExactIntegers]:
-        """The noisy answers of the strategy, one for each of its rows.
+        """Return the noisy answers of the strategy, one for each of its rows.
 
         Args:
             exact: secret; a vector of integers, one for each column of the strategy.
@@ -83,7 +96,7 @@ class EllipticalGaussian(Mechanism):
         return Released(plus(answers, noise), bits.safe)
 
     def answer(self, noisy: Released[ExactIntegers], workload: ArrayLike) -> Floats:
-        """The best linear estimate of workload @ x without bias, from a release.
+        """Return the best unbiased linear estimate of workload @ x, from a release.
 
         Raises: InvalidParameterError if the strategy does not determine the workload, or for another release.
         """
@@ -95,12 +108,15 @@ class EllipticalGaussian(Mechanism):
         return np.asarray(made_by @ noisy.value.astype(np.float64))
 
     def covariance(self, workload: ArrayLike) -> Floats:
-        """Covariance of the noise in `answer`; the square roots of its diagonal are the standard errors."""
+        """Return the covariance of the noise in `answer`.
+
+        The square roots of its diagonal are the standard errors.
+        """
         made_by = self._reconstruction(workload)
         return np.asarray(made_by @ made_by.T * gaussian.standard_deviation(self.sigma_squared) ** 2)
 
     def _reconstruction(self, workload: ArrayLike) -> Floats:
-        """workload @ pseudo-inverse of the strategy."""
+        """Return workload @ pseudo-inverse of the strategy."""
         given = array_of("workload", workload)
         wanted = np.atleast_2d(given).astype(np.float64) if given.dtype.kind in "iufb" else np.zeros(0)
         made = self._whole.astype(np.float64)
@@ -117,7 +133,7 @@ class EllipticalGaussian(Mechanism):
         return np.asarray(found)
 
     def _answers(self, exact: ArrayLike) -> ExactIntegers:
-        """The exact answers of the strategy."""
+        """Return the exact answers of the strategy."""
         secret = integers("exact", exact)
         if secret.shape != (len(self.strategy[0]),):
             raise InvalidParameterError(
@@ -130,7 +146,7 @@ class EllipticalGaussian(Mechanism):
         return as_whole_numbers(self.strategy)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
-        """The sums of the entries of each release."""
+        """Return the sums of the entries of each release."""
         answers = self._answers(exact)
         return Gaussian(sigma_squared=self.sigma_squared).outcomes(tuple(answers.tolist()), runs, bits=bits)
 

@@ -26,8 +26,18 @@ if TYPE_CHECKING:
 class Gaussian(AdditiveNoise):
     """Add noise with P(k) ~ exp(-k^2 / (2 sigma_squared)) to every integer.
 
+    Args:
+        sigma_squared: of the noise, in squared lattice steps; > 0.
+
     Guarantee: rho-zCDP with rho = l2 sensitivity^2 / (2 sigma_squared); the whole curve is in DiscreteGaussianLoss.
     Source: Canonne, Kamath, Steinke (2020), arXiv:2004.00010.
+
+    >>> from deniable.privacy import AddRemove, of_count
+    >>> counts = of_count(rows=1, groups=100, relation=AddRemove)  # a person has up to 100 keys
+    >>> mechanism = Gaussian.calibrated(counts, rho="1/2")
+    >>> mechanism.standard_deviation()
+    10.0
+    >>> noisy = mechanism.release([120, 45, 3]).value
     """
 
     kind: ClassVar[str] = "gaussian"
@@ -51,7 +61,7 @@ class Gaussian(AdditiveNoise):
         epsilon: Real | None = None,
         delta: Real | None = None,
     ) -> "Gaussian":
-        """The least noise for a target rho, mu^2, or (epsilon, delta)."""
+        """Return the least noise for a target rho, mu^2, or (epsilon, delta)."""
         return cls(
             sigma_squared=gaussian_sigma_squared(
                 sensitivity, rho=rho, mu_squared=mu_squared, epsilon=epsilon, delta=delta
@@ -66,7 +76,7 @@ class Gaussian(AdditiveNoise):
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """A count with sigma = 1: the events {output >= m} attain the curve."""
+        """Return a count with sigma = 1: the events {output >= m} attain the curve."""
         return WorstCase(mechanism=cls(sigma_squared=Fraction(1)), exact=(1,), neighbour=(0,))
 
     def _mass(self, k: int) -> "arb":

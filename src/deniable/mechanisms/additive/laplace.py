@@ -27,8 +27,20 @@ class Laplace(AdditiveNoise):
 
     For counts it is also called the geometric, or two-sided geometric, mechanism, with parameter e^(-1/scale).
 
+    Args:
+        scale: of the noise, in lattice steps; > 0.
+
     Guarantee: epsilon-DP with epsilon = l1 sensitivity / scale; the whole curve is in DiscreteLaplaceLoss.
     Source: Dwork, McSherry, Nissim, Smith (2006); Ghosh, Roughgarden, Sundararajan (2009), arXiv:0811.2841.
+
+    >>> from deniable.privacy import AddRemove, of_count
+    >>> count = of_count(rows=1, groups=1, relation=AddRemove)
+    >>> mechanism = Laplace.calibrated(count, epsilon="0.1")
+    >>> mechanism.half_width(0.95)  # 95% of all errors are within
+    30
+    >>> float(mechanism.privacy_loss(count).pure_epsilon)
+    0.1
+    >>> noisy = mechanism.release([120, 45]).value
     """
 
     kind: ClassVar[str] = "laplace"
@@ -37,7 +49,7 @@ class Laplace(AdditiveNoise):
 
     @classmethod
     def calibrated(cls, sensitivity: Sensitivity, *, epsilon: Real) -> "Laplace":
-        """The least noise that is epsilon-DP for this sensitivity."""
+        """Return the least noise that is epsilon-DP for this sensitivity."""
         return cls(scale=laplace_scale(sensitivity, epsilon))
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
@@ -48,7 +60,7 @@ class Laplace(AdditiveNoise):
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """A count at epsilon = 1: every event on the far side of both values has the ratio e."""
+        """Return a count at epsilon = 1, whose far half-lines have the ratio e."""
         return WorstCase(mechanism=cls(scale=Fraction(1)), exact=(1,), neighbour=(0,))
 
     def _mass(self, k: int) -> "arb":

@@ -24,11 +24,12 @@ LARGEST_BOUND = 2**58
 
 @dataclass(frozen=True, kw_only=True)
 class Snapping(Mechanism):
-    """Clamp to [-bound, bound], add real Laplace noise, round to multiples of a power of two >= scale, clamp again.
+    """Clamp, add real Laplace noise, round to a power of two, and clamp again.
 
     Use Laplace: its noise has the same guarantee without bound and rounding. The original defends noise that is drawn
-    in floating point; here the same function of an ideal real draw is computed in whole numbers, exactly. What else
-    differs from the original stands in docs/theory/mechanisms/additive.md.
+    in floating point; here the same function of an ideal real draw is computed in whole numbers, exactly. Values are
+    clamped to [-bound, bound] and rounded to multiples of a power of two >= scale. What else differs from the original
+    stands in docs/theory/mechanisms/additive.md.
 
     Args:
         scale: of the noise, in lattice steps, from 2^-56 to 2^56.
@@ -37,6 +38,14 @@ class Snapping(Mechanism):
     Guarantee: epsilon-DP with epsilon = l1 / scale, by post-processing of real Laplace noise; nothing is added for
         floating point.
     Source: Mironov (2012), "On significance of the least significant bits for differential privacy".
+
+    >>> from deniable.privacy import AddRemove, of_count
+    >>> count = of_count(rows=1, groups=1, relation=AddRemove)
+    >>> mechanism = Snapping.calibrated(count, epsilon="0.1", bound=1000)
+    >>> mechanism.grid  # releases are multiples of it
+    16
+    >>> mechanism.half_width(0.95)
+    37
     """
 
     kind: ClassVar[str] = "snapping"
@@ -52,12 +61,12 @@ class Snapping(Mechanism):
 
     @classmethod
     def calibrated(cls, sensitivity: Sensitivity, *, epsilon: Real, bound: int) -> "Snapping":
-        """The least noise that is epsilon-DP for this sensitivity."""
+        """Return the least noise that is epsilon-DP for this sensitivity."""
         return cls(scale=laplace_scale(sensitivity, epsilon), bound=bound)
 
     @property
     def grid(self) -> int:
-        """Releases are multiples of it, or an end: the least power of two >= scale, and at least one lattice step."""
+        """The least power of two >= scale; releases are multiples of it, or an end."""
         return 1 << (-(-self.scale.numerator // self.scale.denominator) - 1).bit_length()
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
@@ -66,17 +75,17 @@ class Snapping(Mechanism):
         return loss.under(sensitivity.relation)
 
     def half_width(self, level: object) -> int:
-        """A t with P[|y - x| <= t] >= level for every secret value x within the bound, at most `grid` + 1 too large.
+        """Return a t with P[|y - x| <= t] >= level for every secret x within the bound.
 
-        Rounding moves the noisy number by grid/2 at most, and to clamp it brings it no further from x. Real Laplace
-        noise exceeds scale ln(1 / (1 - level)) with probability 1 - level.
+        It is at most `grid` + 1 too large. Rounding moves the noisy number by grid/2 at most, and to clamp it brings it
+        no further from x. Real Laplace noise exceeds scale ln(1 / (1 - level)) with probability 1 - level.
         """
         miss = 1 - probability("level", level)
         noise = certified(lambda: -ball(miss).log() * ball(self.scale), within=Interval(0.0, math.inf)).upper
         return min(math.floor(Fraction(noise) + Fraction(self.grid, 2)), 2 * self.bound)
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[ExactIntegers]:
-        """A multiple of `grid` within the bound, or one of its ends, for each secret integer.
+        """Return a multiple of `grid`, or an end, for each secret integer.
 
         Args:
             exact: secret; integers of any shape.
@@ -92,7 +101,7 @@ class Snapping(Mechanism):
         return Released(np.asarray(np.clip(rounded, -self.bound, self.bound)), bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
-        """The sums of the entries of each release."""
+        """Return the sums of the entries of each release."""
         return np.asarray(self.release(np.tile(exact, (runs, 1)), bits=bits).value.sum(axis=1))
 
     @classmethod

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Staircase(AdditiveNoise):
-    """Add noise that falls by e^-rate from one step to the next: less of it than Laplace where epsilon is large.
+    """Add noise that falls by e^-rate from one step to the next.
 
-    A step is as wide as the sensitivity, and the answers on it are equally likely. With one integer to a step it is
-    Laplace noise of scale 1 / rate. It pays for one real number on a fine lattice at epsilon above 2 or so: E|noise| is
-    then sensitivity / (2 sinh(epsilon/2)), against sensitivity / epsilon. For vectors every coordinate that changes
-    costs a step of its own: use Laplace.
+    It is less noise than Laplace where epsilon is large. A step is as wide as the sensitivity, and the answers on it
+    are equally likely. With one integer to a step it is Laplace noise of scale 1 / rate. It is worth it for one real
+    number on a fine lattice at epsilon above 2 or so: E|noise| is then sensitivity / (2 sinh(epsilon/2)), against
+    sensitivity / epsilon. For vectors every coordinate that changes costs a step of its own: use Laplace.
 
     Args:
         rate: the logarithm of the ratio of neighbouring steps.
@@ -41,6 +41,13 @@ class Staircase(AdditiveNoise):
     Guarantee: epsilon-DP with epsilon = rate for one number with sensitivity <= step; otherwise rate for each step that
         a unit can cross. The whole curve is in StaircaseLoss.
     Source: Geng, Viswanath (2012), arXiv:1212.1186.
+
+    >>> from deniable.mechanisms import Laplace
+    >>> from deniable.privacy import AddRemove, of_count
+    >>> total = of_count(rows=1000, groups=1, relation=AddRemove)  # a sum that one unit moves by up to 1000 steps
+    >>> mechanism = Staircase.calibrated(total, epsilon=4)
+    >>> round(mechanism.mean_size()), round(Laplace.calibrated(total, epsilon=4).standard_deviation() / 2**0.5)
+    (138, 250)
     """
 
     kind: ClassVar[str] = "staircase"
@@ -58,7 +65,7 @@ class Staircase(AdditiveNoise):
 
     @classmethod
     def calibrated(cls, sensitivity: Sensitivity, *, epsilon: Real) -> "Staircase":
-        """Steps as wide as the largest change of one number, and the centre with the least mean size of the noise."""
+        """Return the noise of least mean size, in steps as wide as the largest change."""
         laplace_scale(sensitivity, epsilon)  # refuses what needs no noise
         step = int(sensitivity.integral().linf)
         crossed = StaircaseStatement(1, step, 1, sensitivity).crossed
@@ -77,7 +84,10 @@ class Staircase(AdditiveNoise):
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """A sum that a unit moves by one step of 3, at epsilon = 1: outcomes one step down attain the curve."""
+        """Return a sum that a unit moves by one step of 3, at epsilon = 1.
+
+        Outcomes one step down attain the curve.
+        """
         reach = of_count(rows=3, groups=1, relation=AddRemove)
         mechanism = cls(rate=Fraction(1), step=3, centre=1)
         return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(3,), neighbour=(0,))
@@ -95,5 +105,5 @@ class Staircase(AdditiveNoise):
         return self._stairs.standard_deviation()
 
     def mean_size(self) -> float:
-        """E|noise|, which `calibrated` makes least."""
+        """Return E|noise|, which `calibrated` makes least."""
         return self._stairs.mean_size()

@@ -27,11 +27,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class TruncatedLaplace(AdditiveNoise):
-    """Add noise with P(k) ~ exp(-|k| / scale) on |k| <= bound to every integer: no answer is further off than bound.
+    """Add noise with P(k) ~ exp(-|k| / scale) on |k| <= bound to every integer.
+
+    Args:
+        scale: of the noise, in lattice steps; > 0.
+        bound: no answer is further off, in lattice steps; from 1.
 
     Guarantee: (epsilon, delta)-DP with epsilon = l1 / scale and delta the chance of noise that gives the unit away; the
         whole curve is in DiscreteTruncatedLaplaceLoss.
     Source: Geng, Ding, Guo, Kumar (2020), arXiv:1810.00877; the integers and vectors in docs/theory/privacy/losses.md.
+
+    >>> from deniable.privacy import AddRemove, of_count
+    >>> count = of_count(rows=1, groups=1, relation=AddRemove)
+    >>> TruncatedLaplace.calibrated(count, epsilon=1, delta="1e-6").bound
+    14
     """
 
     kind: ClassVar[str] = "truncated_laplace"
@@ -45,7 +54,7 @@ class TruncatedLaplace(AdditiveNoise):
 
     @classmethod
     def calibrated(cls, sensitivity: Sensitivity, *, epsilon: Real, delta: Real) -> "TruncatedLaplace":
-        """Noise of scale l1 / epsilon with the least bound that is proved to be (epsilon, delta)-DP.
+        """Return noise of scale l1 / epsilon with the least bound for (epsilon, delta).
 
         Raises: InvalidParameterError if delta is 0, for which no bound will do.
         """
@@ -77,14 +86,14 @@ class TruncatedLaplace(AdditiveNoise):
         return truncated_laplace.sample(scale=self.scale, bound=self.bound, size=shape, bits=bits)
 
     def _masses(self, exact: ArrayLike) -> dict[Hashable, "arb"]:
-        """Probability of every answer for one secret integer."""
+        """Return the probability of every answer for one secret integer."""
         require_listed(2 * self.bound + 1)
         (secret,) = integers("exact", exact).reshape(-1).tolist()
         return {secret + k: self._mass(abs(k)) for k in range(-self.bound, self.bound + 1)}
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """A count with noise of scale 1 up to 9: half-lines attain the curve."""
+        """Return a count with noise of scale 1 up to 9: half-lines attain the curve."""
         return WorstCase(mechanism=cls(scale=Fraction(1), bound=9), exact=(1,), neighbour=(0,))
 
     def _mass(self, k: int) -> "arb":

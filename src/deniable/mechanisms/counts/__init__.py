@@ -1,4 +1,4 @@
-"""Counts: running sums from a tree of noisy counts, and histograms of keys that nobody declared."""
+"""Counts: running sums from a tree of noisy counts, histograms of undeclared keys."""
 
 from deniable.mechanisms.counts.stability_histogram import StabilityHistogram
 from deniable.mechanisms.counts.tree import TreeOfCounts

@@ -26,20 +26,28 @@ _MOST_ROWS = 2**52  # of a key, so that noisy counts fit into int64
 
 @dataclass(frozen=True, kw_only=True)
 class StabilityHistogram(Mechanism):
-    """Show the keys that occur and have a noisy count above a threshold, with these counts.
+    """Publish the keys with a noisy count above a threshold, and these counts.
 
     Args:
         noise: of every count.
         threshold: at least the bound of truncated noise; of other noise, so large that `failure` holds.
         groups: how many keys one unit has at most.
         failure: of noise without a bound, the probability that a key is shown which one unit alone has.
-        epsilon: at which the loss of such noise is booked, beside the failure; delta likewise. Left out, the sum is
-            that of numerical composition, which proves less at very small epsilons.
+        epsilon: at which the loss of such noise is stated, beside the failure. Left out, the sum is that of numerical
+            composition, which proves less at very small epsilons.
+        delta: beside that epsilon.
 
     Guarantee: the loss of the noise, composed with a failure unless the noise never exceeds the threshold.
     Proof: docs/theory/mechanisms/counts.md.
     Source: Korolova, Kenthapadi, Mishra, Ntoulas (2009); Desfontaines, Voss, Gipson, Mandayam (2020), arXiv:2006.03684,
         whose optimal rule for one key a unit truncated noise approximates.
+
+    >>> from deniable.privacy import AddRemove, of_count
+    >>> count = of_count(rows=1, groups=1, relation=AddRemove)
+    >>> mechanism = StabilityHistogram.calibrated(count, epsilon=1, delta="1e-6")
+    >>> mechanism.threshold
+    14
+    >>> noisy = mechanism.release([500, 80, 1]).value  # counts of the keys of the table, NO_ANSWER for hidden ones
     """
 
     kind: ClassVar[str] = "stability_histogram"
@@ -60,7 +68,9 @@ class StabilityHistogram(Mechanism):
     def calibrated(
         cls, sensitivity: Sensitivity, *, epsilon: Real | None, delta: Real, groups: int = 1
     ) -> "StabilityHistogram":
-        """The lowest threshold for (epsilon, delta): truncated noise, or Gaussian noise where units have many keys.
+        """Return the lowest threshold for (epsilon, delta).
+
+        With truncated noise, or Gaussian noise where units have many keys.
 
         Half of delta is for keys of one unit where the noise has no bound.
         """
@@ -82,18 +92,23 @@ class StabilityHistogram(Mechanism):
 
     @classmethod
     def above(cls, noise: AdditiveNoise, sensitivity: Sensitivity, *, groups: int, failure: Fraction) -> Self:
-        """The lowest threshold above which noise without a bound lifts keys of one unit alone with chance `failure`."""
+        """Return the lowest threshold for noise without a bound and this failure.
+
+        Keys that one unit alone has pass it with probability `failure` at most.
+        """
         keys = positive_integer("groups", groups)
         needed = cls._needed(noise, sensitivity, keys, failure)
         return cls(noise=noise, threshold=needed, groups=keys, failure=failure)
 
     @classmethod
     def _needed(cls, noise: AdditiveNoise, sensitivity: Sensitivity, groups: int, failure: Fraction) -> int:
-        """A threshold for which `groups` keys that one unit alone has pass with probability `failure` at most."""
+        """Return a threshold that keys of one unit pass with probability `failure`."""
         return int(sensitivity.linf) + noise.half_width(max(1 - 2 * failure / groups, Fraction(0)))
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
-        """The loss when one unit moves the counts of all keys, also of those that do not occur, by `sensitivity`.
+        """Return the loss when one unit moves the counts of all keys by `sensitivity`.
+
+        The keys include those that do not occur.
 
         Raises: InvalidParameterError if that is more than `groups` keys, or the threshold too low for it.
         """
@@ -112,7 +127,7 @@ class StabilityHistogram(Mechanism):
         return compose([counts, ApproximateLoss(0, self.failure)])
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[NDArray[np.int64]]:
-        """The noisy counts, and NO_ANSWER where the key is not shown.
+        """Return the noisy counts, and NO_ANSWER where the key is not shown.
 
         There are as many as there are keys in the table, which is private: publish those that are shown, with their
         keys, in an order that no hidden key has a part in.
@@ -126,13 +141,19 @@ class StabilityHistogram(Mechanism):
         return Released(np.where((noisy > self.threshold) & (counts > 0), noisy, NO_ANSWER), bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
-        """Counts above the threshold, up to 63, as digits of one number; 0 stands for a key that is not shown."""
+        """Return counts above the threshold, up to 63, as digits of one number.
+
+        0 stands for a key that is not shown.
+        """
         found = self.release(np.tile(exact, runs), bits=bits).value.reshape(runs, len(exact))
         return transcripts(np.clip(found - self.threshold, 0, _BASE - 1), _BASE)
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """A key that one unit alone has, and one of six units: both parts of the loss; their sum is above either."""
+        """Return a key that one unit alone has, and one of six units.
+
+        Each shows a part of the loss; their sum is above either.
+        """
         return WorstCase(
             mechanism=cls(noise=Gaussian(sigma_squared=Fraction(1)), threshold=4, groups=2, failure=Fraction(1, 100)),
             sensitivity=of_count(rows=1, groups=2, relation=AddRemove),

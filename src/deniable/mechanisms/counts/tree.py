@@ -1,4 +1,4 @@
-"""Running sums of the counts of consecutive cells, from a tree of noisy counts that is made consistent.
+"""Running sums of the counts of consecutive cells, from a tree of noisy counts.
 
 Every node of a tree over the cells is counted with noise; least squares then gives the best running sums that all of
 them allow. How many children a node has is chosen by the variance, which no data enter: of the running sums, or of
@@ -33,7 +33,7 @@ _MOST_ROWS = 2**52  # of a cell, so that sums fit into int64
 
 @dataclass(frozen=True, kw_only=True)
 class TreeOfCounts(Mechanism):
-    """Count consecutive cells, and sums of `branch` of them, sums of `branch` of those and so on, each with noise.
+    """Count consecutive cells with noise, and sums of `branch` of them at each level.
 
     Args:
         noise: of every node.
@@ -43,6 +43,13 @@ class TreeOfCounts(Mechanism):
     Guarantee: that of the noise, when a unit moves each level of the tree by as much as the cells.
     Proof: docs/theory/mechanisms/ranks.md, "Running sums".
     Source: Hay, Rastogi, Miklau, Suciu (2010), arXiv:0904.0942, for trees of counts with least squares.
+
+    >>> from deniable.privacy import AddRemove
+    >>> one = of_spread_sum(lower=0, upper=1, total_rows=1, relation=AddRemove, cells=100)
+    >>> tree = TreeOfCounts.best(one, lambda moved: Laplace.calibrated(moved, epsilon=1), cells=100)
+    >>> tree.branch, round(tree.standard_deviation(), 1)
+    (16, 6.5)
+    >>> noisy = tree.running_sums(tree.release([5] * 100).value)
     """
 
     kind: ClassVar[str] = "tree_of_counts"
@@ -60,7 +67,7 @@ class TreeOfCounts(Mechanism):
         cells: int,
         shares: bool = False,
     ) -> "TreeOfCounts":
-        """The tree whose running sums have the least variance.
+        """Return the tree whose running sums have the least variance.
 
         Args:
             sensitivity: of the counts of the cells.
@@ -74,11 +81,17 @@ class TreeOfCounts(Mechanism):
         return min(trees, key=lambda tree: (tree._variance(shares), tree.branch))
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
-        """The loss when one unit moves the counts of the cells by `sensitivity`, which `of_spread_sum` gives."""
+        """Return the loss when one unit moves the counts of the cells by `sensitivity`.
+
+        Args:
+            sensitivity: of the counts of the cells, as `of_spread_sum` gives it.
+        """
         return self.noise.privacy_loss(of_nodes(sensitivity, self.cells, self.branch))
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[ExactIntegers]:
-        """The noisy counts of all nodes, those of the cells first: see `running_sums`.
+        """Return the noisy counts of all nodes, those of the cells first.
+
+        `running_sums` makes sums of them.
 
         Args:
             exact: secret counts, one for each cell.
@@ -90,11 +103,11 @@ class TreeOfCounts(Mechanism):
         return self.noise.release(matrices(self.cells, self.branch)[0].astype(np.int64) @ counts, bits=bits)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.float64]:
-        """The estimate of the count of the first cell, to six decimals."""
+        """Return the estimate of the count of the first cell, to six decimals."""
         return np.round(exact[0] + self.errors(runs, bits=bits)[:, 0], 6)
 
     def running_sums(self, nodes: ExactIntegers, *, total: int | None = None) -> Floats:
-        """Sums up to and with every cell, the last one of all cells; they may decrease or be negative.
+        """Return the sums up to and with every cell; they may decrease or be negative.
 
         Args:
             nodes: what was released.
@@ -105,7 +118,9 @@ class TreeOfCounts(Mechanism):
         return result if total is None else result + (total - result[-1]) * _slopes(running)
 
     def errors(self, count: int, *, bits: Bits, known: bool = False) -> Floats:
-        """Fresh draws of the errors of the running sums, shape (count, cells): from public numbers, for intervals.
+        """Draw errors of the running sums, shape (count, cells), for intervals.
+
+        They depend on public numbers alone.
 
         Args:
             known: whether the total is.
@@ -116,15 +131,19 @@ class TreeOfCounts(Mechanism):
         return errors - np.outer(errors[:, -1], _slopes(running)) if known else errors
 
     def standard_deviation(self, *, shares: bool = False) -> float:
-        """The root of the mean variance of a running sum; of shares, times the number of rows, where all cells are
-        equally full."""
+        """Return the root of the mean variance of a running sum.
+
+        Of shares, times the number of rows, where all cells are equally full.
+        """
         return float(np.sqrt(self._variance(shares)))
 
     def _variance(self, shares: bool) -> float:
         return self.noise.standard_deviation() ** 2 * _mean_variance(self.cells, self.branch, shares)
 
     def monotone(self, running: Floats) -> Floats:
-        """Running sums near these that never fall, from 0 or more to the same total, which must be above 0.
+        """Return running sums near these that never fall, with the same total.
+
+        They begin at 0 or more, and the total must be above 0.
 
         Without a tree, those of the nearest counts that are not negative. With one, the nearest ones themselves.
         """
@@ -139,7 +158,10 @@ class TreeOfCounts(Mechanism):
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """A row in the first of three cells, counted twice: its estimate alone tells three quarters of the loss."""
+        """Return a row in the first of three cells, counted twice.
+
+        Its estimate alone shows three quarters of the loss.
+        """
         return WorstCase(
             mechanism=cls(noise=Laplace(scale=Fraction(1)), cells=3, branch=2),
             sensitivity=of_spread_sum(lower=0, upper=1, total_rows=1, relation=AddRemove, cells=3),
@@ -150,7 +172,9 @@ class TreeOfCounts(Mechanism):
 
 
 def of_nodes(sensitivity: Sensitivity, cells: int, branch: int) -> Sensitivity:
-    """Sensitivity of the counts of all nodes: each row is counted by one node of every level.
+    """Return the sensitivity of the counts of all nodes.
+
+    Each row is counted by one node of every level.
 
     Raises: InvalidParameterError if the unit may add to several cells at once more than to a single one, since a node
         that holds all of them moves by the sum.
@@ -168,7 +192,7 @@ def of_nodes(sensitivity: Sensitivity, cells: int, branch: int) -> Sensitivity:
 
 
 def levels(cells: int, branch: int) -> int:
-    """Levels of nodes below the root, which is not counted: the sum of its children tells it."""
+    """Return the number of levels below the root, which is the sum of its children."""
     depth = 1
     while branch**depth < cells:
         depth += 1
@@ -176,14 +200,17 @@ def levels(cells: int, branch: int) -> int:
 
 
 def branches(cells: int) -> set[int]:
-    """Numbers of children worth a try: for every number of levels the least, and a few more."""
+    """Return numbers of children to try: the least per number of levels, and more."""
     least = {levels(cells, branch): branch for branch in range(max(cells, 2), 1, -1)}
     return {*least.values(), *filter(cells.__gt__, BRANCHES)}
 
 
 @lru_cache(maxsize=32)
 def matrices(cells: int, branch: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Which cells each node counts, shape (nodes, cells), and the running sums from noisy nodes, (cells, nodes)."""
+    """Return which cells each node counts, and the running sums from noisy nodes.
+
+    Shapes (nodes, cells) and (cells, nodes).
+    """
     if branch >= cells:
         return np.eye(cells), np.tril(np.ones((cells, cells)))
     places = np.arange(cells)
@@ -198,7 +225,10 @@ def matrices(cells: int, branch: int) -> tuple[NDArray[np.float64], NDArray[np.f
 
 @lru_cache(maxsize=256)
 def _mean_variance(cells: int, branch: int, shares: bool) -> float:
-    """Mean variance of running sums, or of shares times the number of rows, for nodes with noise of variance 1."""
+    """Return the mean variance of running sums for nodes with noise of variance 1.
+
+    Of shares, times the number of rows.
+    """
     if branch >= cells:
         return (cells + 1) / (6 if shares else 2)
     _, running = matrices(cells, branch)
@@ -208,13 +238,16 @@ def _mean_variance(cells: int, branch: int, shares: bool) -> float:
 
 
 def _slopes(running: Floats) -> Floats:
-    """Expected error of each running sum when the total is off by 1."""
+    """Return the expected error of each running sum when the total is off by 1."""
     slopes: Floats = running @ running[-1] / (running[-1] @ running[-1])
     return slopes
 
 
 def _nonnegative(counts: Floats, total: float) -> Floats:
-    """The nearest counts that are not negative and have this sum, above 0: a constant is taken off those that stay."""
+    """Return the nearest counts >= 0 that have this sum, which is above 0.
+
+    A constant is taken off those that stay.
+    """
     ordered = np.sort(counts)[::-1]
     constants = (np.cumsum(ordered) - total) / np.arange(1, counts.size + 1)
     kept = np.flatnonzero(ordered > constants)[-1]

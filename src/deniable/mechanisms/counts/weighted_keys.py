@@ -16,16 +16,29 @@ from deniable.privacy.sensitivity import of_weights
 
 @dataclass(frozen=True, kw_only=True)
 class WeightedKeys(StabilityHistogram):
-    """Show the keys that occur and have a noisy weight above a threshold, where each of a unit's m keys weighs
-    1 / sqrt(m).
+    """Publish the keys with a noisy weight above a threshold, 1 / sqrt(m) per key.
 
-    A unit moves the weights by 1 in l2, as if it had one key, whatever `groups` is. The exact input holds sums of whole
-    numbers of steps, at most linf / sqrt(m) for each key of a unit with m keys.
+    Each key of a unit with m keys weighs 1 / sqrt(m). A unit moves the weights by 1 in l2, as if it had one key,
+    whatever `groups` is. The exact input holds sums of whole numbers of steps, at most linf / sqrt(m) for each key of a
+    unit with m keys.
+
+    Args:
+        noise: of every weight.
+        threshold: so large that `failure` holds.
+        groups: how many keys one unit has at most.
+        failure: the probability that a key is shown which one unit alone has.
+        epsilon: at which the loss of the noise is stated, beside the failure.
+        delta: beside that epsilon.
 
     Guarantee: the loss of the noise, composed with a failure. The threshold holds for the worst number of keys.
     Proof: docs/theory/query/keys.md.
     Source: Gopi, Gulhane, Kulkarni, Shen, Shokouhi, Yekhanin (2020), "Differentially Private Set Union",
         arXiv:2002.09745: weighted Gaussian.
+
+    >>> weights = of_weights(steps=1000, groups=10, relation=AddRemove)
+    >>> mechanism = WeightedKeys.calibrated(weights, epsilon=1, delta="1e-6", groups=10)
+    >>> round(mechanism.threshold / 1000)  # in units of a person's weight
+    24
     """
 
     kind: ClassVar[str] = "weighted_keys"
@@ -41,7 +54,7 @@ class WeightedKeys(StabilityHistogram):
 
     @classmethod
     def _needed(cls, noise: AdditiveNoise, sensitivity: Sensitivity, groups: int, failure: Fraction) -> int:
-        """The weight of one of m keys and a half-width, for the worst m; in (most / 2, most] at most what is taken."""
+        """Return the weight of one of m keys and a half-width, for the worst m."""
         needed, most, squared = 0, groups, int(sensitivity.linf) ** 2
         while most:
             width = noise.half_width(max(1 - 2 * failure / most, Fraction(0)))
@@ -51,7 +64,10 @@ class WeightedKeys(StabilityHistogram):
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """Two keys of two steps each, one of which the unit alone has; the loss is above either of its parts."""
+        """Return two keys of two steps each, one of which the unit alone has.
+
+        The loss is above either of its parts.
+        """
         return WorstCase(
             mechanism=cls(noise=Gaussian(sigma_squared=Fraction(4)), threshold=9, groups=2, failure=Fraction(1, 100)),
             sensitivity=of_weights(steps=4, groups=2, relation=AddRemove),

@@ -16,13 +16,25 @@ from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity, of_count
 
 @dataclass(frozen=True, kw_only=True)
 class AboveThreshold(Mechanism):
-    """Say of each whole number in a stream that it is below a threshold, until the first that is above.
+    """Compare a stream of whole numbers with a threshold, until the first above it.
 
     It is `SparseVector` with one answer; arguments and session are the same.
+
+    Args:
+        threshold_scale: of the discrete Laplace noise on the threshold, in lattice steps.
+        query_scale: of that on each question.
+        monotone: under add/remove, adding a unit never lowers any question (counts, for example).
 
     Guarantee: epsilon-DP with epsilon = D/threshold_scale + 2 D/query_scale for questions of linf sensitivity D;
         D/threshold_scale + D/query_scale when monotone.
     Source: Dwork, Roth (2014), section 3.6; proof for integers in docs/theory/mechanisms/sparse_vector.md.
+
+    >>> from deniable.privacy import AddRemove, of_count
+    >>> count = of_count(rows=1, groups=1, relation=AddRemove)
+    >>> mechanism = AboveThreshold.calibrated(count, epsilon=1, monotone=True)
+    >>> float(mechanism.privacy_loss(count).pure_epsilon)
+    1.0
+    >>> answers = mechanism.release([3, 5, 500, 2], threshold=100).value  # it stops at the first "above"
     """
 
     kind: ClassVar[str] = "above_threshold"
@@ -46,19 +58,22 @@ class AboveThreshold(Mechanism):
         return self._with_one_answer.privacy_loss(sensitivity)
 
     def open(self, *, threshold: int, bits: Bits = SECURE) -> Session:
-        """A session about a public threshold; each session costs the whole loss."""
+        """Open a session about a public threshold; each session costs the whole loss."""
         return self._with_one_answer.open(threshold=threshold, bits=bits)
 
     def release(self, exact: ArrayLike, *, threshold: int = 0, bits: Bits = SECURE) -> Released[NDArray[Any]]:
-        """A session about questions that are known in advance."""
+        """Answer questions that are known in advance, in one session."""
         return self._with_one_answer.release(exact, threshold=threshold, bits=bits)
 
     def half_width(self, level: object, *, questions: int) -> int:
-        """How far from the threshold an answer can be wrong: see `SparseVector.half_width`."""
+        """Return the distance from the threshold within which an answer may be wrong.
+
+        See `SparseVector.half_width`.
+        """
         return self._with_one_answer.half_width(level, questions=questions)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
-        """Sessions about the threshold 0: 2^i if question i was the first above, 0 if none was."""
+        """Return 2^i where question i was the first above the threshold 0, and 0 for none."""
         return self._with_one_answer.outcomes(exact, runs, bits=bits)
 
     @property

@@ -1,4 +1,4 @@
-"""A conversation about one threshold: question after question, until the last answer "above"."""
+"""Session about one threshold: questions until the last answer "above"."""
 
 import os
 import threading
@@ -19,7 +19,7 @@ _BLOCK = 1 << 16  # questions whose noise is drawn at once
 
 
 class Session:
-    """The state of a sparse vector mechanism between questions; made by `open`.
+    """State of a sparse vector mechanism between questions; made by `open`.
 
     It holds one secret, the noisy threshold, and so there must never be two of it: it cannot be copied, pickled, or
     used on both sides of a fork. Threads may share it. After the last answer "above" it refuses every question.
@@ -43,7 +43,7 @@ class Session:
 
     @property
     def left(self) -> int:
-        """How many answers "above" are left."""
+        """Number of answers "above" that are left."""
         return self._left
 
     @property
@@ -52,7 +52,7 @@ class Session:
         return self._bits.safe
 
     def ask(self, exact: int) -> bool | int | None:
-        """Whether a secret whole number is above the threshold.
+        """Return whether a secret whole number is above the threshold.
 
         Returns: True or False; where the mechanism gives values, the noisy value for "above" and None for below.
         Raises: UnprovedError after the last answer.
@@ -63,7 +63,7 @@ class Session:
         return answer
 
     def ask_many(self, exact: ArrayLike) -> Released[NDArray[Any]]:
-        """The answers to a stream of secret whole numbers, as if asked one by one; it stops at the last "above".
+        """Answer a stream of secret whole numbers, up to the last "above".
 
         The array has one entry for each question that was answered: what `ask` returns.
 
@@ -82,7 +82,7 @@ class Session:
         return Released(answers, self.safe)
 
     def _compared(self, stream: ExactIntegers) -> NDArray[np.bool_]:
-        """Whether each noisy value reaches the noisy threshold, up to the last answer."""
+        """Return whether each noisy value reaches the threshold, up to the last answer."""
         found, left = [np.zeros(0, dtype=np.bool_)], self._left
         for start in range(0, stream.size, _BLOCK):
             noisy = self._query_noise.release(stream[start : start + _BLOCK], bits=self._bits).value

@@ -25,15 +25,15 @@ _VALUE_BITS = 64  # of a released value in the number of a transcript
 
 @dataclass(frozen=True, kw_only=True)
 class SparseVector(Mechanism):
-    """Say of each whole number in a stream whether it is above a threshold, and stop after `answers` times "above".
+    """Compare a stream of whole numbers with a threshold, for `answers` times "above".
 
     `open(threshold)` gives a `Session`, whose questions may depend on its earlier answers. One draw of noise is kept
     for the threshold, each question gets a fresh one, and each value that is released another.
 
     Args:
-        threshold_scale, query_scale: of the discrete Laplace noise on the threshold and on each question, in lattice
-            steps.
-        answers: how often "above" may be said.
+        threshold_scale: of the discrete Laplace noise on the threshold, in lattice steps.
+        query_scale: of that on each question.
+        answers: how often "above" may be answered.
         value_scale: of the noise on the value that is released with every "above"; None to release none.
         monotone: under add/remove, adding a unit never lowers any question (counts, for example).
 
@@ -42,6 +42,14 @@ class SparseVector(Mechanism):
         for values. The lower ends of the loss are those of fine lattices.
     Source: Dwork, Naor, Reingold, Rothblum, Vadhan (2009); Lyu, Su, Li (2017), arXiv:1603.01699; proof for integers in
         docs/theory/mechanisms/sparse_vector.md.
+
+    >>> from deniable.privacy import AddRemove, of_count
+    >>> count = of_count(rows=1, groups=1, relation=AddRemove)
+    >>> mechanism = SparseVector.calibrated(count, epsilon=1, answers=3, monotone=True)
+    >>> mechanism.half_width(0.95, questions=100)  # an answer further from the threshold is right
+    48
+    >>> session = mechanism.open(threshold=1000)
+    >>> answer = session.ask(120)
     """
 
     kind: ClassVar[str] = "sparse_vector"
@@ -69,7 +77,7 @@ class SparseVector(Mechanism):
         monotone: bool = False,
         value_share: object = None,
     ) -> "SparseVector":
-        """The noise that is epsilon-DP and leaves the least variance in a comparison.
+        """Return the epsilon-DP noise with the least variance in a comparison.
 
         Args:
             value_share: the part of epsilon that pays for values, in (0, 1); None to release none.
@@ -97,7 +105,7 @@ class SparseVector(Mechanism):
         return found
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
-        """What a whole session reveals; the sensitivity is that of the questions, of which linf counts."""
+        """Return the loss of a whole session, for the linf sensitivity of the questions."""
         reach = _reach(sensitivity)
         if reach == 0:
             return PureLoss(0).under(sensitivity.relation)
@@ -114,7 +122,7 @@ class SparseVector(Mechanism):
         return loss + DiscreteLaplaceLoss(self.value_scale, one) * self.answers
 
     def open(self, *, threshold: int, bits: Bits = SECURE) -> Session:
-        """A session about a public threshold; each session costs the whole loss.
+        """Open a session about a public threshold; each session costs the whole loss.
 
         Args:
             bits: leave it out, except in tests.
@@ -129,11 +137,11 @@ class SparseVector(Mechanism):
         )
 
     def release(self, exact: ArrayLike, *, threshold: int = 0, bits: Bits = SECURE) -> Released[NDArray[Any]]:
-        """A session about questions that are known in advance."""
+        """Answer questions that are known in advance, in one session."""
         return self.open(threshold=threshold, bits=bits).ask_many(exact)
 
     def half_width(self, level: object, *, questions: int) -> int:
-        """How far from the threshold a wrong answer can lie.
+        """Return the distance from the threshold within which an answer may be wrong.
 
         With probability `level`, of the first `questions` every "above" is about a value of at least the threshold
         minus this, and every "below" about one of less than the threshold plus this.
@@ -144,7 +152,10 @@ class SparseVector(Mechanism):
         return level_noise.half_width(1 - miss / 2) + query_noise.half_width(1 - miss / (2 * count))
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
-        """Sessions about the threshold 0, each as a number: bit i says that question i was above, values follow."""
+        """Return sessions about the threshold 0, each as one number.
+
+        Bit i says that question i was above; values follow.
+        """
         level = Laplace(scale=self.threshold_scale).release(np.zeros((runs, 1), dtype=np.int64), bits=bits).value
         questions = np.tile(np.array(exact, dtype=np.int64), (runs, 1))
         above = np.asarray(Laplace(scale=self.query_scale).release(questions, bits=bits).value >= level)
@@ -169,5 +180,5 @@ class SparseVector(Mechanism):
 
 
 def _reach(sensitivity: Sensitivity) -> Fraction:
-    """How far one unit moves one question: an integer."""
+    """Return the largest change of one question by one unit: an integer."""
     return Fraction(math.floor(sensitivity.linf))

@@ -1,4 +1,4 @@
-"""Values that are the likelier the fewer records have to change to reach them."""
+"""Values the likelier, the fewer records have to change to reach them."""
 
 from deniable.mechanisms.inverse.median import InverseMedian
 from deniable.mechanisms.inverse.quantile import InverseQuantile

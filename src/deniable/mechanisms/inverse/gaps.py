@@ -1,4 +1,7 @@
-"""Inverse sensitivity of order statistics, on grids of any size: a gap between records, then a value in it."""
+"""Inverse sensitivity of order statistics on grids of any size.
+
+A gap between records is drawn, and then a value in it.
+"""
 
 import math
 from abc import abstractmethod
@@ -27,7 +30,7 @@ _FAINT = 40.0
 
 @dataclass(frozen=True, kw_only=True)
 class InverseByGaps(InverseSensitivity):
-    """Inverse sensitivity of an order statistic, whose exact input is the records.
+    """Base of inverse sensitivity of order statistics; the exact input is the records.
 
     len is constant between records, so a gap is chosen by an exact race, with its length as weight, and then a value in
     it.
@@ -41,10 +44,10 @@ class InverseByGaps(InverseSensitivity):
 
     @abstractmethod
     def _lengths(self, fewer: NDArray[np.int64], upto: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-        """len of values with that many records below them, and up to them, of `count` in all."""
+        """Return len of values with that many records below and up to them, of `count`."""
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[int]:
-        """One value of {lower, ..., upper}.
+        """Return one value between the bounds, both included.
 
         Gaps that are many records away hardly matter: they run as two, each with the least len of its gaps, and a value
         t of them is taken with probability exp(-rate (len(t) - that)), else everything is drawn anew.
@@ -59,6 +62,7 @@ class InverseByGaps(InverseSensitivity):
                 return Released(value, bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
+        """Return values of `runs` independent releases."""
         records = self._records(exact)
         start, length, weight = self._gaps(records, 2 * records.size + 1)
         shape = (runs, start.size)
@@ -74,7 +78,10 @@ class InverseByGaps(InverseSensitivity):
         return clamped_records(exact, self.lower, self.upper, relation=self.relation)
 
     def _reach(self, count: int) -> int:
-        """A len beyond which all values together have the probability e^-40 at most: the least len is at most 1."""
+        """Return a len beyond which all values have the probability e^-40 at most.
+
+        The least len is at most 1.
+        """
         far = Fraction(math.log(self.upper - self.lower + 1) + _FAINT) / self.rate
         return min(math.ceil(far), 2 * count) + 1
 
@@ -83,7 +90,10 @@ class InverseByGaps(InverseSensitivity):
         return min(self.smoothing, self.upper - self.lower)
 
     def _lengths_at(self, records: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """len of values: it counts the records below t - smoothing, and up to t + smoothing."""
+        """Return len of values.
+
+        It counts the records below t - smoothing, and up to t + smoothing.
+        """
         fewer = np.searchsorted(records, values - self._wide, side="left")
         upto = np.searchsorted(records, values + self._wide, side="right")
         return self._lengths(fewer, upto, records.size)
@@ -91,7 +101,7 @@ class InverseByGaps(InverseSensitivity):
     def _gaps(
         self, records: NDArray[np.int64], reach: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Runs of values with equal len: where they start, their len, and how many values they hold.
+        """Return runs of values with equal len: their start, len, and number of values.
 
         Values with a len above `reach` are one run below the others and one above them, with reach + 1 as their len.
         The first number of records grows after one of them, the second one at one.
@@ -108,8 +118,10 @@ class InverseByGaps(InverseSensitivity):
         return np.append(start, beside), np.append(length, beyond), np.append(sizes, far[far > 0])
 
     def _near(self, records: NDArray[np.int64], reach: int) -> tuple[int, int]:
-        """The least and the largest value with len <= reach: len falls with the records up to t, and grows with those
-        below t."""
+        """Return the least and the largest value with len <= reach.
+
+        len falls with the records up to t, and grows with those below t.
+        """
         count, everything = records.size, range(self.lower, self.upper + 1)
         none, every = np.array([0]), np.array([count])
 
@@ -126,7 +138,7 @@ class InverseByGaps(InverseSensitivity):
 
 
 def _distinct(rising: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Sorted numbers without repetitions."""
+    """Return sorted numbers without repetitions."""
     new = np.ones(rising.size, dtype=np.bool_)
     new[1:] = rising[1:] != rising[:-1]
     return rising[new]

@@ -16,12 +16,24 @@ from deniable.privacy import Relation, Replace, of_count
 
 @dataclass(frozen=True, kw_only=True)
 class InverseQuantile(InverseByGaps):
-    """Choose a value t with probability proportional to exp(-rate len(t)), len how many records make t the quantile.
+    """Choose a value t with probability ~ exp(-rate len(t)), near a quantile.
 
-    The exact input is the records; the quantile is the one of rank ceil(quantile n).
+    len is how many records make t the quantile. The exact input is the records; the quantile is the one of rank
+    ceil(quantile n).
+
+    Args:
+        rate: how fast chances fall, per record.
+        bounds: public (lower, upper) of the records and the answer, whole numbers.
+        smoothing: a public number of lattice steps that counts as near.
+        quantile: in [0, 1].
 
     Guarantee: epsilon-DP with epsilon = 2 rate, under replace.
     Source: Asi, Duchi (2020), arXiv:2005.10630; McSherry, Talwar (2007); proof in docs/theory/mechanisms/inverse.md.
+
+    >>> mechanism = InverseQuantile.calibrated(epsilon=1, bounds=(0, 1000), quantile="9/10")
+    >>> float(mechanism.rate)
+    0.5
+    >>> noisy = mechanism.release(range(400, 500)).value
     """
 
     kind: ClassVar[str] = "inverse_quantile"
@@ -33,18 +45,21 @@ class InverseQuantile(InverseByGaps):
     def calibrated(
         cls, *, epsilon: Real, bounds: tuple[int, int], smoothing: int = 0, quantile: Real = Fraction(1, 2)
     ) -> Self:
-        """The rate for epsilon; the median unless another quantile is named."""
+        """Return the mechanism for epsilon; the median unless another quantile is named."""
         rate = positive_rational("epsilon", epsilon) / 2
         return cls(rate=rate, bounds=bounds, smoothing=smoothing, quantile=quantile)  # type: ignore[arg-type]
 
     def _lengths(self, fewer: NDArray[np.int64], upto: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-        """max(0, c - rank + 1, rank - a) with c records below t, and a up to t."""
+        """Return max(0, c - rank + 1, rank - a) with c records below t, and a up to t."""
         rank = rank_of(self.quantile, count)
         return np.maximum(np.maximum(fewer - rank + 1, rank - upto), 0)
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """The median moves across the domain; of the interval of losses, of length 4, this pair has less."""
+        """Return a pair whose median moves across the domain.
+
+        Of the interval of losses, of length 4, this pair has less.
+        """
         return WorstCase(
             mechanism=cls.calibrated(epsilon=4, bounds=(0, 5)),
             sensitivity=of_count(rows=1, groups=1, cells=1, relation=Replace),

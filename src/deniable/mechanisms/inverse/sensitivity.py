@@ -1,4 +1,4 @@
-"""The inverse sensitivity mechanism: values are the likelier the fewer records have to change to reach them."""
+"""Inverse sensitivity: values the likelier, the fewer records reach them."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -27,16 +27,26 @@ _MOST_CANDIDATES = 10**8
 
 @dataclass(frozen=True, kw_only=True)
 class InverseSensitivity(InBounds, Mechanism):
-    """Choose a value t of {lower, ..., upper} with probability proportional to exp(-rate len(t)).
+    """Choose a value t of a public range with probability ~ exp(-rate len(t)).
 
     len(t) is how many records have to change until the statistic is t, or comes within `smoothing` of t. The exact
-    input is len of each value of the grid without smoothing, from whoever knows the statistic.
+    input is len of each value lower, ..., upper without smoothing, for any statistic.
 
     Args:
+        rate: how fast chances fall, per record.
+        bounds: public (lower, upper) of the statistic, whole numbers.
         smoothing: a public number of lattice steps; for statistics that reach few values of the grid.
 
     Guarantee: the exponential mechanism with a score of sensitivity 1, so epsilon-DP with epsilon = 2 rate.
     Source: Asi, Duchi (2020), arXiv:2005.10630; proof in docs/theory/mechanisms/inverse.md.
+
+    >>> mechanism = InverseSensitivity.calibrated(epsilon=2, bounds=(0, 3))
+    >>> for value, chance in mechanism.pmf([2, 0, 1, 3]).items():  # changes that reach 0, 1, 2, 3
+    ...     print(value, f"{chance.upper:.2f}")
+    0 0.09
+    1 0.64
+    2 0.24
+    3 0.03
     """
 
     kind: ClassVar[str] = "inverse_sensitivity"
@@ -46,7 +56,7 @@ class InverseSensitivity(InBounds, Mechanism):
 
     @classmethod
     def calibrated(cls, *, epsilon: Real, bounds: tuple[int, int], smoothing: int = 0) -> Self:
-        """The rate for epsilon."""
+        """Return the mechanism for epsilon."""
         return cls(rate=positive_rational("epsilon", epsilon) / 2, bounds=bounds, smoothing=smoothing)
 
     @property
@@ -54,7 +64,10 @@ class InverseSensitivity(InBounds, Mechanism):
         return frozenset(Relation)
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
-        """The loss when len moves by as many records as `sensitivity` counts; its relation is that of len."""
+        """Return the loss when len moves by as many records as `sensitivity` counts.
+
+        Its relation is that of len.
+        """
         records = records_of(sensitivity, proved=self._proved)
         return ExponentialMechanismLoss(2 * self.rate * records).under(sensitivity.relation)
 
@@ -92,7 +105,10 @@ class InverseSensitivity(InBounds, Mechanism):
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """Two values that change their places: losses +3/2 and -3/2, of which the curve of all pairs is above."""
+        """Return two values whose len is exchanged, with losses +3/2 and -3/2.
+
+        The curve of all pairs is above theirs.
+        """
         return WorstCase(
             mechanism=cls.calibrated(epsilon=3, bounds=(0, 1)),
             sensitivity=of_count(rows=1, groups=1, cells=1, relation=Replace),

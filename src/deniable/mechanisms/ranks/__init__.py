@@ -1,4 +1,4 @@
-"""Points chosen by the ranks that they have among secret records: quantiles and extremes."""
+"""Points chosen by their ranks among secret records: quantiles and extremes."""
 
 from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.ranks.exponential import ExponentialQuantile

@@ -1,4 +1,4 @@
-"""What mechanisms have in common that choose public points by the ranks of secret records."""
+"""Base of mechanisms that choose public points by the ranks of secret records."""
 
 from abc import abstractmethod
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ LARGEST_DENOMINATOR = 10**6
 
 @dataclass(frozen=True, kw_only=True)
 class RankMechanism(Mechanism):
-    """Chooses public points by the ranks that they have among secret records.
+    """Base of choices among public points by their ranks among secret records.
 
     The exact input is the records' codes of [0, points.size), in any order.
 
@@ -44,7 +44,7 @@ class RankMechanism(Mechanism):
 
     @classmethod
     def calibrated(cls, sensitivity: Sensitivity, *, epsilon: Real, **parameters: Any) -> Self:
-        """The rate at which the loss has this epsilon.
+        """Return the mechanism at the rate at which the loss has this epsilon.
 
         Args:
             sensitivity: of the number of records: of_count(rows=..., groups=1, cells=1, relation=...).
@@ -57,12 +57,15 @@ class RankMechanism(Mechanism):
         return self._loss(self.rate * self._range(sensitivity)).under(sensitivity.relation)
 
     def _range(self, sensitivity: Sensitivity) -> Fraction:
-        """The length of the interval of losses at rate 1."""
-        return 2 * records_of(sensitivity, proved=frozenset(Relation)) * self.reach(sensitivity.relation)
+        """Return the length of the interval of losses at rate 1."""
+        return 2 * records_of(sensitivity, proved=frozenset(Relation)) * self.rank_sensitivity(sensitivity.relation)
 
     @abstractmethod
-    def reach(self, relation: Relation) -> Fraction:
-        """How far one record moves a distance, in ranks; half of the interval that all changes lie in."""
+    def rank_sensitivity(self, relation: Relation) -> Fraction:
+        """Return how far one record moves a distance, in ranks.
+
+        It is half of the interval that all changes lie in.
+        """
 
     def _loss(self, epsilon: Fraction) -> PrivacyLoss:
         return ExponentialMechanismLoss(epsilon)
@@ -70,7 +73,7 @@ class RankMechanism(Mechanism):
 
 @dataclass(frozen=True, kw_only=True)
 class OneQuantile(RankMechanism):
-    """Chooses one point by the distance D of its place among the records from a target.
+    """Base of choices of one point by its distance D in ranks from a target.
 
     A point with L records below it and E at or below it has the places from L to E, and D is the distance of the
     target from them. The first point counts as having any place below its highest, and the last any above its lowest.
@@ -84,14 +87,14 @@ class OneQuantile(RankMechanism):
 
     @abstractmethod
     def target(self, count: int) -> Fraction:
-        """Place aimed at among `count` records."""
+        """Return the rank aimed at among `count` records."""
 
     def looked_at(self, count: int) -> tuple[int, int]:
-        """First and last rank that a window of `count` records should know."""
+        """Return the first and last rank that a window of `count` records should know."""
         return window(self.target(count), rate=self.rate, size=self.points.size)
 
     def release(self, exact: ArrayLike | RankWindow, *, bits: Bits = SECURE) -> Released[int]:
-        """The code of one point.
+        """Return the code of one point.
 
         Args:
             exact: secret; the records' codes, or a window of them that knows the ranks of `looked_at`.
@@ -104,11 +107,14 @@ class OneQuantile(RankMechanism):
         return self._draw(RankWindow.of(exact, self.points.size), runs, bits)
 
     def expected_error(self, size: int, *, truth: Fraction) -> float:
-        """The root mean squared distance in ranks from `truth`, where records are spread evenly over the points."""
+        """Return the root mean squared distance in ranks from `truth`.
+
+        Records are taken to be spread evenly over the points.
+        """
         return place_error(self.rate, float(self.target(size)), size, truth=float(truth))
 
     def _draw(self, records: RankWindow, runs: int, bits: Bits) -> Codes:
-        """Codes of `runs` independent draws by the exponential mechanism."""
+        """Return the codes of `runs` independent draws by the exponential mechanism."""
         target, points = self.target(records.total), self.points
         sampler = PointSampler(records, target=target, rate=self.rate, points=points, interpolated=self.interpolated)
         return sampler.draws(runs, bits)
@@ -116,7 +122,7 @@ class OneQuantile(RankMechanism):
 
 @dataclass(frozen=True, kw_only=True)
 class SeveralQuantiles(RankMechanism):
-    """Chooses a point for each of several quantiles, in order.
+    """Base of choices of one point for each of several quantiles, in order.
 
     Args:
         quantiles: different ones of [0, 1], in order.
@@ -136,40 +142,51 @@ class SeveralQuantiles(RankMechanism):
 
     @classmethod
     def rounds(cls, count: int) -> int:
-        """Number of equal losses that add up to the loss of `count` quantiles."""
+        """Return the number of equal losses that add up to the loss of `count` quantiles."""
         return 1 if count else 0
 
     def release(self, exact: ArrayLike | SortedRecords, *, bits: Bits = SECURE) -> Released[tuple[int, ...]]:
-        """The codes of the points, one a quantile, in order."""
+        """Return the codes of the points, one per quantile, in order."""
         drawn = self._draw(SortedRecords.of(exact, self.points.size), 1, bits)[0]
         return Released(tuple(drawn.tolist()), bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
-        """The codes as digits of one number in the base of how many points there are, the first quantile first."""
+        """Return the codes as digits of one number, the first quantile first.
+
+        The base is the number of points.
+        """
         drawn = self._draw(SortedRecords.of(exact, self.points.size), runs, bits)
         return drawn @ self.points.size ** np.arange(len(self.quantiles))[::-1]
 
     @abstractmethod
     def expected_errors(self, size: int) -> NDArray[np.float64]:
-        """The root mean squared error of every quantile in ranks, for about `size` records of different codes."""
+        """Return the root mean squared error of every quantile, in ranks.
+
+        For about `size` records of different codes.
+        """
 
     @property
     def is_quick(self) -> bool:
-        """Whether a draw takes seconds where records differ, and not above 20 times that on any table; a public
-        fact."""
+        """Whether a draw takes seconds where records differ: a public fact.
+
+        No table takes more than 20 times as long.
+        """
         return True
 
     def is_steady(self, size: int) -> bool:
-        """Whether the expected errors hold for `size` records or more, within wide bounds; a public fact."""
+        """Return whether the expected errors hold for `size` records or more.
+
+        A public fact.
+        """
         return size >= 0
 
     @abstractmethod
     def _draw(self, records: SortedRecords, runs: int, bits: Bits) -> Codes:
-        """Codes of `runs` independent draws, shape (runs, quantiles)."""
+        """Return the codes of `runs` independent draws, shape (runs, quantiles)."""
 
 
 def read_quantile(name: str, quantile: object) -> Fraction:
-    """A number of [0, 1] with a denominator of at most 10^6.
+    """Return a number of [0, 1] with a denominator of at most 10^6.
 
     Raises: InvalidParameterError.
     """

@@ -1,4 +1,4 @@
-"""Errors in ranks that choices by rank are expected to make, known before any record is read."""
+"""Expected errors of choices by rank, known before any record is read."""
 
 from fractions import Fraction
 from math import ceil, floor, sqrt
@@ -14,7 +14,10 @@ _EQUAL_GAPS = 1200  # gaps whose widths are taken as equal: an error is too smal
 
 
 def rank_error(rate: Fraction, target: float, size: int, *, truth: float) -> float:
-    """The root mean squared distance of gap i from the rank `truth`, where its chance is exp(-rate |i - target|)."""
+    """Return the root mean squared distance of gap i from the rank `truth`.
+
+    The chance of gap i is exp(-rate |i - target|).
+    """
     reached = min(60 / float(rate), size)
     low, high = min(max(0, floor(target - reached)), size), max(min(size, ceil(target + reached)), 0)
     gaps = np.linspace(low, high, min(high - low, 10_000) + 1)
@@ -24,8 +27,11 @@ def rank_error(rate: Fraction, target: float, size: int, *, truth: float) -> flo
 
 
 def place_error(rate: Fraction, target: float, size: int, *, truth: float) -> float:
-    """The root mean squared distance from `truth` of a place of [-1/2, size + 1/2], where its density is
-    exp(-rate |place - target|) times the width of its gap, and records are drawn evenly between the bounds."""
+    """Return the root mean squared distance from `truth` of a point between records.
+
+    Its rank lies in [-1/2, size + 1/2], with a density of exp(-rate |rank - target|) times the width of its gap, and
+    records are drawn evenly between the bounds.
+    """
     low, high = -0.5, size + 0.5
     near, reached = min(max(target, low), high), 60 / float(rate)
     places = np.linspace(max(low, near - reached), min(high, near + reached), 10_001)
@@ -40,7 +46,7 @@ def place_error(rate: Fraction, target: float, size: int, *, truth: float) -> fl
 
 
 def _mean_ratio(errors: Floats, weights: Floats) -> float:
-    """The mean of sum(g * errors) / sum(g * weights) over independent exponential g.
+    """Return the mean of sum(g * errors) / sum(g * weights) over exponential g.
 
     It is the integral of sum(errors / (1 + s * weights)) / prod(1 + s * weights) over s > 0, since 1 / x is that of
     exp(-s x).

@@ -19,12 +19,22 @@ class ExponentialQuantile(OneQuantile):
     there are.
 
     Args:
+        rate: how fast chances fall with the distance, per rank.
+        points: among which it chooses; a number for points of equal weight.
         quantile: in [0, 1]; read to a denominator of 10^6.
         shift: a public number of ranks; 1/2 - quantile, interpolated, is where numpy's `quantile` lies.
+        interpolated: whether ranks are counted in parts between two records.
 
     Guarantee: epsilon-DP with epsilon = 2 rate max(q, 1 - q) a record under add/remove, and 2 rate under replace; all
         losses lie in one interval of that length. Proof: docs/theory/mechanisms/ranks.md.
     Source: Smith (2011), "Privacy-preserving statistical estimation with optimal convergence rates".
+
+    >>> from deniable.privacy import AddRemove, of_count
+    >>> record = of_count(rows=1, groups=1, cells=1, relation=AddRemove)
+    >>> mechanism = ExponentialQuantile.calibrated(record, epsilon=1, quantile="1/2", points=1000)
+    >>> round(mechanism.expected_error(500, truth=Fraction(250)), 1)  # in ranks
+    1.5
+    >>> code = mechanism.release([310, 420, 290, 505]).value
     """
 
     kind: ClassVar[str] = "exponential_quantile"
@@ -32,8 +42,11 @@ class ExponentialQuantile(OneQuantile):
     quantile: Annotated[Fraction, read_quantile]
     shift: Annotated[Fraction, exact_rational] = Fraction(0)
 
-    def reach(self, relation: Relation) -> Fraction:
-        """1 under replace; under add/remove max(q, 1 - q), because the target moves too."""
+    def rank_sensitivity(self, relation: Relation) -> Fraction:
+        """Return 1 under replace, and max(q, 1 - q) under add/remove.
+
+        Under add/remove the target moves too.
+        """
         return Fraction(1) if relation is Relation.REPLACE else max(self.quantile, 1 - self.quantile)
 
     def target(self, count: int) -> Fraction:
@@ -41,8 +54,10 @@ class ExponentialQuantile(OneQuantile):
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """One of five records goes, and three points, of which the last was best, are equally good: the half of the
-        interval of losses."""
+        """Return a pair that shows half of the interval of losses.
+
+        One of five records goes, and three points, of which the last was best, are equally good.
+        """
         return WorstCase(
             mechanism=cls(rate=Fraction(6), quantile=Fraction(1, 2), points=Points(3)),
             exact=(0, 0, 2, 2, 2),

@@ -35,22 +35,34 @@ _FINE = 16  # points of the lattice for expected errors while chances fall by e
 
 @dataclass(frozen=True, kw_only=True)
 class JointQuantiles(SeveralQuantiles):
-    """Choose a tuple of points with probability proportional to their weights times exp(-rate sum |N - T|).
+    """Choose a tuple of points by the numbers of records between them, in one draw.
 
-    Between consecutive quantiles, and outside of the first and the last, N_1, ..., N_(m+1) records lie, and T_1, ...,
-    T_(m+1) should. A rate above 32 is used as 32.
+    The probability is proportional to their weights times exp(-rate sum |N - T|). Between consecutive quantiles, and
+    outside of the first and the last, N_1, ..., N_(m+1) records lie, and T_1, ..., T_(m+1) should. A rate above 32 is
+    used as 32.
+
+    Args:
+        rate: how fast chances fall with the distance, per rank.
+        points: among which it chooses; a number for points of equal weight.
+        quantiles: different ones of [0, 1], in order.
 
     Guarantee: epsilon-DP with epsilon = 2 rate reach, where a record moves the sum by reach = 2 under replace, and by
         2 (1 - the smallest share of the records between two quantiles) under add/remove; all losses lie in one interval
         of that length. Proof: docs/theory/mechanisms/ranks.md.
     Source: Gillenwater, Joseph, Kulesza (2021), arXiv:2102.08244, for the mechanism.
+
+    >>> from deniable.privacy import AddRemove, of_count
+    >>> record = of_count(rows=1, groups=1, cells=1, relation=AddRemove)
+    >>> mechanism = JointQuantiles.calibrated(record, epsilon=1, quantiles=["1/4", "1/2", "3/4"], points=1000)
+    >>> mechanism.expected_errors(500).round(1).tolist()  # in ranks
+    [3.0, 3.5, 3.0]
     """
 
     kind: ClassVar[str] = "joint_quantiles"
     name: ClassVar[str] = "joint"
 
-    def reach(self, relation: Relation) -> Fraction:
-        """How far one record moves the sum of all |N - T|."""
+    def rank_sensitivity(self, relation: Relation) -> Fraction:
+        """Return how far one record moves the sum of all |N - T|."""
         if relation is Relation.REPLACE:
             return Fraction(2)
         return 2 * (1 - min(b - a for a, b in pairwise([Fraction(0), *self.quantiles, Fraction(1)])))
@@ -61,7 +73,7 @@ class JointQuantiles(SeveralQuantiles):
         return count * first_width(count, self.rate, _MANY) <= _LARGEST_WORK
 
     def is_steady(self, size: int) -> bool:
-        """Whether `size` records are enough that no two outer quantiles leave them together.
+        """Return whether `size` records keep two outer quantiles from leaving together.
 
         Records that fill a twentieth of the bounds weigh little beside the points outside, and r quantiles that are all
         drawn to one side cost no more than 2 rate t, where the r-th is wanted at t: see
@@ -77,7 +89,10 @@ class JointQuantiles(SeveralQuantiles):
         )
 
     def expected_errors(self, size: int) -> Floats:
-        """The records N between quantiles are independent, with chances exp(-rate |N - T|), given their sum."""
+        """Return the root mean squared error of every quantile, in ranks.
+
+        The records N between quantiles are independent, with chances exp(-rate |N - T|), given their sum.
+        """
         from scipy.fft import irfft, rfft
 
         speed = float(self._slower)
@@ -101,7 +116,10 @@ class JointQuantiles(SeveralQuantiles):
         return min(self.rate, _LARGEST_RATE)
 
     def _draw(self, records: SortedRecords, runs: int, bits: Bits) -> Codes:
-        """One draw from windows of ranks; several, of few records, from a list of all tuples."""
+        """Draw once from windows of ranks, or several times from a list of all tuples.
+
+        The list is for few records.
+        """
         if runs > 1:
             return self._listed(records, runs, bits)
         ranked = _RankedPoints(records, self.points)
@@ -123,7 +141,7 @@ class JointQuantiles(SeveralQuantiles):
                 return codes[np.newaxis, :]
 
     def _listed(self, records: SortedRecords, runs: int, bits: Bits) -> Codes:
-        """A race of all tuples for every run."""
+        """Draw by a race of all tuples for every run."""
         tuples = np.array(list(combinations_with_replacement(range(self.points.size), len(self.quantiles))))
         below = np.array([records.below(points) for points in tuples])
         off = below - np.array([q * records.size for q in self.quantiles])
@@ -138,7 +156,10 @@ class JointQuantiles(SeveralQuantiles):
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """One of four records goes, the one at the third of four points: three quarters of the interval of losses."""
+        """Return a pair that shows three quarters of the interval of losses.
+
+        One of four records goes, the one at the third of four points.
+        """
         return WorstCase(
             mechanism=cls(rate=Fraction(2), quantiles=(Fraction(1, 3), Fraction(2, 3)), points=Points(4)),
             exact=(0, 1, 2, 3),
@@ -148,7 +169,10 @@ class JointQuantiles(SeveralQuantiles):
 
 
 def first_width(count: int, rate: Fraction, size: int) -> int:
-    """How far from the wanted ranks one looks at first: where all records differ, the rest weighs e^-30 or less."""
+    """Return how far from the wanted ranks the first windows reach.
+
+    Where all records differ, the rest weighs e^-30 or less.
+    """
     spread = count * log(1 + size * float(rate) / 2) - lgamma(count + 1)
     return ceil((_NATS + max(0.0, spread)) / (2 * float(rate))) + count // 2 + 1
 
@@ -172,7 +196,10 @@ def _tilt(logs: Floats, rows: Floats, numbers: NDArray[np.int64], size: int) -> 
 
 
 def _chances(logs: Floats, rows: Floats, exponent: float) -> Floats:
-    """Chances of the number of rows of each kind of step, tilted: given the sum of all steps, the law is the same."""
+    """Return tilted chances of the number of rows of each kind of step.
+
+    Given the sum of all steps, the law is the same.
+    """
     tilted = logs - exponent * rows
     chances = np.exp(tilted - tilted.max(axis=1, keepdims=True))
     return np.asarray(chances / chances.sum(axis=1, keepdims=True), dtype=np.float64)
@@ -180,23 +207,29 @@ def _chances(logs: Floats, rows: Floats, exponent: float) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _RankedPoints:
-    """Records among points; rank i belongs to the points behind the i-th record, up to the next one included."""
+    """Records among points, each rank with the points behind its record.
+
+    Rank i belongs to the points behind the i-th record, up to the next one included.
+    """
 
     records: SortedRecords
     points: Points
 
     def weights(self, first: int, last: int) -> NDArray[np.int64]:
-        """What the points of the ranks from the first to the last weigh."""
+        """Return the weights of the points of the ranks from the first to the last."""
         below: NDArray[np.int64] = self.points.below(self._starts(first, last + 1))
         return np.diff(below)
 
     def located(self, ranks: NDArray[np.int64], bits: Bits) -> Codes:
-        """Points of these ranks, drawn by weight, in order."""
+        """Draw points of these ranks by weight, in order."""
         starts = [self._starts(rank, rank + 1) for rank in ranks.tolist()]
         return np.sort(np.array([self._point(int(start), int(end), bits) for start, end in starts], dtype=np.int64))
 
     def outside(self, targets: Targets) -> float:
-        """ln of a bound on the weight of all tuples with a rank outside of its window, up to rounding."""
+        """Return ln of a bound on the weight of tuples with a rank outside of its window.
+
+        Up to rounding.
+        """
         count = targets.count
         return count * log(self.points.weight) - lgamma(count + 1) - 2 * float(targets.rate) * targets.width
 
@@ -211,7 +244,10 @@ class _RankedPoints:
         return 1 / (1 + inside)
 
     def anywhere(self, targets: Targets, bits: Bits) -> Codes | None:
-        """Points by weight alone; None if all their ranks lie in the windows, or a coin shows that they are too far."""
+        """Draw points by weight alone; None where they are to be drawn anew.
+
+        That is if all their ranks lie in the windows, or a coin shows that they are too far.
+        """
         codes = np.sort(
             np.array([self._point(0, self.points.size, bits) for _ in range(targets.count)], dtype=np.int64)
         )
@@ -222,7 +258,10 @@ class _RankedPoints:
         return codes if coin(balls.exp_of_minus(exponent), bits) else None
 
     def _starts(self, first: int, last: int) -> Codes:
-        """The first points of the ranks from the first to the last; that of rank n + 1 is behind all points."""
+        """Return the first points of the ranks from the first to the last.
+
+        That of rank n + 1 is behind all points.
+        """
         ends = [0] * (first == 0) + [self.points.size] * (last == self.records.size + 1)
         inner = self.records.between(first - 1, last) + 1
         return np.concatenate([ends[: first == 0], inner, ends[first == 0 :]]).astype(np.int64)

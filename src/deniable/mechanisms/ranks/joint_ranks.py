@@ -1,4 +1,4 @@
-"""An exact draw of the ranks of several quantiles at once, where the law is a chain along them.
+"""Exact draws of the ranks of several quantiles at once, a chain along them.
 
 Ranks i_1 <= ... <= i_k of [0, n] get the weight exp(-rate sum |N_j - T_j|) times W(i)^r / r! for every rank i that r of
 them share. N_j = i_j - i_(j-1), with i_0 = 0 and i_(k+1) = n, and T_j = t_j - t_(j-1) likewise for the wanted ranks t.
@@ -38,7 +38,7 @@ _HEAVIEST = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Targets:
-    """The wanted ranks t_1 <= ... <= t_k among n records, how fast chances fall, and how far the windows reach."""
+    """Wanted ranks t_1 <= ... <= t_k among n records, with rates and windows."""
 
     ranks: Sequence[Fraction]
     total: int
@@ -50,7 +50,7 @@ class Targets:
         return len(self.ranks)
 
     def window(self, place: int) -> tuple[int, int]:
-        """The first and the last rank that is looked at; the others are more than `width` off."""
+        """Return the first and last rank of a window; others are more than `width` off."""
         centre = floor(self.ranks[place])
         return max(0, centre - self.width), min(self.total, centre + 1 + self.width)
 
@@ -60,18 +60,18 @@ class Targets:
         return self.window(0)[1] == self.total and self.window(self.count - 1)[0] == 0
 
     def holds(self, ranks: NDArray[np.int64]) -> bool:
-        """Whether each rank lies in its window."""
+        """Return whether each rank lies in its window."""
         windows = (self.window(place) for place in range(self.count))
         return all(low <= rank <= high for rank, (low, high) in zip(ranks.tolist(), windows, strict=True))
 
     def cost(self, ranks: NDArray[np.int64]) -> Fraction:
-        """The sum of |N_j - T_j|."""
+        """Return the sum of |N_j - T_j|."""
         off = [Fraction(0), *(rank - t for rank, t in zip(ranks.tolist(), self.ranks, strict=True)), Fraction(0)]
         return sum((abs(b - a) for a, b in pairwise(off)), Fraction(0))
 
 
 class RankSampler:
-    """The bounds for one table, from which any number of proposals can be made.
+    """Bounds for one table, from which any number of proposals can be made.
 
     Args:
         weights: W of the ranks from the first to the last of a window; integers of [0, 2^63).
@@ -93,7 +93,7 @@ class RankSampler:
         self.start = float(self._raised(running(self.entering[0] - np.abs(self.away[0]))[-1:])[0])
 
     def propose(self, bits: Bits) -> NDArray[np.int64] | None:
-        """The ranks, or None where the last coin shows that all is to be done again."""
+        """Propose ranks; None where the last coin shows that all is to be done again."""
         found: list[int] = []
         factor, least, offset, known = Fraction(1), 0, 0.0, self.start
         while (place := len(found)) < self.targets.count:
@@ -118,7 +118,7 @@ class RankSampler:
         return ranks if self._kept(factor, ranks, bits) else None
 
     def _kept(self, factor: Fraction, ranks: NDArray[np.int64], bits: Bits) -> bool:
-        """True with probability factor exp(-rate cost) / exp(start)."""
+        """Return True with probability factor exp(-rate cost) / exp(start)."""
         exponent = self.targets.rate * self.targets.cost(ranks) + Fraction(self.start)
 
         def chance() -> "arb":
@@ -127,14 +127,14 @@ class RankSampler:
         return coin(chance, bits)
 
     def _away(self, place: int) -> Floats:
-        """rate (i - t) for the ranks of a window."""
+        """Return rate (i - t) for the ranks of a window."""
         low, high = self.windows[place]
         rate = self.targets.rate
         first = float(rate * (low - self.targets.ranks[place]))
         return first + float(rate) * np.arange(high - low + 1, dtype=np.float64)
 
     def _prepare(self, place: int) -> None:
-        """The bounds for one quantile, from those for the ones behind it."""
+        """Set the bounds for one quantile, from those for the quantiles behind it."""
         away = self.away[place]
         if place == self.targets.count - 1:
             self.above[place] = self.further[place] = self._raised(-np.abs(away))
@@ -148,7 +148,10 @@ class RankSampler:
         self.entering[place] = self._raised(entering)
 
     def _runs(self, place: int, columns: NDArray[np.intp], heavy: bool) -> Floats:
-        """The ways where 1, 2, ... quantiles enter ranks together; _RUN of them at most where ranks are not heavy."""
+        """Return the ways in which 1, 2, ... quantiles enter ranks together.
+
+        They are at most _RUN where ranks are not heavy.
+        """
         rows, most = [], self.targets.count - place
         for number in range(1, (most if heavy else min(most, _RUN)) + 1):
             last = place + number - 1
@@ -160,7 +163,10 @@ class RankSampler:
         return np.stack(rows)
 
     def _shifted(self, place: int, more: int, ways: Floats, columns: NDArray[np.intp]) -> Floats:
-        """Ways from the same ranks on for a quantile that is `more` places further, with its own distance."""
+        """Return ways from the same ranks on for a quantile that is `more` further on.
+
+        With its own distance.
+        """
         start, end = self.windows[place + more]
         ranks = self.windows[place][0] + columns
         pause = float(self.targets.rate * (self.targets.ranks[place + more] - self.targets.ranks[place]))
@@ -169,7 +175,7 @@ class RankSampler:
         )
 
     def _ways(self, place: int) -> Floats:
-        """The sums over the next rank, which is above the present one, for every rank of the window."""
+        """Return the sums over the next, higher rank, for every rank of the window."""
         low, high = self.windows[place]
         start, end = self.windows[place + 1]
         step = max(1, ceil(self.targets.ranks[place + 1] - self.targets.ranks[place]))
@@ -191,7 +197,7 @@ class RankSampler:
         return total(np.stack([over, under - here]))
 
     def _raised(self, bounds: Floats) -> Floats:
-        """Bounds with the rounding errors of all exponents that they are made of, or compared with, paid for."""
+        """Return bounds raised by the rounding errors of all exponents behind them."""
         count, known = self.targets.count, np.isfinite(bounds)
         spread = 2 * float(self.targets.rate) * (self.targets.width + 2)
         reach = spread + 64 * count + lgamma(count + 1) + float(np.abs(bounds[known]).max(initial=0.0))
@@ -200,7 +206,7 @@ class RankSampler:
 
 
 def coin(chance: Callable[[], "arb"], bits: Bits) -> bool:
-    """True with the probability that `chance` encloses, a real number of [0, 1]."""
+    """Return True with the probability that `chance` encloses, a number of [0, 1]."""
     from flint import ctx
 
     with ctx.workprec(128):
@@ -210,7 +216,10 @@ def coin(chance: Callable[[], "arb"], bits: Bits) -> bool:
 
 
 def _pick(chances: Floats, bits: Bits) -> tuple[int, Fraction]:
-    """A place, and with which chance it was drawn: about exp(chances), which add up to less than 1."""
+    """Draw an index with chances of about exp(chances); return its exact chance too.
+
+    The chances add up to less than 1.
+    """
     possible = np.isfinite(chances)
     parts = np.where(possible, np.floor(_PARTS * exp_of_minus(np.maximum(-chances, 0.0))) + 1, 0).astype(np.int64)
     ends = np.cumsum(parts)
@@ -220,7 +229,7 @@ def _pick(chances: Floats, bits: Bits) -> tuple[int, Fraction]:
 
 
 def _largest(values: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
-    """Where the largest ones are."""
+    """Return a mask of the largest ones."""
     found = np.zeros(values.shape, dtype=np.bool_)
     found[np.argsort(-values)[:count]] = True
     return found

@@ -16,7 +16,7 @@ _LARGEST_TERMS = 2.0**12
 
 
 def total(terms: Floats) -> Floats:
-    """ln sum exp(terms) along the first axis, of at most 2^12 terms each."""
+    """Return ln sum exp(terms) along the first axis, of at most 2^12 terms each."""
     assert len(terms) <= _LARGEST_TERMS
     highest = terms.max(axis=0)
     top = np.where(np.isfinite(highest), highest, 0.0)
@@ -25,7 +25,7 @@ def total(terms: Floats) -> Floats:
 
 
 def running(terms: Floats) -> Floats:
-    """ln of the running sums of exp(terms) along the last axis."""
+    """Return ln of the running sums of exp(terms) along the last axis."""
     sums: Floats = np.logaddexp.accumulate(terms, axis=-1)
     steps = 1 + np.arange(terms.shape[-1])
     known = np.isfinite(sums)
@@ -36,7 +36,7 @@ def running(terms: Floats) -> Floats:
 
 
 def sliding(terms: Floats, length: int) -> Floats:
-    """ln of the sums of exp(terms) over [i, i + length) for each i where that lies within."""
+    """Return ln of the sums of exp(terms) over each window [i, i + length)."""
     count = terms.size - length + 1
     blocks = -(-terms.size // length)
     padded = np.full(blocks * length, -np.inf)

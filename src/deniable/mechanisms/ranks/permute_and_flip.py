@@ -27,8 +27,22 @@ class PermuteAndFlipQuantile(ExponentialQuantile):
     D is that of `ExponentialQuantile`, and never expected to be larger than there, whatever the records are. On a fine
     grid the two are the same to all purposes, because points of one rank are too many to run out.
 
+    Args:
+        rate: how fast chances fall with the distance, per rank.
+        points: how many points there are, at most 2^18.
+        quantile: in [0, 1]; read to a denominator of 10^6.
+        shift: a public number of ranks.
+        interpolated: whether ranks are counted in parts between two records.
+
     Guarantee: epsilon-DP with epsilon = 2 rate max(q, 1 - q) a record under add/remove, and 2 rate under replace.
     Source: McKenna, Sheldon (2020), arXiv:2010.12603.
+
+    >>> from deniable.privacy import AddRemove, of_count
+    >>> record = of_count(rows=1, groups=1, cells=1, relation=AddRemove)
+    >>> mechanism = PermuteAndFlipQuantile.calibrated(record, epsilon=1, quantile="1/2", points=10)
+    >>> float(mechanism.rate)
+    1.0
+    >>> code = mechanism.release([3, 4, 4, 5, 9]).value
     """
 
     kind: ClassVar[str] = "permute_and_flip_quantile"

@@ -1,4 +1,4 @@
-"""Where a point of a grid lies among records: between two ranks, in whole ranks or in parts of one.
+"""Ranks of a point of a grid among records, whole or in parts between two records.
 
 Let L records be below a point and E at or below it. Counted in whole ranks, it has all ranks from L to E. Counted in
 parts, the record of rank i, from 0, stands at i + 1/2, equal records share what lies between theirs, and a point

@@ -1,4 +1,6 @@
-"""The public points among which quantiles are chosen, and how much each weighs before any record is seen.
+"""Public points among which quantiles are chosen, and their weights.
+
+A weight is known before any record is seen.
 
 People write round numbers, so many records may be equal, and a value that many records have should not be drowned by
 the millions of points beside it that none has. So every power of ten, 10^j steps with j >= 1, gives its multiples
@@ -21,7 +23,9 @@ LARGEST_SIZE = 2**62
 
 
 class Points(NamedTuple):
-    """The codes 0, 1, ..., size - 1 with their base measure; each may be one of 2^digits parts of a coarser point.
+    """Codes 0, 1, ..., size - 1 with their base measure.
+
+    Each may be one of 2^digits parts of a coarser point.
 
     Args:
         size: how many codes there are, parts included.
@@ -37,7 +41,7 @@ class Points(NamedTuple):
 
     @classmethod
     def of(cls, points: object) -> "Points":
-        """The points themselves, their four numbers, or a number of points of equal weight.
+        """Return points as they are, from their four numbers, or of equal weight.
 
         Raises: InvalidParameterError for anything else.
         """
@@ -55,7 +59,7 @@ class Points(NamedTuple):
 
     @property
     def weight(self) -> int:
-        """The weight of all points."""
+        """Weight of all points."""
         return int(self.below(np.array([self.size]))[0])
 
     def below(self, codes: Codes) -> Codes:
@@ -66,7 +70,10 @@ class Points(NamedTuple):
         return total
 
     def locate(self, first: int, end: int, place: int) -> int:
-        """The code at this place of the weight of [first, end); for uniform places, each is as likely as it weighs."""
+        """Return the code at this position of the weight of [first, end).
+
+        For uniform positions, each code is as likely as it weighs.
+        """
         if place < end - first:
             return first + place
         place -= end - first
@@ -80,7 +87,7 @@ class Points(NamedTuple):
         raise AssertionError("the place lies beyond the weight")
 
     def _count(self, codes: Codes, level: int) -> Codes:
-        """How many finer codes below these belong to multiples of 10^level steps."""
+        """Return how many finer codes below these belong to multiples of 10^level steps."""
         step, first = 10**level, -self.offset % 10**level
         blocks = codes >> self.digits
         whole = np.maximum(blocks - first + step - 1, 0) // step << self.digits

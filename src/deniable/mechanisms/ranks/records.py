@@ -1,4 +1,4 @@
-"""Private records in the order of their codes, as far as somebody asks: only those near the wanted ranks are sorted."""
+"""Private records in the order of their codes, sorted near the wanted ranks alone."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from deniable.mechanisms.ranks.points import Codes
 
 @dataclass(frozen=True, eq=False)
 class RankWindow:
-    """Records in order, of which consecutive ranks are known, and the rest can be counted.
+    """Records in order, with consecutive ranks known and the rest counted.
 
     Args:
         known: the codes of the records of ranks start, start + 1, ..., in order; the first record has rank 0.
@@ -30,7 +30,7 @@ class RankWindow:
 
     @classmethod
     def of(cls, exact: "ArrayLike | RankWindow", size: int) -> "RankWindow":
-        """All of these codes, moved into [0, size) and put in order."""
+        """Return all of these codes, moved into [0, size) and put in order."""
         if isinstance(exact, RankWindow):
             return exact
         codes = clamped("exact", exact, lower=0, upper=size - 1, listed=True)
@@ -41,7 +41,7 @@ class RankWindow:
 
     @classmethod
     def tallied(cls, codes: Codes, counts: NDArray[np.int64], first: int, last: int) -> "RankWindow":
-        """Records that were counted, of which the ranks from `first` to `last` are listed, as far as they exist.
+        """Return counted records, with the ranks from `first` to `last` listed.
 
         Args:
             codes: different ones, in order.
@@ -73,7 +73,7 @@ class RankWindow:
         return self.start + self.known.size
 
     def below(self, code: int) -> int:
-        """How many records have a code below this one."""
+        """Return how many records have a code below this one."""
         place = int(np.searchsorted(self.known, code))
         if (place == 0 and self.start) or (place == self.known.size and self.end < self.total):
             assert self.count_below is not None
@@ -81,7 +81,7 @@ class RankWindow:
         return self.start + place
 
     def beside(self, code: int) -> tuple[int | None, int | None]:
-        """The codes of the nearest records below and above this one; None where there is none."""
+        """Return the codes of the nearest records below and above this one, or None."""
         first, behind = (int(np.searchsorted(self.known, code, side=side)) for side in ("left", "right"))
         if (first == 0 and self.start) or (behind == self.known.size and self.end < self.total):
             assert self.nearest is not None
@@ -90,7 +90,10 @@ class RankWindow:
         return before, int(self.known[behind]) if behind < self.known.size else None
 
     def in_cells(self, edges: Codes) -> "RankWindow":
-        """The same records in coarse cells: cell i holds the codes from edges[i] to edges[i + 1] - 1; edges[0] = 0."""
+        """Return the records in coarse cells: cell i holds codes from edges[i] on.
+
+        It ends at edges[i + 1] - 1, and edges[0] = 0.
+        """
         count = self.count_below
         coarse = None if count is None else lambda cell: count(int(edges[cell])) if cell < edges.size else self.total
         cells = np.searchsorted(edges, self.known, side="right") - 1
@@ -98,7 +101,7 @@ class RankWindow:
 
 
 class SortedRecords:
-    """Codes that are put in order in place, part by part, each when it is first looked at.
+    """Codes that are put in order in place, each part when it is first read.
 
     Args:
         codes: those of all records, hardly any of which are equal.
@@ -124,7 +127,7 @@ class SortedRecords:
         return self._codes.size
 
     def between(self, first: int, last: int) -> Codes:
-        """The codes of the ranks [first, last), both clamped to those that exist, in order."""
+        """Return the codes of the ranks [first, last), clamped to those that exist."""
         first, last = (min(max(rank, 0), self.size) for rank in (first, last))
         low, high = np.searchsorted(self._edges, first, side="right") - 1, np.searchsorted(self._edges, last)
         for part in range(int(low), int(high)):
@@ -132,7 +135,7 @@ class SortedRecords:
         return self._codes[first:last]
 
     def below(self, codes: Codes) -> NDArray[np.int64]:
-        """How many records have a lower code, for each of a few codes."""
+        """Return how many records have a lower code, for each of a few codes."""
         parts = np.searchsorted(self._firsts, codes)
         found = [
             self._edges[part] + np.searchsorted(self._part(part), code)
@@ -141,7 +144,7 @@ class SortedRecords:
         return np.array(found, dtype=np.int64)
 
     def window(self, span: tuple[int, int], *, first: int = 0, last: int | None = None) -> RankWindow:
-        """The records of the ranks [first, last) alone, of which the ranks in `span`, from `first` on, are known."""
+        """Return the records of the ranks [first, last) alone, with those of `span` known."""
         total = (self.size if last is None else last) - first
         low, high = (min(max(end, 0), total) for end in (span[0], span[1] + 1))
 

@@ -26,7 +26,7 @@ _FINEST = 10**4  # denominators of quantiles within a part
 
 @dataclass(frozen=True, kw_only=True)
 class RecursiveQuantiles(SeveralQuantiles):
-    """Choose the middle quantile first, then those below it among the records below it, and so on.
+    """Choose the middle quantile first, then those on either side, recursively.
 
     Each is drawn by the exponential mechanism on the ranks of its part, the points and records between the two
     quantiles that were drawn around it. Of all parts of one level, a record lies in one, so a level costs what one
@@ -34,12 +34,21 @@ class RecursiveQuantiles(SeveralQuantiles):
 
     Args:
         rate: of the first quantile.
+        points: among which it chooses; a number for points of equal weight.
+        quantiles: different ones of [0, 1], in order.
         later: the rate of a quantile q of a later part is later / max(q, 1 - q).
 
     Guarantee: the composition of the levels, in each of which all losses lie in one interval: of length
         2 rate max(q, 1 - q) in the first, q its quantile, and 2 later in the others. Under replace, where the old and
         the new record may lie in different parts, 2 rate and 4 later. Proof: docs/theory/mechanisms/ranks.md.
     Source: Kaplan, Schnapp, Stemmer (2022), arXiv:2110.05429, for the recursion.
+
+    >>> from deniable.privacy import AddRemove, of_count
+    >>> record = of_count(rows=1, groups=1, cells=1, relation=AddRemove)
+    >>> deciles = [Fraction(tenth, 10) for tenth in range(1, 10)]
+    >>> RecursiveQuantiles.rounds(len(deciles))  # levels, each of which costs what one quantile does
+    4
+    >>> mechanism = RecursiveQuantiles.calibrated(record, epsilon="1/4", quantiles=deciles, points=1000)
     """
 
     kind: ClassVar[str] = "recursive_quantiles"
@@ -56,13 +65,13 @@ class RecursiveQuantiles(SeveralQuantiles):
 
     @classmethod
     def calibrated(cls, sensitivity: Sensitivity, *, epsilon: Real, **parameters: Any) -> Self:
-        """The rates at which every level has this epsilon; there are `rounds` of them."""
+        """Return the mechanism in which each of `rounds` levels has this epsilon."""
         unit, level = cls(rate=Fraction(1), later=Fraction(1), **parameters), positive_rational("epsilon", epsilon)
         return replace(unit, rate=level / unit._range(sensitivity), later=level / unit._later_range(sensitivity))
 
     @classmethod
     def rounds(cls, count: int) -> int:
-        """Number of levels for `count` quantiles."""
+        """Return the number of levels for `count` quantiles."""
         return count.bit_length()
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
@@ -71,13 +80,16 @@ class RecursiveQuantiles(SeveralQuantiles):
         losses = [self._loss(epsilon).under(sensitivity.relation) for epsilon in epsilons]
         return compose(losses) if len(losses) > 1 else losses[0]
 
-    def reach(self, relation: Relation) -> Fraction:
-        """That of the first quantile."""
+    def rank_sensitivity(self, relation: Relation) -> Fraction:
+        """Return how far one record moves the distance of the first quantile."""
         first = self.tree[0].quantile
         return Fraction(1) if relation is Relation.REPLACE else max(first, 1 - first)
 
     def expected_errors(self, size: int) -> Floats:
-        """A part inherits the errors of its ends in proportion, and adds its own."""
+        """Return the root mean squared error of every quantile, in ranks.
+
+        A part inherits the errors of its ends in proportion, and adds its own.
+        """
         count = len(self.tree)
         spread = np.zeros((count + 2, count))  # (quantiles and bounds, independent errors)
         position = np.zeros(count + 2)
@@ -125,7 +137,10 @@ class RecursiveQuantiles(SeveralQuantiles):
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """One of three records goes, the one at the last of three points: over a half of the interval of losses."""
+        """Return a pair that shows over half of the interval of losses.
+
+        One of three records goes, the one at the last of three points.
+        """
         return WorstCase(
             mechanism=cls(
                 rate=Fraction(8), later=Fraction(4), quantiles=(Fraction(1, 3), Fraction(2, 3)), points=Points(3)
@@ -155,7 +170,10 @@ class Node:
 
 
 def _nodes(quantiles: Sequence[Fraction], first: int, last: int, level: int, end: int) -> Iterator[Node]:
-    """The nodes for the quantiles of [first, last); quantiles[end] is 1 and quantiles[-1] is 0."""
+    """Return the nodes for the quantiles of [first, last).
+
+    quantiles[end] is 1 and quantiles[-1] is 0.
+    """
     if first >= last:
         return
     place = (first + last) // 2

@@ -1,4 +1,4 @@
-"""A point by the exponential mechanism over all points of a grid, exactly, whatever their number.
+"""Exact draws of one point by the exponential mechanism over a grid of any size.
 
 The distance of a point c from the wanted rank t is D(c) = max(0, low(c) - t, t - high(c)), where c has the places from
 low to high among the records (`places`): in whole ranks, or in parts of ranks between two records. The first point
@@ -28,13 +28,18 @@ _LARGEST_EXPONENT = 2**40  # of one coin
 
 
 def window(target: Fraction, *, rate: Fraction, size: int) -> tuple[int, int]:
-    """The ranks that a draw should know: all others together are chosen with probability about e^-32."""
+    """Return the ranks that a draw should know.
+
+    All others together are chosen with probability about e^-32.
+    """
     width, count = _bands(rate, size)
     return floor(target) - width * count, floor(target) + width * count
 
 
 class PointSampler:
-    """The points cut into single ones and open intervals, each with a lower bound on its D in small units.
+    """Points cut into single ones and open intervals, with lower bounds on their D.
+
+    The bounds are in small units.
 
     Args:
         records: it must know those of `window(...)`.
@@ -91,7 +96,10 @@ class PointSampler:
         return code, int(self._distances(np.array([code]), *self._place(code))[0] - self.bounds[piece])
 
     def _rows(self, width: int, count: int) -> Codes:
-        """Records that many ranks apart, and the ends of the span where the records next to them are known."""
+        """Return records that many ranks apart, and the ends of the span.
+
+        At the ends the records next to them are known.
+        """
         records = self.records
         centre = min(max(floor(self.target), 0), max(records.total - 1, 0))
         places = (
@@ -104,7 +112,7 @@ class PointSampler:
         return np.concatenate([records.known[places - records.start], np.array(ends, dtype=np.int64)])
 
     def _inner(self, rate: Fraction) -> Codes:
-        """Points between records, where D falls too fast there for one bound of exp(-rate D) for a whole gap."""
+        """Return points between records, where one bound of exp(-rate D) is too coarse."""
         if not self.interpolated or rate <= 1:
             return np.empty(0, dtype=np.int64)
         count = ceil(_NATS + log(self.span[1] - self.span[0] + 1))
@@ -121,7 +129,7 @@ class PointSampler:
         return np.concatenate([inner, np.minimum(inner + 1, behind)])
 
     def _places(self, cuts: Codes) -> tuple[Codes, Codes]:
-        """The lowest and the highest place of points that are known records, or lie between two of them."""
+        """Return the lowest and the highest rank of points at or between known records."""
         window, start = self.records.known, self.records.start
         first, last = (np.searchsorted(window, cuts, side=side) for side in ("left", "right"))
         if not self.interpolated:
@@ -149,7 +157,10 @@ class PointSampler:
 
 
 def raced(scores: Codes, weights: Codes, *, rate: Fraction, runs: int, bits: Bits) -> tuple[Codes, Codes]:
-    """Candidates with chances in proportion to weight exp(rate score), and a uniform place in the weight of each."""
+    """Draw candidates in proportion to weight exp(rate score), and positions in each.
+
+    A position is uniform in the weight of its candidate.
+    """
     if runs == 1:
         chosen = np.array([race.exponential_mechanism(scores, rate=rate, weights=weights, bits=bits)])
         return chosen, np.array([uniform.below(int(weights[chosen[0]]), bits=bits)])
@@ -161,12 +172,15 @@ def raced(scores: Codes, weights: Codes, *, rate: Fraction, runs: int, bits: Bit
 
 
 def _bands(rate: Fraction, size: int) -> tuple[int, int]:
-    """Ranks between two cuts, over which exp(-rate D) falls by at most e, and the number of cuts on either side."""
+    """Return ranks between two cuts, over which exp(-rate D) falls by at most e.
+
+    And the number of cuts on either side.
+    """
     width = max(1, floor(1 / rate))
     return width, ceil((_NATS + log(size)) / min(float(rate * width), 1000.0))
 
 
 def _coin(exponent: Fraction, bits: Bits) -> bool:
-    """True with probability exp(-exponent): several coins where one cannot show so small a chance."""
+    """Return True with probability exp(-exponent), by several coins where it is small."""
     coins = ceil(exponent / _LARGEST_EXPONENT)
     return all(bernoulli.sample_exp(x=exponent / coins, bits=bits) for _ in range(coins))

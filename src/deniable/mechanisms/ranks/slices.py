@@ -33,7 +33,7 @@ _SHORT = 3  # standard deviations by which a gap is taken to be too short
 
 @dataclass(frozen=True, kw_only=True)
 class SliceQuantiles(SeveralQuantiles):
-    """Choose each quantile near a noisy rank of its own, in slices that overlap for no record.
+    """Choose each quantile near a noisy rank of its own, in separate slices of ranks.
 
     Noise from a tree of counters makes noisy ranks R_1, ..., R_m of the wanted ones, in halves. Quantile j is chosen
     with chances that fall with the distance in ranks from R_j, up to its reach; all points beyond are alike. Its reach
@@ -43,6 +43,8 @@ class SliceQuantiles(SeveralQuantiles):
 
     Args:
         rate: of the draws; the noise of the ranks is public, and follows from it.
+        points: among which it chooses; a number for points of equal weight.
+        quantiles: different ones of [0, 1], in order.
 
     Guarantee: epsilon-DP with epsilon = `cost` rate a record that comes or goes. It moves the noise by a rank in one
         node of each level, the draws by a range of (1 + 1/4) rate, and ln(1 + 2 / (2 zone - 1)) pays for what lets
@@ -50,20 +52,29 @@ class SliceQuantiles(SeveralQuantiles):
         Proof: docs/theory/mechanisms/ranks.md, "Slices".
     Source: Imola, Boninsegna, Keller, Aamand, Roy Chowdhury, Pagh (2025), arXiv:2505.13662, for the idea. The rule for
         reaches and the proof are ours.
+
+    >>> from deniable.privacy import AddRemove, of_count
+    >>> record = of_count(rows=1, groups=1, cells=1, relation=AddRemove)
+    >>> deciles = [Fraction(tenth, 10) for tenth in range(1, 10)]
+    >>> mechanism = SliceQuantiles.calibrated(record, epsilon=1, quantiles=deciles, points=10**6)
+    >>> round(float(mechanism.expected_errors(10_000)[4]))  # of the median, in ranks
+    6
     """
 
     kind: ClassVar[str] = "slice_quantiles"
     name: ClassVar[str] = "slices"
 
-    def reach(self, relation: Relation) -> Fraction:
-        """Half of the epsilon of one record at rate 1."""
+    def rank_sensitivity(self, relation: Relation) -> Fraction:
+        """Return half of the epsilon of one record at rate 1."""
         return self.cost * (1 if relation is Relation.REPLACE else Fraction(1, 2))
 
     def _loss(self, epsilon: Fraction) -> PrivacyLoss:
         return PureLoss(epsilon)
 
     def expected_errors(self, size: int) -> Floats:
-        """The root mean squared error of every quantile in ranks: noise, draws, and answers from any point.
+        """Return the root mean squared error of every quantile, in ranks.
+
+        From noise, draws, and answers from any point.
 
         The latter are as likely as points outside of the records weigh, for gaps that are short by three deviations.
         """
@@ -90,7 +101,10 @@ class SliceQuantiles(SeveralQuantiles):
 
     @cached_property
     def zone(self) -> int:
-        """The gap in ranks below which slices have no reach; within half of it a rank follows a record by halves."""
+        """Gap in ranks below which slices have no reach.
+
+        Within half of it a rank follows a record by halves.
+        """
         return ceil(1 / (self._record * _SLACK) + Fraction(1, 2))
 
     @cached_property
@@ -100,7 +114,9 @@ class SliceQuantiles(SeveralQuantiles):
 
     @cached_property
     def tree(self) -> tuple[int, Fraction]:
-        """How many children a node has, and the share of noise and draws that noise gets: for the least variance.
+        """Number of children of a node, and the share of the noise, of least variance.
+
+        The other share is that of the draws.
 
         For parts x and 1 - x of an epsilon the variances are a / x^2 and b / (1 - x)^2; so x is as the cube root of a.
         """
@@ -111,7 +127,10 @@ class SliceQuantiles(SeveralQuantiles):
 
     @property
     def scale(self) -> Fraction:
-        """Scale of the noise of a counter, in half ranks. A record moves a node of every level by two of them."""
+        """Scale of the noise of a counter, in half ranks.
+
+        A record moves a node of every level by two of them.
+        """
         branch, share = self.tree
         return 2 * levels(len(self.quantiles) + 1, branch) / (self._record * (1 - _SLACK) * share)
 
@@ -170,7 +189,10 @@ class SliceQuantiles(SeveralQuantiles):
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """One of two records goes: a quarter of epsilon, most of which pays for noise that hides no single record."""
+        """Return a pair that shows a quarter of epsilon.
+
+        One of two records goes; the rest of epsilon is for noise that hides no single record.
+        """
         return WorstCase(
             mechanism=cls(rate=Fraction(6), quantiles=(Fraction(1, 2),), points=Points(3)),
             exact=(1, 2),
@@ -180,7 +202,9 @@ class SliceQuantiles(SeveralQuantiles):
 
 
 def reaches(places: list[int], zone: int) -> list[int | float]:
-    """How far each slice reaches, in ranks / (2 SLOPE): the excess over `zone` of its gap to all ranks on either side.
+    """Return the reach of each slice, in ranks / (2 SLOPE).
+
+    It is the excess over `zone` of its gap to all ranks on either side.
 
     Args:
         places: noisy ranks in halves, in the order of the quantiles, which noise may have upset.
@@ -196,7 +220,7 @@ def reaches(places: list[int], zone: int) -> list[int | float]:
 def near(
     records: SortedRecords, place: int, reach: int | float, *, rate: Fraction, points: Points, runs: int, bits: Bits
 ) -> Codes:
-    """Codes of `runs` points, each with probability proportional to its weight times exp(-rate min(D, reach)).
+    """Draw codes of `runs` points in proportion to weight exp(-rate min(D, reach)).
 
     Args:
         place: from where D, the distance in ranks, counts; in halves of ranks.
@@ -225,7 +249,9 @@ def near(
 
 @lru_cache(maxsize=64)
 def counter_weights(cells: int, branch: int) -> NDArray[np.int64]:
-    """What each counter of a tree gives to every running count, times 2^20; shape (cells, counters).
+    """Return the part of each counter of a tree in every running count, times 2^20.
+
+    Shape (cells, counters).
 
     Near those of least squares, and exact in one respect: if a row comes, and with it each counter above it grows by 1,
     then the running counts from its cell on grow by 1, and no other does.

@@ -1,4 +1,4 @@
-"""What randomised answers say about the people who gave them: shares without bias, their variance, intervals."""
+"""Estimates from randomised answers: unbiased shares, their variance, intervals."""
 
 import math
 from collections.abc import Callable
@@ -45,8 +45,15 @@ class Shares:
     reports gives the share (c/n - q)/(p - q), which has no bias. It may lie outside [0, 1].
 
     Args:
-        mechanism: that made the reports.
+        mechanism: the `RandomizedResponse` that made the reports.
         tally: how often each answer was reported.
+
+    >>> shares = Shares(mechanism=RandomizedResponse(choices=2, truth="3/4"), tally=(400, 600))
+    >>> shares.values.round(3).tolist()
+    [0.3, 0.7]
+    >>> lower, upper = shares.interval(level=0.95)
+    >>> lower.round(3).tolist(), upper.round(3).tolist()
+    ([0.246, 0.646], [0.354, 0.754])
     """
 
     mechanism: RandomizedResponse
@@ -68,7 +75,7 @@ class Shares:
 
     @classmethod
     def of_reports(cls, mechanism: RandomizedResponse, reports: ArrayLike) -> "Shares":
-        """The estimate from reports, an array of codes 0, ..., choices - 1."""
+        """Return the estimate from reports, an array of codes 0, ..., choices - 1."""
         _told_apart(mechanism)
         codes = np.asarray(reports).ravel()
         if not codes.size:
@@ -84,7 +91,7 @@ class Shares:
 
     @property
     def values(self) -> Floats:
-        """The estimated share of each answer; the sum is 1."""
+        """Estimated share of each answer; the sum is 1."""
         p, q = _chances(self.mechanism)
         choices, count = self.mechanism.choices, self.reports
         above = np.array([(tally * choices - count) / (choices * count) for tally in self.tally])  # the even share
@@ -92,18 +99,21 @@ class Shares:
 
     @property
     def counts(self) -> Floats:
-        """The estimated number of people with each answer."""
+        """Estimated number of people with each answer."""
         return self.values * self.reports
 
     def variance(self, *, population: bool = False) -> Floats:
-        """Variance of each share, as if the estimate were the truth; `variance_of_shares` takes any truth."""
+        """Return the variance of each share, as if the estimate were the truth.
+
+        `variance_of_shares` takes any truth.
+        """
         estimate = np.clip(self.values, 0.0, 1.0)
         return variance_of_shares(self.mechanism, estimate, reports=self.reports, population=population)
 
     def interval(
         self, *, level: object = 0.95, method: Method = "exact", population: bool = False
     ) -> tuple[Floats, Floats]:
-        """Lower and upper ends, within [0, 1], each answer on its own at this level.
+        """Return lower and upper ends, within [0, 1], for each answer at this level.
 
         Args:
             level: at least this share of all intervals holds the true share, whatever it is; at most 1 - 2^-200.
@@ -127,9 +137,13 @@ class Shares:
 def variance_of_shares(
     mechanism: RandomizedResponse, shares: ArrayLike, *, reports: object, population: bool = False
 ) -> Floats:
-    """The exact variance of the estimate of each share f, [f p (1 - p) + (1 - f) q (1 - q)] / (n (p - q)^2).
+    """Return the exact variance of the estimate of each share.
+
+    It is [f p (1 - p) + (1 - f) q (1 - q)] / (n (p - q)^2) for a share f of n reports, with p the probability that an
+    answer is reported by those who hold it, and q by those who do not.
 
     Args:
+        mechanism: the `RandomizedResponse` that makes the reports.
         shares: of people who hold an answer, numbers of [0, 1] in any shape, each on its own.
         reports: how many there are, n.
         population: the people are themselves a random sample, and the share of the population is meant: f (1 - f)/n
@@ -153,9 +167,12 @@ def variance_of_shares(
 def reports_needed(
     mechanism: RandomizedResponse, *, error: object, level: object = 0.95, method: Method = "hoeffding"
 ) -> int:
-    """The least number of reports for which a share is within `error` of the truth with probability `level`.
+    """Return the least number of reports for an estimate within `error` of the truth.
 
     Args:
+        mechanism: the `RandomizedResponse` that makes the reports.
+        error: in (0, 1), as a share of the people.
+        level: the probability with which it holds, in (0, 1).
         method: "hoeffding", ln(2/miss) / (2 (p - q)^2 error^2), or "chebyshev", the variance over miss error^2; the
             variance is exact for two answers, and the greatest over all shares for more. "exact" takes about half as
             many as Hoeffding: with this number every tally has an interval of Clopper and Pearson (`population=True`)
@@ -188,7 +205,7 @@ def reports_needed(
 
 
 def _exactly_needed(mechanism: RandomizedResponse, wide: Fraction, level: object) -> int:
-    """A number with which no interval is too long, while with one less there is one that is.
+    """Return a number with which no interval is too long, while with one less one is.
 
     No report says nothing, and Hoeffding's number is enough. Between them bisection looks for long intervals where it
     found the last one; the number that is left is searched in full.
@@ -231,7 +248,9 @@ def _longer(
     *,
     everywhere: bool,
 ) -> int | None:
-    """A tally whose interval is longer, one of these or anywhere between them; None if there is none.
+    """Return a tally whose interval is longer, or None if there is none.
+
+    It is one of these or, if `everywhere`, anywhere between them.
 
     Both ends grow with the tally, so the intervals of tallies from a to b lie between the lower end of a and the upper
     end of b: runs of tallies for which this is too long are cut in two.
@@ -262,7 +281,7 @@ def _half_width(mechanism: RandomizedResponse, count: int, miss: float, method: 
 
 
 def _chances(mechanism: RandomizedResponse) -> tuple[float, float]:
-    """The probability that an answer is reported by who holds it, and by who does not."""
+    """Return the probability that an answer is reported by holders, and by others."""
     p, q = _enclosed(mechanism)
     return float(p), float(q)
 

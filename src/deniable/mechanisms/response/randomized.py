@@ -1,4 +1,4 @@
-"""Randomised response: every person's answer is true with a known probability, else another one."""
+"""Randomised response: true answers with a known probability, else other ones."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
@@ -29,19 +29,26 @@ LARGEST_CHOICES = 2**31
 
 @dataclass(frozen=True, kw_only=True)
 class RandomizedResponse(Mechanism):
-    """Report the true answer, one of 0, ..., choices - 1, with a known probability, else another one evenly.
+    """Report the true answer with a known probability, else another one evenly.
 
     Make it from what is known: `RandomizedResponse(choices=3, truth="3/4")`, `of_bias(gamma)`, `of_coin(share)` or
     `RandomizedResponse(choices=k, epsilon=1)`, where the truth has probability e^epsilon / (e^epsilon + k - 1).
 
     Args:
-        choices: how many answers there are, from 2 to 2^31.
+        choices: how many answers there are, from 2 to 2^31; they are 0, ..., choices - 1.
         truth: the probability of the true answer, in (0, 1); None when epsilon is given.
         epsilon: of one report; None when truth is given.
 
     Guarantee: for each report epsilon = |ln(truth (choices - 1) / (1 - truth))|, under replace; the curve is in
         RandomizedResponseLoss.
     Source: Warner (1965); Kairouz, Bonawitz, Ramage (2016), arXiv:1602.07387.
+
+    >>> mechanism = RandomizedResponse(choices=2, truth="3/4")
+    >>> f"{mechanism.privacy_loss(mechanism.sensitivity()).epsilon(0).upper:.4f}"  # ln 3
+    '1.0986'
+    >>> mechanism.pmf(1)
+    {0: 0.25, 1: 0.75}
+    >>> reports = mechanism.release([0, 1, 1, 0]).value
     """
 
     kind: ClassVar[str] = "randomized_response"
@@ -58,16 +65,23 @@ class RandomizedResponse(Mechanism):
 
     @classmethod
     def of_bias(cls, gamma: Real) -> "RandomizedResponse":
-        """Binary response that tells the truth with probability 1/2 + gamma, for gamma in [0, 1/2)."""
+        """Return binary response that is true with probability 1/2 + gamma.
+
+        Args:
+            gamma: in [0, 1/2).
+        """
         return cls(truth=RandomizedResponseStatement.of_bias(gamma).truth)
 
     @classmethod
     def of_coin(cls, share: Real, *, choices: int = 2) -> "RandomizedResponse":
-        """The truth with probability `share` in [0, 1), else an answer drawn evenly from all, the true one included."""
+        """Return the truth with probability `share`, else an answer drawn evenly.
+
+        The even draw is from all answers, the true one included.
+        """
         return cls(truth=RandomizedResponseStatement.of_coin(share, choices=choices).truth, choices=choices)
 
-    def reach(self, *, reports: int = 1) -> Sensitivity:
-        """The sensitivity of the answers when one person gives up to `reports` of them."""
+    def sensitivity(self, *, reports: int = 1) -> Sensitivity:
+        """Return the sensitivity of the answers of one person who gives `reports`."""
         count, most = positive_integer("reports", reports), self.choices - 1
         return Sensitivity(
             l1=Fraction(count * most),
@@ -78,7 +92,9 @@ class RandomizedResponse(Mechanism):
         )
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
-        """Loss of all reports of one person: as many as the answers that the sensitivity lets a unit change.
+        """Return the loss of all reports of one person.
+
+        They are as many as the answers that the sensitivity lets a unit change.
 
         Raises: UnprovedError under add/remove: that a person reports at all is not hidden.
         """
@@ -89,14 +105,14 @@ class RandomizedResponse(Mechanism):
             )
         if sensitivity.coordinates is None:
             raise InvalidParameterError(
-                "coordinates must say how many reports one unit gives, got None. Make the sensitivity with reach(...)."
+                "coordinates must say how many reports one unit gives, got None. Make it with sensitivity(reports=...)."
             )
         return RandomizedResponseLoss(truth=self.truth, choices=self.choices, epsilon=self.epsilon) * (
             sensitivity.coordinates
         )
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[NDArray[np.int64]]:
-        """A report for each answer.
+        """Return a report for each answer.
 
         Args:
             exact: secret; an answer, a list of answers, or an array of any shape. What is outside 0, ..., choices - 1
@@ -120,7 +136,7 @@ class RandomizedResponse(Mechanism):
         return Released(told, bits.safe)
 
     def _masses(self, exact: ArrayLike) -> dict[Hashable, "Fraction | arb"]:
-        """Probability of every report of one answer, or of every tuple of independent reports of a list of answers."""
+        """Return the probability of every report, or of every tuple of reports."""
         given = np.asarray(exact)
         answers = integers("exact", given.reshape(-1)).tolist()
         require_listed(min(self.choices, 2**20) ** min(len(answers), 20))
@@ -137,7 +153,10 @@ class RandomizedResponse(Mechanism):
         return {told if given.ndim else told[0]: mass for told, mass in found.items()}
 
     def chances(self) -> "tuple[Fraction | arb, Fraction | arb]":
-        """The probability that an answer is reported by who holds it, and by who does not; balls where not rational."""
+        """Return the probability that an answer is reported by holders, and by others.
+
+        Balls where they are not rational.
+        """
         if self.truth is not None:
             return self.truth, (1 - self.truth) / (self.choices - 1)
         assert self.epsilon is not None
@@ -151,18 +170,21 @@ class RandomizedResponse(Mechanism):
         return bernoulli.sample_enclosed(p=_lie(self.epsilon, self.choices - 1), size=shape, bits=bits)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
-        """The reports of each run as one number, with `choices` as its base."""
+        """Return the reports of each run as one number, with `choices` as its base."""
         told = self.release(np.tile(exact, (runs, 1)), bits=bits).value
         return np.asarray(told @ self.choices ** np.arange(len(exact)))
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """One of three answers at epsilon = 1 for another: the event that it is reported attains the curve."""
+        """Return one of three answers at epsilon = 1 for another.
+
+        The event that it is reported attains the curve.
+        """
         mechanism = cls(choices=3, epsilon=Fraction(1))
-        return WorstCase(mechanism=mechanism, sensitivity=mechanism.reach(), exact=(2,), neighbour=(0,))
+        return WorstCase(mechanism=mechanism, sensitivity=mechanism.sensitivity(), exact=(2,), neighbour=(0,))
 
 
 @lru_cache(maxsize=64)
 def _lie(epsilon: Fraction, others: int) -> Callable[[], "arb"]:
-    """Enclosures of the probability of another answer, (k - 1) / (e^epsilon + k - 1)."""
+    """Return enclosures of the probability of a false answer."""
     return lambda: others / (balls.ball(epsilon).exp() + others)

@@ -1,4 +1,6 @@
-"""The law of a tally: of `count` people `holders` report an answer with probability p each, the others with q.
+"""Distribution of a tally of randomised answers.
+
+Of `count` people `holders` report an answer with probability p each, the others with q.
 
 Its tails are sums over a circle (Fourier inversion), about a hundred terms for any number of people.
 Proof: docs/theory/mechanisms/response.md.
@@ -18,7 +20,10 @@ _BLOCK = 1 << 10  # tails that are computed together
 
 
 def shares_within(tallies: Integers, count: int, p: float, q: float, miss: float) -> tuple[Floats, Floats]:
-    """For each tally the least and the largest share m / count that leaves it more than miss/2 on either side."""
+    """Return the least and the largest share m / count for each tally.
+
+    Each leaves the tally more than miss/2 on either side.
+    """
     if p < q:
         return shares_within(count - tallies, count, 1 - p, 1 - q, miss)
     some, where = np.unique(tallies, return_inverse=True)
@@ -34,7 +39,7 @@ def shares_within(tallies: Integers, count: int, p: float, q: float, miss: float
 
 
 def shares_of_population(tallies: Integers, count: int, p: float, q: float, miss: float) -> tuple[Floats, Floats]:
-    """Ends of the intervals of Clopper and Pearson (1934) for the probability of a tally, as shares; p > q."""
+    """Return the ends of intervals of Clopper and Pearson (1934), as shares; p > q."""
     from scipy.special import betainccinv, betaincinv
 
     low = np.where(tallies > 0, betaincinv(np.maximum(tallies, 1), count - tallies + 1, miss / 2), 0.0)
@@ -44,7 +49,9 @@ def shares_of_population(tallies: Integers, count: int, p: float, q: float, miss
 
 
 def _first(holds: Callable[[Integers, Integers], NDArray[np.bool_]], start: Integers, stop: Integers) -> Integers:
-    """The least integers from start on for which a growing condition holds; `stop` where it does not hold below.
+    """Return the least integers from start on for which a growing condition holds.
+
+    `stop` where it does not hold below.
 
     Args:
         holds: of rows and an integer below `stop` for each; rows that are found are asked no more.
@@ -81,7 +88,7 @@ def at_least(tallies: Integers, holders: Integers, count: int, p: float, q: floa
 
 
 def _upper_tail(tallies: Integers, holders: Integers, count: int, p: Floats, q: Floats) -> Floats:
-    """The same where the tally is above the mean."""
+    """Return the probability of this tally or a larger one, above the mean."""
     inside = np.minimum(tallies, count - 1)
     others = count - holders
     spread = np.sqrt(holders * p * (1 - p) + others * q * (1 - q))
@@ -115,7 +122,10 @@ def _upper_tail(tallies: Integers, holders: Integers, count: int, p: Floats, q: 
 
 
 def _saddle(tallies: Integers, holders: Integers, count: int, p: Floats, q: Floats) -> Floats:
-    """About the tilt t under which the mean is the tally: e^t is the positive root of a quadratic equation."""
+    """Return about the tilt t under which the mean is the tally.
+
+    e^t is the positive root of a quadratic equation.
+    """
     square = p * q * (count - tallies)
     linear = holders * p * (1 - q) + (count - holders) * q * (1 - p) - tallies * (p * (1 - q) + q * (1 - p))
     constant = tallies * (1 - p) * (1 - q)

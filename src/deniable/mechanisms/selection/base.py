@@ -26,11 +26,15 @@ Scores = ArrayLike | Iterator[NDArray[np.integer]]
 
 @dataclass(frozen=True, kw_only=True)
 class Selection(Mechanism):
-    """Chooses by noisy scores; `rate` is the noise's per unit of score, the larger the more exact.
+    """Base of choices by noisy scores.
 
     Scores are integers, the larger the better, one for each candidate of a public list; what counts of their
     sensitivity is `linf`, how far one unit moves one score. With `monotone=True` the rate is twice as large at the same
     cost: it claims that adding a unit never lowers any score, or never raises any, and so holds under add/remove alone.
+
+    Args:
+        rate: of the noise per unit of score, the larger the more exact.
+        monotone: whether a unit that is added moves all scores in one direction.
     """
 
     rate: Annotated[Fraction, drawable_rate]
@@ -47,9 +51,12 @@ class Selection(Mechanism):
         monotone: bool = False,
         **parameters: Any,
     ) -> Self:
-        """The least noise for a target epsilon, (epsilon, delta) or rho, for scores with this sensitivity.
+        """Return the least noise for a target epsilon, (epsilon, delta) or rho.
 
         Args:
+            sensitivity: of the scores.
+            epsilon: one target; with delta, another; or rho.
+            monotone: whether a unit that is added moves all scores in one direction.
             parameters: the other fields of the mechanism.
 
         Raises: InvalidParameterError unless one target is given, or if no unit can change a score.
@@ -70,7 +77,10 @@ class Selection(Mechanism):
         return loss if loss.relations == {sensitivity.relation} else loss.under(sensitivity.relation)
 
     def _limit_for(self, epsilon: Real | None, delta: Real | None, rho: Real | None) -> Fraction:
-        """The largest argument of `_loss` that meets the target; epsilon is linear in it, rho quadratic."""
+        """Return the largest argument of `_loss` that meets the target.
+
+        Epsilon is linear in it, rho quadratic.
+        """
         unit = self._loss(Fraction(1))
         assert unit.pure_epsilon is not None
         assert unit.rho is not None
@@ -83,17 +93,17 @@ class Selection(Mechanism):
         return max(pure, _limit_within(self, pure, target, failure)) if failure else pure
 
     def _one_round(self) -> "Selection":
-        """One of the equal choices that this one is made of."""
+        """Return one of the equal choices that this one is made of."""
         return self
 
     @abstractmethod
     def _loss(self, limit: Fraction) -> PrivacyLoss:
-        """The loss where scores move apart by at most `limit` in units of the noise."""
+        """Return the loss where scores move apart by at most `limit` units of the noise."""
 
 
 @lru_cache(maxsize=8)
 def _limit_within(mechanism: Selection, pure: Fraction, epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest argument of `_loss` that is found to be (epsilon, delta)-DP.
+    """Return the largest argument of `_loss` that is found to be (epsilon, delta)-DP.
 
     Curves of single choices are exact, and searched to the eighth digit. Several rounds admit `pure` at least, and what
     one of them admits at most; where no curve above `pure` is known well enough, that is the answer.
@@ -110,7 +120,10 @@ def _limit_within(mechanism: Selection, pure: Fraction, epsilon: Fraction, delta
 
 
 def moved_apart(sensitivity: Sensitivity, *, monotone: bool) -> Fraction:
-    """How far one unit may move two integer scores apart: half as far where all of them move in one direction."""
+    """Return how far one unit may move two integer scores apart.
+
+    Half as far where all of them move in one direction.
+    """
     if monotone and sensitivity.relation is not AddRemove:
         raise UnprovedError(
             f"monotone scores are proved for {Relation.ADD_REMOVE}; this sensitivity is for {sensitivity.relation}. "
@@ -120,12 +133,14 @@ def moved_apart(sensitivity: Sensitivity, *, monotone: bool) -> Fraction:
 
 
 def checked_scores(scores: Scores) -> NDArray[np.integer] | Iterator[NDArray[np.integer]]:
-    """An array of scores; or an iterator, whose arrays are checked as they come."""
+    """Return an array of scores, or an iterator that checks arrays as they come."""
     return scores if isinstance(scores, Iterator) else checked_array(scores)
 
 
 def checked_array(scores: ArrayLike) -> NDArray[np.int64]:
-    """The scores in 64 bits. Where they do not fit, all move by the same number, which changes no choice.
+    """Return the scores in 64 bits.
+
+    Where they do not fit, all move by the same number, which changes no choice.
 
     Those further than r = 2^64 - 1 below the best count as r below it. Errors name no value.
 
@@ -141,13 +156,13 @@ def checked_array(scores: ArrayLike) -> NDArray[np.int64]:
 
 
 def behind(scores: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """How far each score is below the best: exact, in 64 bits without a sign."""
+    """Return how far each score is below the best, exactly, in 64 bits without a sign."""
     bits = scores.view(np.uint64)
     return np.asarray(bits[scores.argmax()] - bits)
 
 
 def behind_few(scores: ArrayLike, *, most: int = MOST_VALUES) -> list[int]:
-    """How far each score is below the best, for candidates that are few enough to list."""
+    """Return how far each score is below the best, for few candidates."""
     array = checked_array(scores)
     if array.size > most:
         raise InvalidParameterError(f"probabilities are listed for at most {most} candidates, got {array.size}")
@@ -155,7 +170,7 @@ def behind_few(scores: ArrayLike, *, most: int = MOST_VALUES) -> list[int]:
 
 
 def products_without_one(factors: Sequence["arb_poly"]) -> list["arb_poly"]:
-    """For each factor, the product of all others."""
+    """Return the product of all other factors, for each factor."""
     from flint import arb_poly
 
     before, after = [arb_poly([1])], [arb_poly([1])]

@@ -28,18 +28,28 @@ _LARGEST_LENGTH = 2**62
 
 @dataclass(frozen=True, kw_only=True)
 class ContinuousExponential(InBounds, Selection):
-    """Choose a point x of the grid lower, ..., upper - 1 with probability proportional to exp(rate score(x)).
+    """Choose a point x of a public interval with probability ~ exp(rate score(x)).
 
-    The score is constant between breakpoints, which may be secret like the scores, and as many as there are data. The
-    draw never lists the grid: a piece is chosen by its length and score, then a point of it uniformly. With a fine
-    lattice this is the mechanism with a density over an interval of reals, without rounding.
+    The points are those of the grid lower, ..., upper - 1. The score is constant between breakpoints, which may be
+    secret like the scores, and as many as there are data. The draw never lists the grid: a piece is chosen by its
+    length and score, then a point of it uniformly. With a fine lattice this is the mechanism with a density over an
+    interval of reals, without rounding.
 
     Args:
+        rate: of the noise per unit of score, the larger the more exact.
+        monotone: whether a unit that is added moves all scores in one direction.
         bounds: the public interval (lower, upper), in steps of the lattice.
 
     Guarantee: epsilon-DP with epsilon = 2 rate linf, or rate linf for monotone scores, where linf bounds the change of
         the score at every single x; epsilon^2/8-zCDP.
     Source: McSherry, Talwar (2007).
+
+    >>> from deniable.privacy import AddRemove, of_count
+    >>> buyer = of_count(rows=1, groups=1, relation=AddRemove)
+    >>> mechanism = ContinuousExponential.calibrated(buyer, epsilon=1, bounds=(0, 1000))
+    >>> mechanism.gap_bound(100, failure="0.05")  # below the best score, if a tenth of the points has it
+    10.283327113005326
+    >>> point = mechanism.release(([400, 500], [3, 9, 1])).value
     """
 
     kind: ClassVar[str] = "continuous_exponential"
@@ -55,7 +65,7 @@ class ContinuousExponential(InBounds, Selection):
         return ExponentialMechanismLoss(limit, monotone=self.monotone)
 
     def release(self, exact: tuple[ArrayLike, ArrayLike], *, bits: Bits = SECURE) -> Released[int]:
-        """One point of the grid.
+        """Return one point of the grid.
 
         Args:
             exact: secret; a pair (breaks, scores) of lists of integers. There is one break fewer than scores; they are
@@ -71,7 +81,7 @@ class ContinuousExponential(InBounds, Selection):
         return Released(int(ends[piece]) + int(inside), bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
-        """Points, for `exact` = the breakpoints, then the scores."""
+        """Return points, for `exact` = the breakpoints, then the scores."""
         half = len(exact) // 2
         ends, array = self._pieces(exact[:half], exact[half:])
         lengths, shape = np.diff(ends), (runs, array.size)
@@ -88,7 +98,7 @@ class ContinuousExponential(InBounds, Selection):
         return shares({x: weight for start, end, weight in pieces for x in range(start, end)})
 
     def gap_bound(self, best: int, *, failure: Real) -> float:
-        """The score is this far below the best, or less, with probability 1 - failure at least.
+        """Bound how far the score is below the best, with probability 1 - failure.
 
         Args:
             best: how many points of the grid have the best score, at least.
@@ -96,16 +106,19 @@ class ContinuousExponential(InBounds, Selection):
         return utility.exponential_gap(self._rest(best), self.rate, utility.checked_failure(failure))
 
     def expected_gap(self, best: int) -> float:
-        """The score is at most ln(number of points / best) / rate below the best on average, rounded up."""
+        """Bound how far the score is below the best on average, rounded up.
+
+        It is ln(number of points / best) / rate.
+        """
         return utility.exponential_expectation(self._rest(best), self.rate)
 
     def _rest(self, best: int) -> Fraction:
-        """How many other points there are for each of the best."""
+        """Return how many other points there are for each of the best."""
         number, tops = utility.checked_counts(self.upper - self.lower, best)
         return Fraction(number - tops, tops)
 
     def _pieces(self, breaks: ArrayLike, scores: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.integer]]:
-        """All ends of pieces, one more than the scores, and the scores."""
+        """Return all ends of pieces, one more than the scores, and the scores."""
         array = checked_array(scores)
         inner = integers("breaks", breaks, listed=True)
         if inner.size != array.size - 1:
@@ -115,7 +128,7 @@ class ContinuousExponential(InBounds, Selection):
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """The score falls by 1 on a fifth of the interval and rises by 1 on the rest."""
+        """Return a score that falls by 1 on a fifth of the interval and rises on the rest."""
         reach = of_count(rows=1, groups=2, relation=AddRemove)
         mechanism = cls(rate=Fraction(1), bounds=(0, 10))
         return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(2, 1, 0), neighbour=(2, 0, 1), attains=False)

@@ -27,17 +27,25 @@ _LARGEST_WEIGHT = 2**62
 
 @dataclass(frozen=True, kw_only=True)
 class ExponentialMechanism(Selection):
-    """Choose candidate i with probability proportional to weights[i] exp(rate score[i]).
+    """Choose candidate i with probability ~ weights[i] exp(rate score[i]).
 
     It is noisy max with Gumbel noise of scale 1 / rate, and is drawn so, exactly: no weight underflows. Physics knows
     the law as Boltzmann's, with the temperature 1 / rate and the energy -score.
 
     Args:
-        weights: public integers >= 0, one a candidate; None for all equal. Those of weight 0 are never chosen.
+        rate: of the noise per unit of score, the larger the more exact.
+        monotone: whether a unit that is added moves all scores in one direction.
+        weights: public integers >= 0, one per candidate; None for all equal. Those of weight 0 are never chosen.
 
     Guarantee: epsilon-DP with epsilon = 2 rate linf, or rate linf for monotone scores; all losses lie in one interval
         of that length, hence epsilon^2/8-zCDP.
     Source: McSherry, Talwar (2007); Dong, Durfee, Rogers (2020), arXiv:1909.13830.
+
+    >>> votes = of_count(rows=1, groups=1, relation=AddRemove)
+    >>> mechanism = ExponentialMechanism.calibrated(votes, epsilon=1, monotone=True)
+    >>> round(mechanism.gap_bound(3, failure="0.05"), 1)  # votes by which the choice may be behind
+    3.6
+    >>> winner = mechanism.release([120, 90, 118]).value
     """
 
     kind: ClassVar[str] = "exponential_mechanism"
@@ -61,7 +69,7 @@ class ExponentialMechanism(Selection):
         return ExponentialMechanismLoss(limit, monotone=self.monotone)
 
     def release(self, exact: Scores, *, bits: Bits = SECURE) -> Released[int]:
-        """The index of one candidate.
+        """Return the index of one candidate.
 
         Args:
             exact: secret scores; 64-bit integers, or an iterator of arrays of them where they do not fit the memory.
@@ -74,7 +82,7 @@ class ExponentialMechanism(Selection):
         return Released(race.exponential_mechanism(checked, rate=self.rate, weights=weights, bits=bits), bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
-        """Indices."""
+        """Return the index chosen in each run."""
         shape = (runs, len(exact))
         weights = None if self.weights is None else np.broadcast_to(self._weights_for(len(exact)), shape)
         return races.exponential_mechanism(
@@ -89,7 +97,7 @@ class ExponentialMechanism(Selection):
         )
 
     def gap_bound(self, candidates: int, *, failure: Real, best: int = 1) -> float:
-        """The score is this far below the best, or less, with probability 1 - failure at least.
+        """Bound how far the score is below the best, with probability 1 - failure.
 
         Args:
             candidates: how many there are. Those of weight 0 do not count, the best of the others is the best.
@@ -102,11 +110,14 @@ class ExponentialMechanism(Selection):
         return utility.exponential_gap(self._rest(candidates, best), self.rate, utility.checked_failure(failure))
 
     def expected_gap(self, candidates: int, *, best: int = 1) -> float:
-        """The score is at most this far below the best on average: ln(candidates / best) / rate, rounded up."""
+        """Bound how far the score is below the best on average, rounded up.
+
+        It is ln(candidates / best) / rate.
+        """
         return utility.exponential_expectation(self._rest(candidates, best), self.rate)
 
     def _rest(self, candidates: int, best: int) -> Fraction:
-        """The weight of the others over that of the best, at worst."""
+        """Return the weight of the others over that of the best, at worst."""
         number, tops = utility.checked_counts(candidates, best)
         if self.weights is None:
             return Fraction(number - tops, tops)
@@ -125,8 +136,11 @@ class ExponentialMechanism(Selection):
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """Two candidates whose scores move towards each other by 2. Their losses are 1.57 and -0.43, an interval of
-        length 2 = epsilon; the curve of all pairs touches theirs at one epsilon."""
+        """Return two candidates whose scores move towards each other by 2.
+
+        Their losses are 1.57 and -0.43, an interval of length 2 = epsilon; the curve of all pairs touches theirs at one
+        epsilon.
+        """
         reach = of_count(rows=1, groups=2, relation=AddRemove)
         mechanism = cls(rate=Fraction(1), weights=(1, 4))
         return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(1, 0), neighbour=(0, 1), attains=False)

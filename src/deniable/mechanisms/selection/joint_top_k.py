@@ -30,13 +30,16 @@ _BLOCK = 1 << 16
 
 @dataclass(frozen=True, kw_only=True)
 class JointTopK(Selection):
-    """Choose an ordered sequence of `count` candidates with probability proportional to exp(-rate gap).
+    """Choose an ordered sequence of `count` candidates in one draw.
 
-    The gap of a sequence is the largest of (i-th best score) - (score of its i-th member), over i. One choice among all
-    sequences, no composition: for more than a few it is far better than rounds at equal epsilon. Scores more than
-    2^62 - 1 below the best count as that far below it, in all that is said here.
+    The probability is proportional to exp(-rate gap). The gap of a sequence is the largest of (i-th best score) -
+    (score of its i-th member), over i. One choice among all sequences, no composition: for more than a few it is far
+    better than rounds at equal epsilon. Scores more than 2^62 - 1 below the best count as that far below it, in all
+    that is said here.
 
     Args:
+        rate: of the noise per unit of score, the larger the more exact.
+        monotone: whether a unit that is added moves all scores in one direction.
         count: how many are chosen.
 
     Guarantee: epsilon-DP with epsilon = 4 rate linf, or 2 rate linf for monotone scores (the gap then moves by at most
@@ -44,6 +47,13 @@ class JointTopK(Selection):
         either case an exponential mechanism, hence epsilon^2/8-zCDP.
     Source: Gillenwater, Joseph, Munoz Medina, Ribero (2022), arXiv:2201.12333; the draw in
         docs/theory/mechanisms/selection.md.
+
+    >>> from deniable.privacy import AddRemove, of_count
+    >>> visits = of_count(rows=1, groups=1, relation=AddRemove)
+    >>> mechanism = JointTopK.calibrated(visits, epsilon=1, monotone=True, count=3)
+    >>> round(mechanism.gap_bound(100, failure="0.05"), 1)
+    33.5
+    >>> indices = mechanism.release([50, 900, 420, 10, 600]).value
     """
 
     kind: ClassVar[str] = "joint_top_k"
@@ -55,21 +65,33 @@ class JointTopK(Selection):
         return ExponentialMechanismLoss(limit if self.count == 1 else 2 * limit, monotone=self.monotone)
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[tuple[int, ...]]:
-        """The indices of the chosen, the first first; arguments and errors as in `ExponentialMechanism.release`."""
+        """Return the indices of the chosen candidates, the best first.
+
+        Arguments and errors are as in `ExponentialMechanism.release`.
+        """
         array = checked_array(exact)
         return Released(tuple(self._draw(array, 1, bits)[0].tolist()), bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
-        """The indices as digits of one number in the base of how many candidates there are, the first chosen first."""
+        """Return the indices as digits of one number, the first chosen first.
+
+        Its base is the number of candidates.
+        """
         return transcripts(self._draw(np.array(exact), runs, bits), len(exact))
 
     def gap_bound(self, candidates: int, *, failure: Real) -> float:
-        """No member of the sequence is farther below the score of its place, with probability 1 - failure at least."""
+        """Bound how far a member is below the score of its position.
+
+        With probability 1 - failure at least no member of the sequence is farther below it.
+        """
         number, places = utility.checked_counts(candidates, self.count)
         return utility.sequences_gap(number, places, self.rate, utility.checked_failure(failure))
 
     def expected_gap(self, candidates: int) -> float:
-        """The farthest member is at most ln(number of sequences) / rate below the score of its place on average."""
+        """Bound how far the farthest member is below its position's score, on average.
+
+        It is ln(number of sequences) / rate.
+        """
         number, places = utility.checked_counts(candidates, self.count)
         return utility.sequences_expectation(number, places, self.rate)
 
@@ -88,7 +110,7 @@ class JointTopK(Selection):
         )
 
     def _draw(self, scores: NDArray[np.int64], runs: int, bits: Bits) -> NDArray[np.int64]:
-        """Sequences of indices, shape (runs, count)."""
+        """Draw sequences of indices, shape (runs, count)."""
         require_enough(scores.size, self.count)
         distances = _distances(scores)
         farthest, worst_place = int(distances.max()), int(np.partition(distances, self.count - 1)[self.count - 1])
@@ -112,14 +134,19 @@ class JointTopK(Selection):
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """Two of three, whose scores move by 1 against each other; the curve of all pairs is not that of one."""
+        """Return two of three, whose scores move by 1 against each other.
+
+        The curve of all pairs is not that of one.
+        """
         reach = of_count(rows=1, groups=3, relation=AddRemove)
         mechanism = cls(rate=Fraction(1), count=2)
         return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(3, 1, 0), neighbour=(2, 2, 1), attains=False)
 
 
 class _Gaps:
-    """The law of a number t >= 0 with weights N(t) exp(-rate t), by pieces of t in which N grows little.
+    """Distribution of a number t >= 0 with weights N(t) exp(-rate t), in pieces of t.
+
+    N grows little within a piece.
 
     Args:
         rising: how far candidates are behind the best; all of those that may be in sequences with a gap below `stop`.
@@ -138,21 +165,27 @@ class _Gaps:
         )
 
     def drawn(self, runs: int, bits: Bits) -> NDArray[np.int64]:
-        """Pieces, with probability proportional to the largest N in them times their sum of exp(-rate t)."""
+        """Draw pieces by the largest N in them times their sum of exp(-rate t)."""
         shape = (runs, self.start.size)
         bases, errors = np.broadcast_to(self.base, shape), np.broadcast_to(self.error, shape)
         guard = race.guard_bits(self.rate) + 64
         return races.decide("gumbel", bases, errors, self._exact, count=1, bits=bits, guard=guard)[:, 0]
 
     def limits(self, piece: NDArray[np.int64]) -> NDArray[np.int64]:
-        """How many candidates may be at each place of a sequence whose gap is in this piece, or before it."""
+        """Return how many candidates may stand at each position of a sequence.
+
+        Its gap is in this piece, or before it.
+        """
         found = np.full((piece.size, self.count), self.candidates)
         ended = piece < self.end.size
         found[ended] = sequences.open_places(self.rising, self.count, self.end[piece[ended]])
         return found
 
     def reached(self, piece: NDArray[np.int64], attained: NDArray[np.int64], bits: Bits) -> NDArray[np.bool_]:
-        """Whether a t of that piece, drawn with weights exp(-rate t), is at least the gap that was attained."""
+        """Return whether a t of that piece is at least the gap that was attained.
+
+        t is drawn with weights exp(-rate t).
+        """
         accepted = np.ones(piece.size, dtype=np.bool_)
         inside = np.flatnonzero(attained > self.start[piece])
         pairs, which = np.unique(np.stack([piece[inside], attained[inside]]), axis=1, return_inverse=True)
@@ -171,12 +204,18 @@ class _Gaps:
 
 
 def _distances(scores: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How far each score is below the best, or _FARTHEST, which moves no two scores apart."""
+    """Return how far each score is below the best, up to the farthest that counts.
+
+    The limit moves no two scores apart.
+    """
     return np.minimum(behind(scores), _FARTHEST).astype(np.int64)
 
 
 def _best_first(distances: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
-    """The places of all distances up to the limit, the least first; equal ones in their order."""
+    """Return the indices of all distances up to the limit, the least first.
+
+    Equal ones stay in their order.
+    """
     near = np.flatnonzero(distances <= limit)
     keys = distances[near]
     return np.asarray(near[np.argsort(keys.astype(np.uint16) if limit < 1 << 16 else keys, kind="stable")])

@@ -34,9 +34,19 @@ class NoisyMax(Selection):
     Kept for comparison: with exponential noise (PermuteAndFlip) the choice is better at the same cost. Only the index
     may be published; the noisy score itself costs extra.
 
+    Args:
+        rate: of the noise per unit of score, the larger the more exact.
+        monotone: whether a unit that is added moves all scores in one direction.
+
     Guarantee: epsilon-DP with epsilon = 2 rate linf, or rate linf for monotone scores; the whole curve is at most that
         of Laplace noise with this epsilon.
     Source: Dwork, Roth (2014), section 3.3; the curve in docs/theory/mechanisms/selection.md.
+
+    >>> votes = of_count(rows=1, groups=1, relation=AddRemove)
+    >>> mechanism = NoisyMax.calibrated(votes, epsilon=1, monotone=True)
+    >>> round(mechanism.gap_bound(3, failure="0.05"), 1)
+    4.1
+    >>> winner = mechanism.release([120, 90, 118]).value
     """
 
     kind: ClassVar[str] = "noisy_max"
@@ -46,15 +56,21 @@ class NoisyMax(Selection):
         return LaplaceLoss(1 / limit)
 
     def release(self, exact: Scores, *, bits: Bits = SECURE) -> Released[int]:
-        """The index of one candidate; arguments and errors as in `ExponentialMechanism.release`."""
+        """Return the index of one candidate.
+
+        Arguments and errors are as in `ExponentialMechanism.release`.
+        """
         return Released(race.noisy_max(checked_scores(exact), rate=self.rate, bits=bits), bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
-        """Indices."""
+        """Return the index chosen in each run."""
         return races.noisy_max(np.broadcast_to(np.array(exact), (runs, len(exact))), rate=self.rate, bits=bits)
 
     def _masses(self, exact: ArrayLike) -> dict[Hashable, "arb"]:
-        """The integral of f(x - gap_i) times the product of F(x - gap_j) over j != i, from kink to kink."""
+        """Return the probability of each candidate.
+
+        It is the integral of f(x - gap_i) times the product of F(x - gap_j) over j != i, from kink to kink.
+        """
         from flint import arb
 
         gaps = behind_few(exact, most=_MOST_CANDIDATES)
@@ -77,7 +93,7 @@ class NoisyMax(Selection):
         return {i: found[i] + last for i in range(size)}
 
     def gap_bound(self, candidates: int, *, failure: Real, best: int = 1) -> float:
-        """The score is this far below the best, or less, with probability 1 - failure at least.
+        """Bound how far the score is below the best, with probability 1 - failure.
 
         Guarantee: the t with (d - best) (1/2 + rate t / 4) e^(-rate t) = failure, rounded up.
         """
@@ -85,13 +101,18 @@ class NoisyMax(Selection):
         return utility.laplace_gap(number, tops, self.rate, utility.checked_failure(failure))
 
     def expected_gap(self, candidates: int, *, best: int = 1) -> float:
-        """The score is at most (1 + ln(candidates / 2)) / rate below the best on average; rounded up."""
+        """Bound how far the score is below the best on average, rounded up.
+
+        It is (1 + ln(candidates / 2)) / rate.
+        """
         return utility.laplace_expectation(*utility.checked_counts(candidates, best), self.rate)
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """Three scores that move by 1 against each other. No pair is known that attains the curve: the difference of
-        two Laplace variables is smoother than one."""
+        """Return three scores that move by 1 against each other.
+
+        No pair is known that attains the curve: the difference of two Laplace variables is smoother than one.
+        """
         reach = of_count(rows=1, groups=3, relation=AddRemove)
         mechanism = cls(rate=Fraction(1))
         return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(1, 0, 0), neighbour=(0, 1, 1), attains=False)
@@ -104,14 +125,20 @@ def noisy_max(
     monotone: bool = False,
     **target: Real,
 ) -> Selection:
-    """Report noisy max with any of three noises, calibrated to a target as in `Selection.calibrated`.
+    """Return report noisy max with any of three noises, calibrated to a target.
 
     Exponential noise is permute-and-flip, Gumbel noise the exponential mechanism. At equal epsilon the first is the
     most exact.
 
+    Args:
+        sensitivity: of the scores, of which `linf` counts.
+        noise: "exponential", "gumbel" or "laplace".
+        monotone: whether a unit that is added moves all scores in one direction.
+        target: epsilon, epsilon and delta, or rho.
+
     >>> from deniable.privacy import AddRemove, of_count
-    >>> reach = of_count(rows=1, groups=1, relation=AddRemove)
-    >>> noisy_max(reach, noise="laplace", monotone=True, epsilon=1).kind
+    >>> votes = of_count(rows=1, groups=1, relation=AddRemove)
+    >>> noisy_max(votes, noise="laplace", monotone=True, epsilon=1).kind
     'noisy_max'
     """
     kinds: dict[str, type[Selection]] = {
@@ -125,7 +152,9 @@ def noisy_max(
 
 
 def _inside(above: Sequence["arb"], below: Sequence["arb"], start: "arb", end: "arb") -> tuple[list["arb"], "arb"]:
-    """The parts of the probabilities for which the best noisy score x has start <= e^-x <= end, between two kinks.
+    """Return the parts of probabilities with start <= e^-x <= end, between two kinks.
+
+    x is the best noisy score.
 
     With u = e^-x and a = e^gap, a candidate that x is above has P[noise <= x - gap] = 1 - a u / 2, one that it is below
     1 / (2 a u), so every integrand is a polynomial of u over a power of u.

@@ -26,15 +26,25 @@ _MOST_CANDIDATES = 300
 
 @dataclass(frozen=True, kw_only=True)
 class PermuteAndFlip(Selection):
-    """Choose the candidate with the largest score + exponential noise of mean 1 / rate.
+    """Choose the candidate with the largest score + exponential noise, mean 1 / rate.
 
     The choice is never worse than that of the exponential mechanism: a better score is always as probable at least.
     Prefer it where epsilon or delta is the budget, and the exponential mechanism where rho is.
+
+    Args:
+        rate: of the noise per unit of score, the larger the more exact.
+        monotone: whether a unit that is added moves all scores in one direction.
 
     Guarantee: epsilon-DP with epsilon = 2 rate linf, or rate linf for monotone scores; its curve is that of Laplace
         noise.
     Source: McKenna, Sheldon (2020), arXiv:2010.12603; Ding, Kifer, Saghaian, Steinke, Wang, Xiao, Zhang (2021),
         arXiv:2105.07260; docs/theory/privacy/losses.md.
+
+    >>> votes = of_count(rows=1, groups=1, relation=AddRemove)
+    >>> mechanism = PermuteAndFlip.calibrated(votes, epsilon=1, monotone=True)
+    >>> round(mechanism.gap_bound(3, failure="0.05"), 1)
+    3.0
+    >>> winner = mechanism.release([120, 90, 118]).value
     """
 
     kind: ClassVar[str] = "permute_and_flip"
@@ -44,16 +54,22 @@ class PermuteAndFlip(Selection):
         return PermuteAndFlipLoss(limit, monotone=self.monotone)
 
     def release(self, exact: Scores, *, bits: Bits = SECURE) -> Released[int]:
-        """The index of one candidate; arguments and errors as in `ExponentialMechanism.release`."""
+        """Return the index of one candidate.
+
+        Arguments and errors are as in `ExponentialMechanism.release`.
+        """
         return Released(race.permute_and_flip(checked_scores(exact), rate=self.rate, bits=bits), bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
-        """Indices."""
+        """Return the index chosen in each run."""
         return races.permute_and_flip(np.broadcast_to(np.array(exact), (runs, len(exact))), rate=self.rate, bits=bits)
 
     def _masses(self, exact: ArrayLike) -> dict[Hashable, "arb"]:
-        """Candidate i has the probability p_i times the integral over t in [0, 1] of the product of 1 - p_j t, j != i,
-        with p_j = exp(rate (score_j - best))."""
+        """Return the probability of each candidate.
+
+        It is p_i times the integral over t in [0, 1] of the product of 1 - p_j t, j != i, with p_j = exp(rate (score_j
+        - best)).
+        """
         from flint import arb_poly
 
         p = [ball(-self.rate * gap).exp() for gap in behind_few(exact, most=_MOST_CANDIDATES)]
@@ -61,7 +77,7 @@ class PermuteAndFlip(Selection):
         return {i: p[i] * others.integral()(1) for i, others in enumerate(products_without_one(factors))}
 
     def gap_bound(self, candidates: int, *, failure: Real, best: int = 1) -> float:
-        """The score is this far below the best, or less, with probability 1 - failure at least.
+        """Bound how far the score is below the best, with probability 1 - failure.
 
         Guarantee: ln((d - best) / ((best + 1) failure)) / rate, rounded up, or the bound of the exponential mechanism
             if that is less.
@@ -70,13 +86,18 @@ class PermuteAndFlip(Selection):
         return utility.permute_and_flip_gap(number, tops, self.rate, utility.checked_failure(failure))
 
     def expected_gap(self, candidates: int, *, best: int = 1) -> float:
-        """The score is at most (1/(best + 1) + ... + 1/candidates) / rate below the best on average; rounded up."""
+        """Bound how far the score is below the best on average, rounded up.
+
+        It is (1/(best + 1) + ... + 1/candidates) / rate.
+        """
         return utility.permute_and_flip_expectation(*utility.checked_counts(candidates, best), self.rate)
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """Three scores that move by 1 against each other. Two candidates attain the curve, but each pair of scores at
-        one epsilon."""
+        """Return three scores that move by 1 against each other.
+
+        Two candidates attain the curve, but each pair of scores at one epsilon.
+        """
         reach = of_count(rows=1, groups=3, relation=AddRemove)
         mechanism = cls(rate=Fraction(1))
         return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(1, 0, 0), neighbour=(0, 1, 1), attains=False)

@@ -1,4 +1,4 @@
-"""Which price earns most? The revenue of each price as a score, with its true sensitivity.
+"""Revenues of prices as scores for a private choice, with their true sensitivity.
 
 Noise added to the best price itself may ruin it: with ten buyers who would all pay 7 and no more, the price 7 earns 70
 and the price 7.01 earns nothing. A choice among prices by their noisy revenues cannot fall off that cliff.
@@ -18,7 +18,9 @@ from deniable.rows import left_out
 
 
 def revenues(bids: ArrayLike, prices: Sequence[int]) -> NDArray[np.int64]:
-    """For each price p, p times the number of bids of at least p: scores for a selection, monotone under add/remove.
+    """Return the revenue of each price p: p times the number of bids of at least p.
+
+    They are scores for a selection, monotone under add/remove.
 
     Args:
         bids: secret; integers in the unit of the prices, one a buyer. What is no number buys nothing.
@@ -33,7 +35,9 @@ def revenues(bids: ArrayLike, prices: Sequence[int]) -> NDArray[np.int64]:
 
 
 def of_revenues(prices: Sequence[int], *, relation: Relation) -> Sensitivity:
-    """How far one buyer moves the revenues: each price's by at most that price, under either relation.
+    """Return the sensitivity of the revenues to one buyer.
+
+    Each price's moves by at most that price, under either relation.
 
     linf is the largest price of the list, and a buyer who pays it attains that.
     """

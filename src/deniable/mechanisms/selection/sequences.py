@@ -1,4 +1,4 @@
-"""Sequences of candidates by their gap: how many there are, pieces of gaps with nearly as many, and uniform draws.
+"""Sequences of candidates by their gap: numbers, pieces of gaps, uniform draws.
 
 Scores are given by how far they are behind the best, in rising order. The gap of a sequence is the largest of
 behind[i-th member] - behind[i], over its places i. Proofs: docs/theory/mechanisms/selection.md.
@@ -27,13 +27,19 @@ _BLOCK = 1 << 20
 
 
 def open_places(behind: Integers, count: int, gaps: Integers) -> Integers:
-    """How many candidates a sequence with a gap of at most t may have at each place; shape (gaps, count)."""
+    """Return how many candidates may stand at each position; shape (gaps, count).
+
+    The sequence has a gap of at most t.
+    """
     found = np.searchsorted(behind, gaps[:, None] + behind[:count], side="right")
     return np.asarray(found, dtype=np.int64)
 
 
 def log_number(behind: Integers, count: int, gaps: Integers) -> Floats:
-    """ln N(t), of how many sequences have a gap of at most t; its error is that of `count` logarithms and a sum."""
+    """Return ln N(t), with N the number of sequences with a gap of at most t.
+
+    Its error is that of `count` logarithms and a sum.
+    """
     found, step = np.empty(gaps.size), max(1, _BLOCK // count)
     for first in range(0, gaps.size, step):
         part = slice(first, first + step)
@@ -42,7 +48,10 @@ def log_number(behind: Integers, count: int, gaps: Integers) -> Floats:
 
 
 def pieces(behind: Integers, count: int, stop: int, rate: float) -> tuple[Integers, Integers]:
-    """First and last t of pieces of 0, ..., stop - 1, in any order; N grows little within those that matter."""
+    """Return first and last t of pieces of 0, ..., stop - 1, in any order.
+
+    N grows little within those that matter.
+    """
     cuts = np.unique(np.array([stop * i // _FIRST for i in range(_FIRST + 1)]))
     start, end = cuts[:-1], cuts[1:] - 1
     low, high = log_number(behind, count, start), log_number(behind, count, end)
@@ -62,7 +71,9 @@ def pieces(behind: Integers, count: int, stop: int, rate: float) -> tuple[Intege
 def log_weights(
     log_numbers: Floats, start: Integers, lengths: Integers, count: int, rate: float
 ) -> tuple[Floats, Floats]:
-    """ln of N times the sum of exp(-rate t) over each piece, up to a constant, and a bound on its error.
+    """Return ln of N times the sum of exp(-rate t) over each piece, and its error.
+
+    The logarithm is up to a constant, and the error is a bound.
 
     Args:
         log_numbers, start: of all pieces.
@@ -78,7 +89,7 @@ def log_weights(
 
 
 def weight(rate: Fraction, start: int, sequences: int, length: int | None) -> "Callable[[], arb]":
-    """Enclosures of the logarithm of one such weight, each at the precision of the moment."""
+    """Return enclosures of the logarithm of one weight, at the working precision."""
 
     def enclosure() -> "arb":
         from flint import arb, fmpz
@@ -92,7 +103,10 @@ def weight(rate: Fraction, start: int, sequences: int, length: int | None) -> "C
 
 
 def reaches(rate: Fraction, offset: int, length: int | None) -> "Callable[[], arb]":
-    """Enclosures of P[T >= offset], with P[T = t] ~ exp(-rate t) on 0, ..., length - 1, where 0 < offset < length."""
+    """Return enclosures of P[T >= offset], with P[T = t] ~ exp(-rate t).
+
+    T lies in 0, ..., length - 1, and 0 < offset < length.
+    """
 
     def enclosure() -> "arb":
         beyond = balls.ball(-rate * offset).exp()
@@ -104,7 +118,10 @@ def reaches(rate: Fraction, offset: int, length: int | None) -> "Callable[[], ar
 
 
 def shuffled(limits: Integers, bits: Bits) -> Integers:
-    """Uniform sequences of different numbers, the i-th below limits[:, i], which do not decrease along i."""
+    """Draw uniform sequences of different numbers, the i-th below limits[:, i].
+
+    The limits do not decrease along i.
+    """
     runs, count = limits.shape
     offsets = uniform.sample(limits - np.arange(count), bits=bits)
     deck = np.tile(np.arange(int(limits.max(initial=1))), (runs, 1))
@@ -118,7 +135,10 @@ def shuffled(limits: Integers, bits: Bits) -> Integers:
 
 
 def _log_one_minus_exp(x: Floats) -> tuple[Floats, Floats]:
-    """ln(1 - e^-x) for x > 0 and a bound on its error: ln x - x/2 + x^2/24 - ..., alternating, where x is small."""
+    """Return ln(1 - e^-x) for x > 0 and a bound on its error.
+
+    Where x is small by ln x - x/2 + x^2/24 - ..., which alternates.
+    """
     small = x < 0.125
     little = np.where(small, x, 0.0625)
     series = log(little) - little / 2 + little**2 / 24

@@ -31,18 +31,28 @@ _MOST_FEW = 9  # whose 9! orders are more already
 
 @dataclass(frozen=True, kw_only=True)
 class PeelingTopK(Selection):
-    """Choose `count` candidates by as many rounds of noisy max, each without the winners before it ("peeling").
+    """Choose `count` candidates by rounds of noisy max, each without earlier winners.
 
-    With Gumbel noise the rounds are exponential mechanisms, and one draw of noise gives all of them at once (oneshot):
-    the candidates with the largest noisy scores, in order, have the same law. With exponential noise each round is
-    permute-and-flip, drawn anew: better at equal epsilon in few rounds, worse at equal rho.
+    This is known as peeling. With Gumbel noise the rounds are exponential mechanisms, and one draw of noise gives all
+    of them at once (oneshot): the candidates with the largest noisy scores, in order, have the same law. With
+    exponential noise each round is permute-and-flip, drawn anew: better at equal epsilon in few rounds, worse at equal
+    rho.
 
     Args:
+        rate: of the noise per unit of score, the larger the more exact.
+        monotone: whether a unit that is added moves all scores in one direction.
         count: how many are chosen.
         noise: "gumbel", "exponential" or "laplace".
 
     Guarantee: count times the loss of one round, composed adaptively; for Gumbel noise count epsilon^2/8-zCDP.
     Source: Durfee, Rogers (2019), arXiv:1905.04273; proof in docs/theory/noise/race.md.
+
+    >>> from deniable.privacy import AddRemove, of_count
+    >>> visits = of_count(rows=1, groups=1, relation=AddRemove)
+    >>> mechanism = PeelingTopK.calibrated(visits, rho="1/8", monotone=True, count=3)
+    >>> float(mechanism.rate)
+    0.577350269
+    >>> indices = mechanism.release([50, 900, 420, 10, 600]).value
     """
 
     kind: ClassVar[str] = "top_k"
@@ -65,7 +75,10 @@ class PeelingTopK(Selection):
         return rounds[self.noise] * self.count
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[tuple[int, ...]]:
-        """The indices of the chosen, the first first; arguments and errors as in `ExponentialMechanism.release`."""
+        """Return the indices of the chosen candidates, the best first.
+
+        Arguments and errors are as in `ExponentialMechanism.release`.
+        """
         array = checked_array(exact)
         require_enough(array.size, self.count)
         if self.noise == "gumbel":
@@ -80,7 +93,10 @@ class PeelingTopK(Selection):
         return Released(tuple(chosen), bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
-        """The indices as digits of one number in the base of how many candidates there are, the first chosen first."""
+        """Return the indices as digits of one number, the first chosen first.
+
+        Its base is the number of candidates.
+        """
         require_enough(len(exact), self.count)
         scores = np.broadcast_to(np.array(exact), (runs, len(exact)))
         if self.noise == "gumbel":
@@ -94,7 +110,7 @@ class PeelingTopK(Selection):
         return transcripts(found, len(exact))
 
     def _masses(self, exact: ArrayLike) -> dict[Hashable, "arb"]:
-        """Round after round, among those that are left."""
+        """Return the probability of every sequence, round after round among those left."""
         from flint import arb
 
         array, one = checked_array(exact), self._one_round()
@@ -113,7 +129,9 @@ class PeelingTopK(Selection):
         return {chosen: chance for chosen, chance in found.items()}  # noqa: C416 - a wider type of keys
 
     def gap_bound(self, candidates: int, *, failure: Real) -> float:
-        """No member is farther below the score of its place, with probability 1 - failure at least.
+        """Bound how far a member is below the score of its position.
+
+        With probability 1 - failure at least no member is farther below it.
 
         Guarantee: the bound of one round at failure / count. Of the best i candidates one is left in round i, so the
             best that are left have at least the i-th best score.
@@ -122,7 +140,10 @@ class PeelingTopK(Selection):
         return self._one_round().gap_bound(candidates, failure=utility.checked_failure(failure) / self.count)
 
     def expected_gap(self, candidates: int) -> float:
-        """Every member is at most this far below the score of its place on average: the bound of one round."""
+        """Bound how far every member is below the score of its position, on average.
+
+        It is the bound of one round.
+        """
         require_enough(utility.checked_counts(candidates, 1)[0], self.count)
         return self._one_round().expected_gap(candidates)
 
@@ -136,7 +157,10 @@ class PeelingTopK(Selection):
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """Two of three, whose scores move by 1 against each other. A composition's worst case is not one pair."""
+        """Return two of three, whose scores move by 1 against each other.
+
+        A composition's worst case is not one pair.
+        """
         reach = of_count(rows=1, groups=3, relation=AddRemove)
         mechanism = cls(rate=Fraction(1, 2), count=2)
         return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(1, 0, 0), neighbour=(0, 1, 1), attains=False)
@@ -159,7 +183,10 @@ def require_few(candidates: int, count: int) -> None:
 
 
 def transcripts(found: NDArray[np.int64], base: int) -> NDArray[Any]:
-    """Rows of digits as numbers, of Python where 64 bits are too few; shape (runs, digits) to (runs,)."""
+    """Return rows of digits as numbers, shape (runs, digits) to (runs,).
+
+    They are Python ints where 64 bits are too few.
+    """
     digits = found.shape[1]
     kind = np.int64 if base**digits <= 2**63 else object
     powers = np.array([base**place for place in reversed(range(digits))], dtype=kind)

@@ -1,4 +1,6 @@
-"""How far below the best score a choice may lie: bounds that hold for all scores, rounded up.
+"""Bounds on how far below the best score a choice may lie, rounded up.
+
+They hold for all scores.
 
 All are divided by the rate. Proofs: docs/theory/mechanisms/selection.md.
 """
@@ -21,7 +23,7 @@ _MOST_BITS = 4096  # of a number of sequences that is written down
 
 
 def checked_counts(candidates: object, best: object) -> tuple[int, int]:
-    """How many candidates there are, and how many of them have the best score at least."""
+    """Return the number of candidates, and of those with the best score at least."""
     number, tops = positive_integer("candidates", candidates), positive_integer("best", best)
     if tops > number:
         raise InvalidParameterError(f"best must be <= candidates, got best={tops}, candidates={number}")
@@ -37,7 +39,9 @@ def checked_failure(failure: Real) -> Fraction:
 
 
 def exponential_gap(rest: Fraction, rate: Fraction, failure: Fraction) -> float:
-    """ln(rest (1 - failure) / failure) / rate, for `rest` = weight of the others over weight of the best.
+    """Return ln(rest (1 - failure) / failure) / rate.
+
+    `rest` is the weight of the others over the weight of the best.
 
     The probability of a gap of at least t is at most x / (1 + x) with x = rest e^(-rate t), and attains it.
     """
@@ -45,12 +49,15 @@ def exponential_gap(rest: Fraction, rate: Fraction, failure: Fraction) -> float:
 
 
 def exponential_expectation(rest: Fraction, rate: Fraction) -> float:
-    """ln(1 + rest) / rate: by Gibbs' variational principle, without the "+ 1" of the usual statement."""
+    """Return ln(1 + rest) / rate.
+
+    By Gibbs' variational principle, without the "+ 1" of the usual statement.
+    """
     return _quotient(1 + rest, rate)
 
 
 def sequences_gap(candidates: int, count: int, rate: Fraction, failure: Fraction) -> float:
-    """The bound of the exponential mechanism among all ordered sequences of `count` candidates."""
+    """Return the bound of the exponential mechanism among all ordered sequences."""
     if _few(candidates, count):
         return exponential_gap(Fraction(math.perm(candidates, count) - 1), rate, failure)
     odds = (1 - failure) / failure
@@ -65,13 +72,19 @@ def sequences_expectation(candidates: int, count: int, rate: Fraction) -> float:
 
 
 def permute_and_flip_gap(candidates: int, best: int, rate: Fraction, failure: Fraction) -> float:
-    """The bound of the exponential mechanism or ln((candidates - best) / ((best + 1) failure)) / rate, the lesser."""
+    """Return the lesser of two bounds for permute-and-flip.
+
+    That of the exponential mechanism, or ln((candidates - best) / ((best + 1) failure)) / rate.
+    """
     union = _quotient(Fraction(candidates - best) / ((best + 1) * failure), rate)
     return min(exponential_gap(Fraction(candidates - best, best), rate, failure), union)
 
 
 def permute_and_flip_expectation(candidates: int, best: int, rate: Fraction) -> float:
-    """(1/(best + 1) + ... + 1/candidates) / rate, below ln(candidates / best) / rate."""
+    """Return (1/(best + 1) + ... + 1/candidates) / rate.
+
+    It is below ln(candidates / best) / rate.
+    """
     if candidates == best:
         return 0.0
 
@@ -82,7 +95,10 @@ def permute_and_flip_expectation(candidates: int, best: int, rate: Fraction) -> 
 
 
 def laplace_gap(candidates: int, best: int, rate: Fraction, failure: Fraction) -> float:
-    """The t with (candidates - best) (1/2 + rate t / 4) e^(-rate t) = failure, from above."""
+    """Return the t with (candidates - best) (1/2 + rate t / 4) e^(-rate t) = failure.
+
+    From above.
+    """
     others = candidates - best
     if not others:
         return 0.0
@@ -113,7 +129,10 @@ def _few(candidates: int, count: int) -> bool:
 
 
 def _log_sequences(candidates: int, count: int) -> "arb":
-    """ln of the number of sequences, Gamma(candidates + 1) / Gamma(candidates - count + 1), or of candidates^count."""
+    """Return ln of the number of sequences, or of candidates^count.
+
+    The number is Gamma(candidates + 1) / Gamma(candidates - count + 1).
+    """
     if candidates.bit_length() > _MOST_BITS // 4:
         return count * ball(Fraction(candidates)).log()
     return ball(Fraction(candidates + 1)).lgamma() - ball(Fraction(candidates - count + 1)).lgamma()

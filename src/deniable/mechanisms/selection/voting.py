@@ -1,4 +1,7 @@
-"""Who wins an election? Votes as scores, with their true sensitivities; monotone under add/remove."""
+"""Votes as scores for a private choice, with their true sensitivities.
+
+Monotone under add/remove.
+"""
 
 from fractions import Fraction
 
@@ -13,7 +16,7 @@ _MOST_CANDIDATES = 10**8
 
 
 def approvals(ballots: ArrayLike, candidates: int) -> NDArray[np.int64]:
-    """How many voters approve of each candidate.
+    """Return how many voters approve of each candidate.
 
     Args:
         ballots: secret; zeros and ones or booleans, shape (voters, candidates). A row with anything else is a spoilt
@@ -27,14 +30,17 @@ def approvals(ballots: ArrayLike, candidates: int) -> NDArray[np.int64]:
 
 
 def of_approvals(candidates: int, *, relation: Relation) -> Sensitivity:
-    """How far one voter moves the approvals: each by at most 1, all of them perhaps, under either relation."""
+    """Return the sensitivity of the approvals to one voter.
+
+    Each moves by at most 1, all of them perhaps, under either relation.
+    """
     number = positive_integer("candidates", candidates)
     together = Fraction(number)
     return Sensitivity(l1=together, l2_squared=together, linf=Fraction(1), relation=relation, coordinates=number)
 
 
 def pluralities(votes: ArrayLike, candidates: int) -> NDArray[np.int64]:
-    """How many voters name each candidate.
+    """Return how many voters name each candidate.
 
     Args:
         votes: secret; for each voter one number of 0, ..., candidates - 1. All else is a spoilt vote, and does not
@@ -47,5 +53,8 @@ def pluralities(votes: ArrayLike, candidates: int) -> NDArray[np.int64]:
 
 
 def of_pluralities(*, relation: Relation) -> Sensitivity:
-    """How far one voter moves the pluralities: one candidate by 1, or two in opposite directions under replace."""
+    """Return the sensitivity of the pluralities to one voter.
+
+    One candidate moves by 1, or two in opposite directions under replace.
+    """
     return of_count(rows=1, groups=1, relation=relation)

@@ -1,4 +1,4 @@
-"""Noise in proportion to a smooth bound of the local sensitivity: what all laws of noise have in common."""
+"""Noise in proportion to a smooth bound of the local sensitivity: common parts."""
 
 import math
 from abc import abstractmethod
@@ -43,7 +43,9 @@ _ROUNDING = Fraction(1, 2**35)  # what beta gives up so that floats may be used
 
 @dataclass(frozen=True, kw_only=True)
 class SmoothNoise(InBounds, Mechanism):
-    """Adds real noise of scale S / shift to a statistic, rounded exactly; S is a beta-smooth bound of its sensitivity.
+    """Base of real noise of scale S / shift, rounded exactly; S is a smooth bound.
+
+    S is a beta-smooth bound of the sensitivity of the statistic to which the noise is added.
 
     The exact input is (value, A_0, A_1, ..., A_K): the statistic, and the largest local sensitivity A_k of all tables
     within k changes; the last one is that of all larger k. All are cut to what [lower, upper] allows. Bounds in their
@@ -70,33 +72,42 @@ class SmoothNoise(InBounds, Mechanism):
     @property
     @abstractmethod
     def shift(self) -> Fraction:
-        """Largest move of the statistic, in units of the noise, that the guarantee admits."""
+        """Largest move of the statistic that the guarantee admits, in units of the noise."""
 
     @abstractmethod
     def _law(self) -> rounded.Continuous:
-        """Law of the noise at scale 1."""
+        """Return the distribution of the noise at scale 1."""
 
     @abstractmethod
     def _loss(self) -> PrivacyLoss:
-        """Loss when one record changes."""
+        """Return the loss when one record changes."""
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
-        """The loss when a unit owns the records that `sensitivity` counts; the bounds A_k are those of its relation."""
+        """Return the loss when a unit owns the records that `sensitivity` counts.
+
+        The bounds A_k are those of its relation.
+        """
         return loss_of_rows(self._loss(), sensitivity, proved=frozenset(Relation))
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[int]:
-        """The noisy statistic, clamped to [lower, upper]."""
+        """Return the noisy statistic, clamped to the bounds.
+
+        Args:
+            exact: secret; a list (value, A_0, ..., A_K) of integers.
+            bits: leave it out, except in tests.
+        """
         return self.perturbed(*self._measured(exact), bits=bits)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
+        """Return noisy statistics of `runs` independent releases."""
         return self.draws(*self._measured(exact), runs, bits=bits)
 
     def perturbed(self, value: Fraction, bound: Fraction, *, bits: Bits) -> Released[int]:
-        """The noisy value, given a beta-smooth bound."""
+        """Return the noisy value, given a beta-smooth bound."""
         return Released(int(self.draws(value, bound, None, bits=bits)), bits.safe)
 
     def draws(self, value: Fraction, bound: Fraction, runs: int | None, *, bits: Bits) -> NDArray[np.int64]:
-        """Noisy values, given a beta-smooth bound."""
+        """Return noisy values, given a beta-smooth bound."""
         return rounded.sample(
             self._law(),
             centre=value,
@@ -108,7 +119,9 @@ class SmoothNoise(InBounds, Mechanism):
         )
 
     def standard_deviation(self, bound: object) -> float:
-        """Standard deviation of the noise for a public guess of the smooth bound, before rounding and clamping.
+        """Return the standard deviation of the noise for a public guess of the bound.
+
+        Before rounding and clamping.
 
         It is infinite for tails as heavy as those of Cauchy noise, also where nearly all answers are close.
 
@@ -122,7 +135,10 @@ class SmoothNoise(InBounds, Mechanism):
 
     @staticmethod
     def _moving(mechanism: "SmoothNoise") -> WorstCase:
-        """A statistic that moves by its sensitivity, 6: a shift of the noise alone, which is not the whole of it."""
+        """Return a statistic that moves by its sensitivity, 6.
+
+        It is a shift of the noise alone, which is not the whole of the loss.
+        """
         reach = of_count(rows=1, groups=1, cells=1, relation=Replace)
         return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(6, 6), neighbour=(0, 6), attains=False)
 
@@ -138,17 +154,24 @@ class SmoothNoise(InBounds, Mechanism):
 
 @dataclass(frozen=True, kw_only=True)
 class PureSmoothNoise(SmoothNoise):
-    """Noise whose loss is epsilon alone: it loses the most beside a neighbour with the same bound, or the furthest."""
+    """Base of noise whose loss is epsilon alone.
+
+    It loses the most beside a neighbour with the same bound, or the furthest.
+    """
 
     epsilon: Annotated[Fraction, positive_rational]
 
     @cached_property
     def shift(self) -> Fraction:
+        """Largest move that the guarantee admits, beside any neighbour's bound."""
         return min(self._shift_at(Fraction(0)), self._shift_at(self.beta))
 
     @abstractmethod
     def _shift_at(self, b: Fraction) -> Fraction:
-        """The largest one beside a neighbour whose bound is e^b times as large, or as small."""
+        """Return the largest shift beside a neighbour whose bound is e^b times as large.
+
+        Or as small.
+        """
 
     def _loss(self) -> PrivacyLoss:
         return PureLoss(self.epsilon)
@@ -156,7 +179,10 @@ class PureSmoothNoise(SmoothNoise):
 
 @dataclass(frozen=True, kw_only=True)
 class SmoothStatistic(Mechanism):
-    """A statistic with its own formula for the smooth bound; the law of the noise is a mechanism of its own."""
+    """Base of statistics with their own formula for the smooth bound.
+
+    The law of the noise is a mechanism of its own.
+    """
 
     relation: ClassVar[Relation] = Replace  # for which it is proved
 
@@ -169,10 +195,10 @@ class SmoothStatistic(Mechanism):
 
     @abstractmethod
     def measured(self, exact: ArrayLike) -> tuple[Fraction, Fraction]:
-        """The statistic and its smooth bound, both secret."""
+        """Return the statistic and its smooth bound, both secret."""
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
-        """The loss of the noise, for a unit with as many records as `sensitivity` counts."""
+        """Return the loss of the noise, for a unit with the records of `sensitivity`."""
         return loss_of_rows(self.noise._loss(), sensitivity, proved=frozenset({self.relation}))
 
     def _records(self, exact: ArrayLike) -> NDArray[np.int64]:
@@ -180,15 +206,16 @@ class SmoothStatistic(Mechanism):
         return clamped_records(exact, self.noise.lower, self.noise.upper, relation=self.relation)
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[int]:
-        """The noisy statistic, clamped to the bounds of the noise."""
+        """Return the noisy statistic, clamped to the bounds of the noise."""
         return self.noise.perturbed(*self.measured(exact), bits=bits)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
+        """Return noisy statistics of `runs` independent releases."""
         return self.noise.draws(*self.measured(exact), runs, bits=bits)
 
 
 def smooth_bound(local: ArrayLike, *, beta: Fraction) -> Fraction:
-    """The maximum of e^(-beta k) A_k, rounded so that it stays beta-smooth.
+    """Return the maximum of e^(-beta k) A_k, rounded so that it stays beta-smooth.
 
     Args:
         local: A_k for k = 0, 1, ..., K: the largest local sensitivity of the tables within k changes; whole lattice
@@ -207,20 +234,28 @@ def smooth_bound(local: ArrayLike, *, beta: Fraction) -> Fraction:
 
 
 def weights(beta: Fraction, count: int, *, step: int = 1) -> NDArray[np.float64]:
-    """e^(-beta k) for `count` numbers k = 0, step, 2 step, ..., with the beta that leaves room for rounding."""
+    """Return e^(-beta k) for `count` numbers k = 0, step, 2 step, ...
+
+    With the beta that leaves room for rounding.
+    """
     return exp_of_minus(float(beta - _ROUNDING) * step * np.arange(count, dtype=np.float64))
 
 
 def reach(beta: Fraction, spread: int) -> int:
-    """Number of changes after which a bound of `spread` steps falls below LEAST_BOUND."""
+    """Return the number of changes after which a bound falls below LEAST_BOUND.
+
+    Args:
+        beta: of the smooth bound.
+        spread: the bound before any change, in steps.
+    """
     return math.ceil((math.log(spread) + 20 * math.log(2) + 1) / float(beta - _ROUNDING))
 
 
 def rounded_up(bound: float) -> Fraction:
-    """A maximum of floats, as a smooth bound."""
+    """Return a maximum of floats as a smooth bound."""
     return max(Fraction(bound) * (1 + _ROUNDING / 2), LEAST_BOUND)
 
 
 def shift_below(formula: Callable[[], "arb"]) -> Fraction:
-    """A rational at or just below a formula, at least 0."""
+    """Return a rational at or just below a formula, at least 0."""
     return Fraction(certified(formula, within=Interval(0.0, math.inf)).lower)

@@ -1,4 +1,4 @@
-"""The mean of the central ones of a private number of records, with noise in proportion to its smooth sensitivity."""
+"""Mean of the central records, of a private number, with smooth noise."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,19 +16,32 @@ from deniable.privacy import AddRemove, Relation
 
 @dataclass(frozen=True, kw_only=True)
 class SmoothCentralMean(TrimmedStatistic):
-    """The mean without the `trimmed` smallest and largest records, of which there is a private number.
+    """Mean without the `trimmed` smallest and largest records, of a private number.
 
-    Of 2 trimmed records or fewer it is the middle of the bounds. Records are clamped to the bounds of the noise. Where
-    their number is public, `SmoothTrimmedMean` is the same under replace.
+    Noise is in proportion to its smooth sensitivity. Of 2 trimmed records or fewer it is the middle of the bounds.
+    Records are clamped to the bounds of the noise. Where their number is public, `SmoothTrimmedMean` is the same under
+    replace.
+
+    Args:
+        noise: a `SmoothNoise` such as `SmoothStudentT`, with the bounds of the records.
+        trimmed: how many records are left out at either end.
 
     Guarantee: that of the noise, under add/remove.
     Source: after Bun, Steinke (2019), arXiv:1906.02830, for replace; lemma 7 of docs/theory/mechanisms/smooth.md.
+
+    >>> noise = SmoothStudentT.calibrated(epsilon=1, bounds=(0, 1000))
+    >>> mechanism = SmoothCentralMean(noise=noise, trimmed=10)
+    >>> value, bound = mechanism.measured(range(400, 500))  # both are secret
+    >>> float(value)
+    449.5
+    >>> noisy = mechanism.release(range(400, 500)).value
     """
 
     kind: ClassVar[str] = "smooth_central_mean"
     relation: ClassVar[Relation] = AddRemove
 
     def measured(self, exact: ArrayLike) -> tuple[Fraction, Fraction]:
+        """Return the central mean and its smooth bound, both secret."""
         lower, upper = self.noise.lower, self.noise.upper
         records = self._records(exact)
         kept = records.size - 2 * self.trimmed
@@ -38,9 +51,10 @@ class SmoothCentralMean(TrimmedStatistic):
         return self._mean(records), rounded_up(bound)
 
     def _bound(self, padded: NDArray[np.int64], kept: int) -> float:
-        """The larger one of range e^(-beta (kept - 1)) and max of (x_(e) - x_(s)) / (e - s + 1) e^(-beta (j - 1)).
+        """Return the smooth bound of the central mean.
 
-        Over s <= trimmed + 1 and e >= n - trimmed with e - s + 1 = kept + j; without a discount for j = 0.
+        It is the larger one of range e^(-beta (kept - 1)) and max of (x_(e) - x_(s)) / (e - s + 1) e^(-beta (j - 1)),
+        over s <= trimmed + 1 and e >= n - trimmed with e - s + 1 = kept + j; without a discount for j = 0.
         """
         spread = int(padded[-1] - padded[0])
         far = min(reach(self.noise.beta, spread), 2 * self.trimmed + 2)
@@ -59,7 +73,10 @@ class SmoothCentralMean(TrimmedStatistic):
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """One record more moves the mean of the middle by 6, as far as the bound of four records says."""
+        """Return one record more, which moves the mean of the middle by 6.
+
+        As far as the bound of four records says.
+        """
         return WorstCase(
             mechanism=cls(noise=SmoothStudentT.calibrated(epsilon=3, bounds=(0, 12)), trimmed=1),
             exact=(0, 0, 12, 12),

@@ -22,9 +22,20 @@ if TYPE_CHECKING:
 class SmoothLaplace(SmoothNoise):
     """Add Laplace noise of scale S / shift, S a beta-smooth bound of the sensitivity.
 
+    Args:
+        epsilon: of the guarantee.
+        delta: of the guarantee, > 0.
+        beta: of the smooth bound.
+        bounds: public (lower, upper) of the statistic, whole numbers of lattice steps.
+
     Guarantee: (epsilon, delta)-DP with shift the least of epsilon, e^beta (epsilon - beta), and the s for which
         delta = (1 - e^-beta) e^(-(epsilon + beta) / c) cosh(s / c), c = e^beta - 1; exact where that is the least.
     Source: Nissim, Raskhodnikova, Smith (2007); the condition in docs/theory/mechanisms/smooth.md.
+
+    >>> noise = SmoothLaplace.calibrated(epsilon=1, delta="1e-6", bounds=(0, 1000))
+    >>> round(noise.standard_deviation(5), 1)  # where the smooth bound is 5
+    10.2
+    >>> noisy = noise.release([420, 5, 6, 8]).value  # a value, and local sensitivities within 0, 1, 2 changes
     """
 
     kind: ClassVar[str] = "smooth_laplace"
@@ -44,7 +55,7 @@ class SmoothLaplace(SmoothNoise):
 
     @classmethod
     def calibrated(cls, *, epsilon: Real, delta: Real, bounds: tuple[int, int]) -> "SmoothLaplace":
-        """The noise for (epsilon, delta), with the usual beta = epsilon / (2 ln(2 / delta))."""
+        """Return the noise for (epsilon, delta), with beta = epsilon / (2 ln(2 / delta))."""
         target, failed = positive_rational("epsilon", epsilon), probability("delta", positive_rational("delta", delta))
         beta = decimal_below(target / Fraction(2 * math.log(2 / float(failed))), 6)
         return cls(epsilon=target, delta=failed, beta=beta, bounds=bounds)
@@ -66,5 +77,8 @@ class SmoothLaplace(SmoothNoise):
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """A statistic that moves by its sensitivity, 6: a shift of the noise alone, which is not the whole of it."""
+        """Return a statistic that moves by its sensitivity, 6.
+
+        It is a shift of the noise alone, which is not the whole of the loss.
+        """
         return cls._moving(cls.calibrated(epsilon=3, delta="1e-3", bounds=(-20, 26)))

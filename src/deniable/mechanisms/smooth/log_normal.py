@@ -1,4 +1,4 @@
-"""Smooth sensitivity with concentrated differential privacy: Laplace noise of a log-normal scale."""
+"""Smooth sensitivity with concentrated privacy: Laplace noise of log-normal scale."""
 
 import math
 from dataclasses import dataclass
@@ -26,11 +26,23 @@ _RHOS = (Fraction(1, 2**40), Fraction(2**40))
 
 @dataclass(frozen=True, kw_only=True)
 class SmoothLogNormal(SmoothNoise):
-    """Add noise X exp(spread Y), X Laplace and Y normal, of scale S / shift, S a beta-smooth bound of the sensitivity.
+    """Add noise X exp(spread Y) of scale S / shift, X Laplace and Y normal.
+
+    S is a beta-smooth bound of the sensitivity.
+
+    Args:
+        rho: of the guarantee.
+        spread: of the logarithm of the scale.
+        beta: of the smooth bound.
+        bounds: public (lower, upper) of the statistic, whole numbers of lattice steps.
 
     Guarantee: rho-zCDP with 2 rho = (beta / spread)^2 + (shift e^(3 spread^2 / 2))^2, where beta <= 0.828 spread^2 and
         shift e^(3 spread^2 / 2) <= 2.412; elsewhere sqrt(2 rho) = beta / spread + shift e^(3 spread^2 / 2).
     Source: Bun, Steinke (2019), arXiv:1906.02830; proof in docs/theory/mechanisms/smooth.md.
+
+    >>> noise = SmoothLogNormal.calibrated(rho="1/2", bounds=(0, 1000))
+    >>> round(noise.standard_deviation(5), 1)  # where the smooth bound is 5
+    10.0
     """
 
     kind: ClassVar[str] = "smooth_log_normal"
@@ -40,7 +52,10 @@ class SmoothLogNormal(SmoothNoise):
 
     @classmethod
     def calibrated(cls, *, rho: Real, bounds: tuple[int, int], beta: object = None) -> "SmoothLogNormal":
-        """The spread with the least variance for rho; beta is a tenth of sqrt(2 rho) unless it is given."""
+        """Return the noise with the least variance for rho.
+
+        beta is a tenth of sqrt(2 rho) unless it is given.
+        """
         target = positive_rational("rho", rho)
         if not _RHOS[0] <= target <= _RHOS[1]:
             raise InvalidParameterError(f"rho must be in [2^-40, 2^40], got {shown(target)}")
@@ -74,12 +89,17 @@ class SmoothLogNormal(SmoothNoise):
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """A statistic that moves by its sensitivity, 6: a shift of the noise alone, which is not the whole of it."""
+        """Return a statistic that moves by its sensitivity, 6.
+
+        It is a shift of the noise alone, which is not the whole of the loss.
+        """
         return cls._moving(cls.calibrated(rho=4, bounds=(-20, 26)))
 
 
 def spreads(beta: float, epsilon: float) -> list[float]:
-    """Spreads with the least variance by either condition, for epsilon = sqrt(2 rho).
+    """Return spreads with the least variance, for epsilon = sqrt(2 rho).
+
+    One for either condition.
 
     The root of 5 q^3 - share (5 q^2 + 1), share = beta / epsilon, where losses are added. Where their squares are, the
     root of 5 q^4 - share^2 (5 q^2 + 1), or the least spread of the condition if that is larger.

@@ -16,13 +16,23 @@ from deniable.privacy import Replace, of_count
 
 @dataclass(frozen=True, kw_only=True)
 class SmoothQuantile(SmoothStatistic):
-    """A quantile of records, with noise in proportion to its smooth sensitivity.
+    """Quantile of records, with noise in proportion to its smooth sensitivity.
 
     The value is the record of rank ceil(quantile n): for quantile = 1/2 the median, and of an even number the lower
     one; for 0 the least record. Records are clamped to the bounds of the noise.
 
+    Args:
+        noise: a `SmoothNoise` such as `SmoothStudentT`, with the bounds of the records.
+        quantile: in [0, 1].
+
     Guarantee: that of the noise, under replace.
     Source: Nissim, Raskhodnikova, Smith (2007); lemma 3 of docs/theory/mechanisms/smooth.md.
+
+    >>> mechanism = SmoothQuantile(noise=SmoothStudentT.calibrated(epsilon=1, bounds=(0, 1000)), quantile="9/10")
+    >>> value, bound = mechanism.measured(range(400, 500))  # both are secret
+    >>> int(value)
+    489
+    >>> noisy = mechanism.release(range(400, 500)).value
     """
 
     kind: ClassVar[str] = "smooth_quantile"
@@ -30,6 +40,7 @@ class SmoothQuantile(SmoothStatistic):
     quantile: Annotated[Fraction, checked_quantile]
 
     def measured(self, exact: ArrayLike) -> tuple[Fraction, Fraction]:
+        """Return the quantile and its smooth bound, both secret."""
         lower, upper = self.noise.lower, self.noise.upper
         records = self._records(exact)
         rank = rank_of(self.quantile, records.size)
@@ -38,7 +49,10 @@ class SmoothQuantile(SmoothStatistic):
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """One record moves the median across the domain; the smooth bound, 12, is that of both tables."""
+        """Return one record that moves the median across the domain.
+
+        The smooth bound, 12, is that of both tables.
+        """
         return WorstCase(
             mechanism=cls(noise=SmoothStudentT.calibrated(epsilon=3, bounds=(0, 12)), quantile=Fraction(1, 2)),
             sensitivity=of_count(rows=1, groups=1, cells=1, relation=Replace),

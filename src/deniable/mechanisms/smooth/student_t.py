@@ -1,4 +1,4 @@
-"""Smooth sensitivity with pure differential privacy: noise with the tails of Student's t."""
+"""Smooth sensitivity with pure differential privacy: noise with Student's tails."""
 
 import math
 from dataclasses import dataclass
@@ -18,12 +18,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class SmoothStudentT(PureSmoothNoise):
-    """Add Student's t noise of scale S / shift, S a beta-smooth bound of the sensitivity; degrees = 1 is Cauchy noise.
+    """Add Student's t noise of scale S / shift; degrees = 1 is Cauchy noise.
+
+    S is a beta-smooth bound of the sensitivity.
+
+    Args:
+        epsilon: of the guarantee.
+        degrees: of freedom, in [1, 100].
+        beta: of the smooth bound.
+        bounds: public (lower, upper) of the statistic, whole numbers of lattice steps.
 
     Guarantee: epsilon-DP with shift^2 = 2 degrees e^b (cosh((2 epsilon - (degrees - 1) b) / (degrees + 1)) - cosh b),
         the lesser one of b = 0 and b = beta; exact. For Cauchy noise and a small epsilon that is epsilon^2 - beta^2.
     Source: Nissim, Raskhodnikova, Smith (2007); Bun, Steinke (2019), arXiv:1906.02830; the constants in
         docs/theory/mechanisms/smooth.md.
+
+    >>> noise = SmoothStudentT.calibrated(epsilon=1, degrees=3, bounds=(0, 1000))
+    >>> round(noise.standard_deviation(5), 1)  # where the smooth bound is 5
+    14.2
     """
 
     kind: ClassVar[str] = "smooth_student_t"
@@ -36,7 +48,9 @@ class SmoothStudentT(PureSmoothNoise):
 
     @classmethod
     def calibrated(cls, *, epsilon: Real, bounds: tuple[int, int], degrees: object = 1) -> "SmoothStudentT":
-        """The noise for epsilon, least where the smooth bound is in proportion to 1 / beta, as for well-spread records.
+        """Return the noise for epsilon, least where the smooth bound is ~ 1 / beta.
+
+        That is so for well-spread records.
 
         beta = x epsilon with 4 degrees x^2 + 3 (degrees - 1) x = 2: 0.707 epsilon for Cauchy noise.
         """
@@ -60,12 +74,15 @@ class SmoothStudentT(PureSmoothNoise):
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """A statistic that moves by its sensitivity, 6. A neighbour with another bound may lose more."""
+        """Return a statistic that moves by its sensitivity, 6.
+
+        A neighbour with another bound may lose more.
+        """
         return cls._moving(cls.calibrated(epsilon=3, bounds=(-20, 26)))
 
 
 def _checked(degrees: object) -> Fraction:
-    """Degrees of freedom, exact."""
+    """Return degrees of freedom, exact."""
     value = positive_rational("degrees", degrees)
     if not 1 <= value <= 100:
         raise InvalidParameterError(f"degrees must be in [1, 100], got {shown(value)}")

@@ -1,4 +1,4 @@
-"""The number of triangles of a graph, with noise in proportion to its smooth sensitivity."""
+"""Number of triangles of a graph, with noise by its smooth sensitivity."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,14 +21,23 @@ _MOST_VERTICES = 4096  # whose matrix of pairs fits into memory
 
 @dataclass(frozen=True, kw_only=True)
 class SmoothTriangles(SmoothStatistic):
-    """The number of triangles of a graph, with noise in proportion to its smooth sensitivity.
+    """Number of triangles of a graph, with noise by its smooth sensitivity.
 
     The exact input is an array of edges, shape (edges, 2), of vertices 0, ..., vertices - 1; direction, repetition and
-    loops do not matter, and edges of other vertices and rows that are no edges are left out, since an error would tell
-    of them. A record is an edge: the graph has one edge more or less.
+    loops do not matter, and edges of other vertices and rows that are not edges are left out, since an error would
+    reveal them. A record is an edge: the graph has one edge more or less.
+
+    Args:
+        noise: a `SmoothNoise` such as `SmoothStudentT`, with the bounds of the number of triangles.
+        vertices: how many there are, from 2 to 4096; public.
 
     Guarantee: that of the noise, under add/remove of edges.
     Source: Nissim, Raskhodnikova, Smith (2007); lemma 5 of docs/theory/mechanisms/smooth.md.
+
+    >>> mechanism = SmoothTriangles(noise=SmoothStudentT.calibrated(epsilon=1, bounds=(0, 100)), vertices=5)
+    >>> value, bound = mechanism.measured([(0, 1), (1, 2), (2, 0), (3, 4)])  # both are secret
+    >>> int(value)
+    1
     """
 
     kind: ClassVar[str] = "smooth_triangles"
@@ -37,6 +46,7 @@ class SmoothTriangles(SmoothStatistic):
     vertices: Annotated[int, partial(whole_number, lower=2, upper=_MOST_VERTICES)]
 
     def measured(self, exact: ArrayLike) -> tuple[Fraction, Fraction]:
+        """Return the number of triangles and its smooth bound, both secret."""
         adjacent = self._matrix(exact)
         common = np.rint(adjacent @ adjacent).astype(np.int64)
         i, j = np.triu_indices(self.vertices, k=1)
@@ -47,6 +57,7 @@ class SmoothTriangles(SmoothStatistic):
         return Fraction(triangles), smooth_bound(self._local(shared, halves), beta=self.noise.beta)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
+        """Return noisy numbers of triangles; edges come as a flat list of vertices."""
         return self.noise.draws(*self.measured(np.reshape(exact, (-1, 2))), runs, bits=bits)
 
     def _matrix(self, exact: ArrayLike) -> NDArray[np.float64]:
@@ -58,7 +69,7 @@ class SmoothTriangles(SmoothStatistic):
         return matrix
 
     def _local(self, shared: NDArray[np.int64], halves: NDArray[np.int64]) -> NDArray[np.int64]:
-        """A_k for k = 0, 1, ..., until all other vertices are common neighbours."""
+        """Return A_k for k = 0, 1, ..., until all other vertices are common neighbours."""
         most = self.vertices - 2
         largest = np.full(most + 1, -1, dtype=np.int64)  # of `halves`, for each number of common neighbours
         np.maximum.at(largest, shared, halves)
@@ -70,7 +81,10 @@ class SmoothTriangles(SmoothStatistic):
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """Two vertices with five common neighbours, joined by an edge or not; the smooth bound, 5, is that of both."""
+        """Return two vertices with five common neighbours, joined by an edge or not.
+
+        The smooth bound, 5, is that of both.
+        """
         spokes = tuple(end for vertex in range(2, 7) for end in (0, vertex, 1, vertex))
         return WorstCase(
             mechanism=cls(noise=SmoothStudentT.calibrated(epsilon=3, bounds=(0, 12)), vertices=7),

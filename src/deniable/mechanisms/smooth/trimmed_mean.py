@@ -19,7 +19,7 @@ from deniable.privacy import Replace, of_count
 
 @dataclass(frozen=True, kw_only=True)
 class TrimmedStatistic(SmoothStatistic):
-    """A statistic without the `trimmed` smallest and largest records."""
+    """Base of statistics without the `trimmed` smallest and largest records."""
 
     trimmed: Annotated[int, partial(whole_number, lower=0)]
 
@@ -31,17 +31,29 @@ class TrimmedStatistic(SmoothStatistic):
 
 @dataclass(frozen=True, kw_only=True)
 class SmoothTrimmedMean(TrimmedStatistic):
-    """The mean without the `trimmed` smallest and largest records, with noise in proportion to its smooth sensitivity.
+    """Mean without the `trimmed` smallest and largest records, with smooth noise.
 
-    Records are clamped to the bounds of the noise. With n = 2 trimmed + 1 records it is the median.
+    Noise is in proportion to its smooth sensitivity. Records are clamped to the bounds of the noise. With n = 2 trimmed
+    + 1 records it is the median.
+
+    Args:
+        noise: a `SmoothNoise` such as `SmoothLogNormal`, with the bounds of the records.
+        trimmed: how many records are left out at either end.
 
     Guarantee: that of the noise, under replace.
     Source: Bun, Steinke (2019), arXiv:1906.02830; lemma 4 of docs/theory/mechanisms/smooth.md.
+
+    >>> mechanism = SmoothTrimmedMean(noise=SmoothLogNormal.calibrated(rho="1/2", bounds=(0, 1000)), trimmed=10)
+    >>> value, bound = mechanism.measured(range(400, 500))  # both are secret
+    >>> float(value)
+    449.5
+    >>> noisy = mechanism.release(range(400, 500)).value
     """
 
     kind: ClassVar[str] = "smooth_trimmed_mean"
 
     def measured(self, exact: ArrayLike) -> tuple[Fraction, Fraction]:
+        """Return the trimmed mean and its smooth bound, both secret."""
         lower, upper = self.noise.lower, self.noise.upper
         records = self._records(exact)
         kept = records.size - 2 * self.trimmed
@@ -55,7 +67,7 @@ class SmoothTrimmedMean(TrimmedStatistic):
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """One record moves the mean of the middle by 6, the smooth bound of both tables."""
+        """Return one record that moves the mean of the middle by 6, the smooth bound."""
         return WorstCase(
             mechanism=cls(noise=SmoothLogNormal.calibrated(rho=4, bounds=(0, 12)), trimmed=1),
             sensitivity=of_count(rows=1, groups=1, cells=1, relation=Replace),

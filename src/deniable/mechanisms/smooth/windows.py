@@ -1,4 +1,4 @@
-"""The widest windows of sorted records, each discounted by how many records have to change to empty it."""
+"""Widest windows of sorted records, discounted by the changes that empty them."""
 
 from fractions import Fraction
 
@@ -11,7 +11,9 @@ from deniable.mechanisms.smooth.base import reach, rounded_up, weights
 def smooth_width(
     records: NDArray[np.int64], lower: int, upper: int, *, last: int, first: int, beta: Fraction
 ) -> Fraction:
-    """max of (x_(e) - x_(s)) e^(-beta (e - s - free)) over s <= last, e >= first, e - s >= free = first - last + 1.
+    """Return max of (x_(e) - x_(s)) e^(-beta (e - s - free)) as a smooth bound.
+
+    Over s <= last, e >= first, e - s >= free = first - last + 1.
 
     Args:
         records: sorted, within the bounds; x_(0) is lower and x_(n + 1) is upper.
@@ -26,7 +28,7 @@ def smooth_width(
 
 
 def _largest(left: NDArray[np.int64], right: NDArray[np.int64], discount: NDArray[np.float64]) -> float:
-    """max of (right[j] - left[i]) discount[i + j - 1] over all i, j but both 0.
+    """Return max of (right[j] - left[i]) discount[i + j - 1] over all i, j but both 0.
 
     The best j falls as i grows. So the best j of every second i, found first, leave little to search for those between:
     rounds with steps of ..., 4, 2, 1, each over at most left.size + right.size pairs.

@@ -1,4 +1,4 @@
-"""Releases that first test privately how stable the data is, or split it so that any function is."""
+"""Releases that test privately how stable the data is, or split it so that it is."""
 
 from deniable.mechanisms.tested.propose_test_release import ProposeTestRelease
 from deniable.mechanisms.tested.sample_and_aggregate import SampleAndAggregate

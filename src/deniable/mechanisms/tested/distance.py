@@ -1,4 +1,4 @@
-"""Tests of a distance to instability: what propose-test-release and stable selection have in common."""
+"""Private tests of a distance to instability."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,7 +25,7 @@ _LEAST = Fraction(1, 10**300)  # below it a probability is not told apart from 0
 
 @dataclass(frozen=True, kw_only=True)
 class DistanceTest(Mechanism):
-    """Answers only if a secret distance plus noise is above a public threshold.
+    """Base of mechanisms that answer if a secret distance plus noise is large enough.
 
     Args:
         test: the noise of the distance.
@@ -41,7 +41,9 @@ class DistanceTest(Mechanism):
             raise InvalidParameterError(f"test must be Laplace noise, got {shown(self.test)}")
 
     def no_answer(self, *, distance: int) -> float:
-        """The probability of no answer at this distance, in float64: of a public guess, before anything is spent.
+        """Return the probability of no answer at this distance, in float64.
+
+        For a public guess of the distance, before anything is spent.
 
         By the symmetry of the noise, P(X <= m) = 1 - P(X > m) = P(X > -m - 1), m = threshold - distance.
         """
@@ -54,18 +56,21 @@ class DistanceTest(Mechanism):
 
 
 def above(scale: Fraction, margin: int) -> "arb":
-    """P(X > margin) = q^(margin + 1) / (1 + q) with q = e^(-1 / scale), for margin >= -1, at the working precision."""
+    """Return P(X > margin), for margin >= -1, at the working precision.
+
+    It is q^(margin + 1) / (1 + q) with q = e^(-1 / scale).
+    """
     return ball(-(margin + 1) / scale).exp() / (1 + ball(-1 / scale).exp())
 
 
 def tail(scale: Fraction, margin: int) -> Fraction:
-    """A decimal at or just above P(X > margin), for margin >= -1."""
+    """Return a decimal at or just above P(X > margin), for margin >= -1."""
     found = certified(lambda: above(scale, margin))
     return min(max(decimal_above(Fraction(found.upper), _DIGITS), _LEAST), Fraction(1))
 
 
 def least_margin(scale: Fraction, delta: Real) -> int:
-    """The smallest margin >= 0 with tail(scale, margin) <= delta."""
+    """Return the smallest margin >= 0 with tail(scale, margin) <= delta."""
     target = probability("delta", delta)
     if target == 0:
         raise InvalidParameterError("delta must be > 0, got 0. A test by noise fails with some probability.")
@@ -80,6 +85,6 @@ def least_margin(scale: Fraction, delta: Real) -> int:
 
 
 def of_steps(steps: object, relation: Relation) -> Sensitivity:
-    """The sensitivity of one integer that moves by at most this much."""
+    """Return the sensitivity of one integer that moves by at most this much."""
     size = positive_rational("steps", steps)
     return Sensitivity(l1=size, l2_squared=size**2, linf=size, relation=relation, coordinates=1)

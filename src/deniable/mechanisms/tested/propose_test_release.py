@@ -1,4 +1,4 @@
-"""Propose-test-release: a bound on the sensitivity is proposed, tested privately, and then relied on."""
+"""Propose-test-release: a proposed sensitivity is tested privately, then used."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,19 +21,26 @@ from deniable.privacy import ApproximateLoss, PrivacyLoss, Relation, Replace, Se
 
 @dataclass(frozen=True, kw_only=True)
 class ProposeTestRelease(DistanceTest):
-    """Add noise for a proposed sensitivity, if a private test finds the data far from all where it does not hold.
+    """Add noise for a proposed sensitivity, if a private test finds that it holds.
 
     The exact input is (value, distance): the distance is 0 where the local sensitivity exceeds `bound`, and moves by at
     most one when a record changes. It may be less than the number of changes to the nearest such table.
     `deniable.mechanisms.tested.stability` computes it for quantiles. "No answer" is a normal outcome.
 
     Args:
+        test: the Laplace noise of the distance.
+        threshold: of the noisy distance, an integer >= 0.
         noise: of the value, for the sensitivity `bound`.
         bound: the proposed sensitivity, in lattice steps.
 
     Guarantee: the composition of the test, of the noise at sensitivity `bound`, and of a failure with the probability
         that the test passes at distance 0; `calibrated` gives (2 epsilon, delta)-DP.
     Source: Dwork, Lei (2009); proof in docs/theory/mechanisms/tested.md.
+
+    >>> mechanism = ProposeTestRelease.calibrated(bound=2000, epsilon=1, delta="1e-6")
+    >>> mechanism.threshold
+    13
+    >>> noisy = mechanism.release([31_000, 40]).value  # a median, and the changes that would make it unstable
     """
 
     kind: ClassVar[str] = "propose_test_release"
@@ -43,7 +50,7 @@ class ProposeTestRelease(DistanceTest):
 
     @classmethod
     def calibrated(cls, *, bound: int, epsilon: Real, delta: Real) -> "ProposeTestRelease":
-        """Laplace noise for epsilon in the test and in the value, and the least threshold that fails with delta."""
+        """Return noise for epsilon in test and value, and the threshold for delta."""
         target = positive_rational("epsilon", epsilon)
         test = Laplace(scale=1 / target)
         steps = positive_integer("bound", bound)
@@ -52,7 +59,10 @@ class ProposeTestRelease(DistanceTest):
         )
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
-        """The loss when a unit owns the records that `sensitivity` counts; the distance is that of its relation."""
+        """Return the loss when a unit owns the records that `sensitivity` counts.
+
+        The distance is that of its relation.
+        """
         relation = sensitivity.relation
         one = (
             self.test.privacy_loss(of_steps(1, relation))
@@ -62,12 +72,12 @@ class ProposeTestRelease(DistanceTest):
         return loss_of_rows(one, sensitivity, proved=frozenset(Relation))
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[int | None]:
-        """The noisy value, or None where the test did not pass."""
+        """Return the noisy value, or None where the test did not pass."""
         found = int(self._draws(exact, 1, bits)[0])
         return Released(None if found == NO_ANSWER else found, bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
-        """Noisy values, and NO_ANSWER where the test did not pass."""
+        """Return noisy values, and NO_ANSWER where the test did not pass."""
         return self._draws(exact, runs, bits)
 
     def _draws(self, exact: ArrayLike, runs: int, bits: Bits) -> NDArray[np.int64]:
@@ -80,7 +90,10 @@ class ProposeTestRelease(DistanceTest):
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """Value and distance move as far as they may; that the test fails elsewhere is not seen on this pair."""
+        """Return value and distance that move as far as they may.
+
+        That the test fails elsewhere is not seen on this pair.
+        """
         test, noise = Laplace(scale=Fraction(1)), Laplace(scale=Fraction(2))
         return WorstCase(
             mechanism=cls(test=test, threshold=5, noise=noise, bound=2),

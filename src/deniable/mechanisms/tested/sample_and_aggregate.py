@@ -1,4 +1,4 @@
-"""Sample and aggregate: any function, evaluated on random blocks, and a private aggregate of its values."""
+"""Sample and aggregate: any function on random blocks, and a private aggregate."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,12 +31,12 @@ _MOST_BLOCKS = 2**24  # for each of which the function is called
 
 @dataclass(frozen=True, kw_only=True)
 class SampleAndAggregate(InBounds, Mechanism):
-    """Give every unit a random block, evaluate any function on each block, and aggregate the values privately.
+    """Evaluate any function on random blocks of units, and aggregate privately.
 
     A unit touches one block, so one of the values changes, however the function behaves. It gets the rows of one
     block and returns a number of lattice steps, which is rounded and clamped. Where it raises an error or returns NaN,
     the value is `lower`: whether it failed depends on private rows and must not be seen. A KeyboardInterrupt alone
-    comes through, from whoever does not want to wait.
+    comes through, so that a run can be stopped.
 
     Args:
         inner: aggregates the values of the blocks as records: InverseQuantile or a smooth statistic. Additive noise is
@@ -47,6 +47,10 @@ class SampleAndAggregate(InBounds, Mechanism):
 
     Guarantee: that of `inner` when one record is replaced, for either relation of the units.
     Source: Nissim, Raskhodnikova, Smith (2007); proof in docs/theory/mechanisms/tested.md.
+
+    >>> median = InverseQuantile.calibrated(epsilon=1, bounds=(0, 100))
+    >>> mechanism = SampleAndAggregate(inner=median, blocks=50, bounds=(0, 100))
+    >>> noisy = mechanism.release((np.arange(5000) % 90, np.mean)).value  # rows, and a function of them
     """
 
     kind: ClassVar[str] = "sample_and_aggregate"
@@ -64,7 +68,7 @@ class SampleAndAggregate(InBounds, Mechanism):
         self.privacy_loss(of_count(rows=1, groups=1, cells=1, relation=Replace))  # refuses graphs
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
-        """The loss when a person owns as many units as `sensitivity` counts."""
+        """Return the loss when a person owns as many units as `sensitivity` counts."""
         if isinstance(self.inner, AdditiveNoise):
             one = self.inner.privacy_loss(of_steps(self.upper - self.lower, sensitivity.relation))
         else:
@@ -75,7 +79,7 @@ class SampleAndAggregate(InBounds, Mechanism):
     def release(
         self, exact: tuple[ArrayLike, Callable[[Rows], object]], *, bits: Bits = SECURE
     ) -> Released[int | None]:
-        """The private aggregate of the function's values.
+        """Return the private aggregate of the function's values.
 
         Args:
             exact: a pair (rows, function). The first axis of the rows, which are secret, are the units. A list holds
@@ -97,14 +101,14 @@ class SampleAndAggregate(InBounds, Mechanism):
         return self.inner.release(values, bits=bits)
 
     def _value(self, function: Callable[[Rows], object], part: Rows) -> int:
-        """The function on one block, or `lower` where it fails."""
+        """Return the function on one block, or `lower` where it fails."""
         value = attempted(lambda: float(function(part)))  # type: ignore[arg-type]
         if value is None or np.isnan(value):
             return self.lower
         return int(min(max(round(value) if np.isfinite(value) else value, self.lower), self.upper))
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
-        """Releases with the sum as the function."""
+        """Return releases with the sum as the function."""
         block = uniform.below(self.blocks, size=(runs, len(exact)), bits=bits)
         member = block[:, :, None] == np.arange(self.blocks)  # (runs, units, blocks)
         values = np.clip((member * np.array(exact, dtype=np.int64)[:, None]).sum(axis=1), self.lower, self.upper)
@@ -118,7 +122,7 @@ class SampleAndAggregate(InBounds, Mechanism):
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """A single unit, whose block takes the largest value, and the noisy sum of both blocks."""
+        """Return one unit, whose block takes the largest value, and the noisy sum."""
         return WorstCase(
             mechanism=cls(inner=Laplace(scale=Fraction(2)), blocks=2, bounds=(0, 2)),
             exact=(2,),

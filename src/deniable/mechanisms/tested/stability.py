@@ -1,4 +1,4 @@
-"""Distances to instability: how many records have to change before a statistic moves by more than a bound."""
+"""Distances to instability: changes before a statistic moves by more than a bound."""
 
 from fractions import Fraction
 
@@ -12,7 +12,9 @@ from deniable.privacy import Replace
 
 
 def of_quantile(records: ArrayLike, *, quantile: Real, bound: int, bounds: tuple[int, int]) -> tuple[int, int]:
-    """(value, distance) of the record of rank ceil(quantile n), the input of `ProposeTestRelease` under replace.
+    """Return the record of rank ceil(quantile n), and its distance to instability.
+
+    The input of `ProposeTestRelease` under replace.
 
     Args:
         records: secret integers, clamped to the public bounds; what is no number counts as their middle.
@@ -30,7 +32,12 @@ def of_quantile(records: ArrayLike, *, quantile: Real, bound: int, bounds: tuple
 
 
 def of_interquartile_range(records: ArrayLike, *, bound: int, bounds: tuple[int, int]) -> tuple[int, int]:
-    """(value, distance) of the difference of the quartiles, arguments as in `of_quantile`.
+    """Return the difference of the quartiles, and its distance to instability.
+
+    Args:
+        records: secret integers, clamped to the public bounds.
+        bound: the proposed sensitivity, in lattice steps.
+        bounds: public (lower, upper) of the records.
 
     Guarantee: the smaller distance of both quartiles. One change moves them in the same direction, so their difference
         by no more than one of them.
@@ -44,7 +51,10 @@ def of_interquartile_range(records: ArrayLike, *, bound: int, bounds: tuple[int,
 
 
 def _distance(values: NDArray[np.int64], rank: int, bound: int, lower: int, upper: int) -> int:
-    """The least e - s - 1 over windows s <= rank <= e of sorted records with x_(e) - x_(s) > bound."""
+    """Return the least e - s - 1 over windows s <= rank <= e wider than `bound`.
+
+    A window of sorted records is as wide as x_(e) - x_(s).
+    """
     padded = np.concatenate([[lower], values, [upper]])
     bound = min(bound, upper - lower)  # which no window exceeds, and whose sums fit into int64
     s = np.arange(rank + 1)

@@ -1,4 +1,4 @@
-"""Selection without noise in the scores: the best candidate, where it is far ahead."""
+"""Selection without noise in the scores: the best candidate, if it is far ahead."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -23,17 +23,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class StableSelection(DistanceTest):
-    """Name the candidate with the largest count, if its lead plus noise is above a threshold; else give no answer.
+    """Name the candidate with the largest count, if its noisy lead is large enough.
 
-    The number of candidates costs nothing, and the winner is the true one. Ties go to the first.
+    Else it gives no answer. The number of candidates costs nothing, and the winner is the true one. Ties go to the
+    first.
 
     Args:
+        test: the Laplace noise of the lead.
+        threshold: of the noisy lead, an integer >= 0.
         monotone: adding a unit never lowers any count; as in `Selection`.
 
     Guarantee: one unit moves the lead by at most m = min(l1, 2 linf), or linf for monotone counts. The loss is that of
         the test, noise at sensitivity m, composed with a failure of probability P(noise > threshold - m).
     Source: Thakurta, Smith (2013), "Differentially private feature selection via stability arguments"; proof in
         docs/theory/mechanisms/tested.md.
+
+    >>> votes = of_count(rows=1, groups=1, relation=AddRemove)
+    >>> mechanism = StableSelection.calibrated(votes, epsilon=1, delta="1e-6", monotone=True)
+    >>> f"{mechanism.no_answer(distance=30):.4f}"  # the chance of no answer at a lead of 30 votes
+    '0.0000'
+    >>> winner = mechanism.release([120, 90, 85]).value
     """
 
     kind: ClassVar[str] = "stable_selection"
@@ -45,7 +54,7 @@ class StableSelection(DistanceTest):
     def calibrated(
         cls, sensitivity: Sensitivity, *, epsilon: Real, delta: Real, monotone: bool = False
     ) -> "StableSelection":
-        """The least threshold for (epsilon, delta), where the whole of epsilon goes into the noise."""
+        """Return the least threshold for (epsilon, delta), with all of epsilon on noise."""
         moved = _moved(sensitivity, monotone=yes_or_no("monotone", monotone))
         if not moved:
             raise InvalidParameterError(
@@ -55,7 +64,7 @@ class StableSelection(DistanceTest):
         return cls(test=test, threshold=moved + least_margin(test.scale, delta), monotone=monotone)
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
-        """The loss for counts with this sensitivity."""
+        """Return the loss for counts with this sensitivity."""
         moved = _moved(sensitivity, monotone=self.monotone)
         if not moved:
             return PureLoss(0).under(sensitivity.relation)
@@ -101,7 +110,10 @@ class StableSelection(DistanceTest):
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """The lead moves by one and the winner stays; that he may change at a tie is not seen on this pair."""
+        """Return a lead that moves by one while the winner stays.
+
+        That the winner may change at a tie is not seen on this pair.
+        """
         reach = of_count(rows=1, groups=1, relation=AddRemove)
         return WorstCase(
             mechanism=cls.calibrated(reach, epsilon=1, delta="0.01"),

@@ -21,12 +21,16 @@ from deniable.privacy.sensitivity.vectors import of_outer_sum
 
 @dataclass(frozen=True, kw_only=True)
 class ClippedProducts(OfClippedRows):
-    """Add up z z^T over rows z = (constant, clipped row), with noise on every entry of the matrix.
+    """Add up z z^T over rows z = (constant, clipped row), with noise on every entry.
 
     The sums of rows stand beside the constant, and the number of rows in the corner.
 
     Args:
+        noise: of every entry of the matrix, in squared lattice steps.
+        columns: of the table.
+        radius: of the ball, in the unit of the rows after the transform.
         steps: at most 2^16; lattice steps to the largest norm of z, of which the constant takes its part.
+        centre: of the ball; the origin if it is left out.
         constant: in lattice steps; 0 leaves it out, and the matrix has one row and one column less.
         transform: a symmetric matrix by which differences from the centre are multiplied; the identity if left out.
 
@@ -34,6 +38,14 @@ class ClippedProducts(OfClippedRows):
         times that.
     Proof: docs/theory/statistics/vectors.md.
     Source: Biswas, Dong, Kamath, Ullman (2020), arXiv:2006.06618, for a transform that whitens step by step.
+
+    >>> from deniable.mechanisms import Gaussian
+    >>> from deniable.privacy import AddRemove, of_count
+    >>> mechanism = ClippedProducts(noise=Gaussian(sigma_squared=10**12), columns=2, radius=10, steps=1000)
+    >>> row = of_count(rows=1, groups=1, cells=1, relation=AddRemove)
+    >>> float(mechanism.privacy_loss(row).rho)
+    0.5
+    >>> noisy = mechanism.release([[3.0, 4.0], [100.0, 0.0]]).value  # in squared steps; the second row is clipped
     """
 
     kind: ClassVar[str] = "clipped_products"
@@ -63,7 +75,11 @@ class ClippedProducts(OfClippedRows):
         return math.isqrt(self.steps**2 - self.constant**2)
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
-        """The loss when a unit owns as many rows as `sensitivity` counts: of_count(rows=..., groups=1, cells=1)."""
+        """Return the loss when a unit owns as many rows as `sensitivity` counts.
+
+        Args:
+            sensitivity: of the number of rows: of_count(rows=..., groups=1, cells=1, relation=...).
+        """
         rows = records_of(sensitivity, proved=frozenset(Relation))
         size = self.columns + (self.constant > 0)
         return self.noise.privacy_loss(
@@ -71,7 +87,7 @@ class ClippedProducts(OfClippedRows):
         )
 
     def _sum(self, exact: ArrayLike) -> NDArray[np.object_]:
-        """The exact sum, in Python ints.
+        """Return the exact sum, in Python ints.
 
         Guarantee: exact. Entries of the matrix of one chunk are sums of 2^11 products of at most 2^32, far below 2^53,
             which floats hold, in whatever order they are added.

@@ -29,7 +29,7 @@ _MOST_STEPS = 2**30
 
 @dataclass(frozen=True, kw_only=True)
 class OfClippedRows(Mechanism):
-    """Adds noise to a sum over rows, each of which is clipped to a ball and rounded towards 0 to a lattice.
+    """Base of noisy sums over rows, each clipped to a ball and rounded towards 0.
 
     Args:
         noise: of every entry of the sum, in lattice steps.
@@ -52,7 +52,10 @@ class OfClippedRows(Mechanism):
         object.__setattr__(self, "centre", centre if any(centre) else ())
 
     def _parts(self, exact: ArrayLike) -> Iterator[Floats]:
-        """The differences of the rows and the centre; a row with a value that is no number counts as the centre."""
+        """Return the differences of the rows and the centre, in chunks.
+
+        A row with a value that is not a number counts as the centre.
+        """
         rows, _ = table(exact, "exact", columns=self.columns)
         if rows.shape[1] != self.columns:
             raise InvalidParameterError(f"exact must be a table of {self.columns} columns, got {rows.shape[1]}")
@@ -60,37 +63,55 @@ class OfClippedRows(Mechanism):
         return (np.where(np.isnan(part).any(axis=1, keepdims=True), 0.0, part - centre) for part in chunks(rows))
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
-        """The sums of the entries of each release; rows come one after the other."""
+        """Return the sums of the entries of each release; rows come one after the other."""
         total = self._sum(np.reshape(exact, (-1, self.columns)))
         return self.noise.outcomes(tuple(total.ravel().tolist()), runs, bits=bits)
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[ExactIntegers]:
-        """The noisy sum, in lattice steps.
+        """Return the noisy sum, in lattice steps.
 
         Args:
-            exact: secret rows; a table of numbers. A row with a value that is no number counts as the centre.
+            exact: secret rows; a table of numbers. A row with a value that is not a number counts as the centre.
             bits: leave it out, except in tests.
         """
         return self.noise.release(self._sum(exact), bits=bits)
 
     @abstractmethod
     def _sum(self, exact: ArrayLike) -> ExactIntegers:
-        """The exact sum."""
+        """Return the exact sum."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClippedSum(OfClippedRows):
-    """Add up rows clipped to a ball around a public centre, with noise on every coordinate.
+    """Add up rows clipped to a ball around a public centre, with noise on each column.
+
+    Args:
+        noise: of every entry of the sum, in lattice steps.
+        columns: of the table.
+        radius: of the ball, in the unit of the rows.
+        steps: lattice steps to the largest norm of a row; at most 2^30.
+        centre: of the ball; the origin if it is left out.
 
     Guarantee: that of the noise at l2 = rows steps and l1 = sqrt(columns) l2, under replace twice that.
     Proof: docs/theory/statistics/vectors.md.
     Source: Biswas, Dong, Kamath, Ullman (2020), arXiv:2006.06618, for a centre that comes closer step by step.
+
+    >>> from deniable.privacy import AddRemove, of_count
+    >>> row = of_count(rows=1, groups=1, cells=1, relation=AddRemove)
+    >>> mechanism = ClippedSum(noise=Laplace(scale=2000), columns=2, radius=10, steps=1000)
+    >>> round(float(mechanism.privacy_loss(row).pure_epsilon), 3)
+    0.707
+    >>> noisy = mechanism.release([[3.0, 4.0], [100.0, 0.0]]).value  # in steps of 1/100; the second row is clipped
     """
 
     kind: ClassVar[str] = "clipped_sum"
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
-        """The loss when a unit owns as many rows as `sensitivity` counts: of_count(rows=..., groups=1, cells=1)."""
+        """Return the loss when a unit owns as many rows as `sensitivity` counts.
+
+        Args:
+            sensitivity: of the number of rows: of_count(rows=..., groups=1, cells=1, relation=...).
+        """
         rows = records_of(sensitivity, proved=frozenset(Relation))
         return self.noise.privacy_loss(
             of_ball_sum(radius=self.steps, dimensions=self.columns, rows=rows, relation=sensitivity.relation)
@@ -114,7 +135,7 @@ class ClippedSum(OfClippedRows):
 
 
 def public_vector(name: str, value: object, size: int) -> tuple[Fraction, ...]:
-    """Exact coordinates; zeros if there are none.
+    """Return exact coordinates; zeros if there are none.
 
     Raises: InvalidParameterError unless there are none or `size` of them.
     """

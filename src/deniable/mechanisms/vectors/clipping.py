@@ -20,10 +20,11 @@ _SHRINK = 1 - 2.0**-40  # float rounding then never pushes a row out of the ball
 
 
 def clipped(rows: Floats, *, radius: float, steps: int, l1: bool = False) -> NDArray[np.int64]:
-    """Rows with norm at most `radius`, in units of radius / steps, rounded towards 0.
+    """Return rows clipped to norm `radius`, in units of radius / steps, rounded to 0.
 
     Args:
         rows: of shape (rows, columns); numbers of any type, which are read as float64.
+        radius: the largest norm.
         steps: at most 2^30, so that squared norms are int64, added up in blocks of columns.
         l1: whether the norm is that of Manhattan instead of Euclid.
     """
@@ -43,19 +44,22 @@ def clipped(rows: Floats, *, radius: float, steps: int, l1: bool = False) -> NDA
 
 
 def chunks(rows: Floats) -> Iterator[Floats]:
-    """Consecutive parts of the rows that stay in the cache."""
+    """Yield consecutive parts of the rows that stay in the cache."""
     size = min(CHUNK, max(_ENTRIES // max(rows.shape[1], 1), 1))
     for start in range(0, len(rows), size):
         yield rows[start : start + size]
 
 
 def doubles(rows: NDArray[Any]) -> Floats:
-    """Rows as float64: narrower types round products by more than `clipped` allows, or overflow in a square."""
+    """Return rows as float64.
+
+    Narrower types round products by more than `clipped` allows, or overflow in a square.
+    """
     return rows.astype(np.float64, copy=False)
 
 
 def squared_norms(rows: Floats) -> Floats:
-    """Squared norm of every row, added up column by column."""
+    """Return the squared norm of every row, added up column by column."""
     rows = doubles(rows)
     if 0 < len(rows) < rows.shape[1]:
         return np.cumsum(rows**2, axis=1)[:, -1]  # the same additions in the same order
@@ -66,7 +70,7 @@ def squared_norms(rows: Floats) -> Floats:
 
 
 def transformed(rows: Floats, transform: Floats) -> Floats:
-    """rows @ transform, each entry by the same sequence of operations."""
+    """Return rows @ transform, each entry by the same sequence of operations."""
     total = np.zeros(rows.shape)
     for column, line in zip(rows.T, transform, strict=True):
         total += column[:, np.newaxis] * line

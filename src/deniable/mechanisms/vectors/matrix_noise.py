@@ -15,9 +15,10 @@ _LEAST = 1e-6  # steps
 
 @dataclass(frozen=True)
 class MatrixNoise:
-    """Noise of one law, Laplace or Gaussian, in every entry of a square matrix, averaged with its transpose.
+    """Noise of one law in every entry of a square matrix, averaged with its transpose.
 
     Args:
+        mechanism: Laplace or Gaussian noise.
         columns: of the matrix.
     """
 
@@ -30,17 +31,21 @@ class MatrixNoise:
         return deviation_of(self.mechanism)
 
     def of_sum(self, chance: float) -> float:
-        """Bound, in standard deviations, that a linear combination of noisy entries exceeds with at most this chance.
+        """Bound a linear combination of noisy entries, in standard deviations.
 
-        Discrete noise is within one step of a continuous one. The weights of a combination of m entries add up to at
-        most sqrt(m) times their norm, and deviations of the two laws differ by less than a step.
+        It is exceeded with at most this chance. Discrete noise is within one step of a continuous one. The weights of a
+        combination of m entries add up to at most sqrt(m) times their norm, and deviations of the two laws differ by
+        less than a step.
         """
         found = _gaussian(chance) if isinstance(self.mechanism, Gaussian) else _laplace(chance)
         return found + (self.columns + found) / self.deviation
 
 
 def deviation_of(mechanism: AdditiveNoise) -> float:
-    """Standard deviation of the noise in steps, at least 10^-6 of a step, so that one may divide by it."""
+    """Return the standard deviation of the noise in steps, at least 10^-6 of a step.
+
+    It can be divided by.
+    """
     return max(mechanism.standard_deviation(), _LEAST)
 
 
@@ -52,7 +57,7 @@ def _gaussian(chance: float) -> float:
 
 @lru_cache(maxsize=64)
 def _laplace(chance: float) -> float:
-    """Bound for any combination of Laplace variables, from one to infinitely many.
+    """Bound any combination of Laplace variables, from one to infinitely many.
 
     It is Gaussian with a random variance V = sum p_i E_i, where p_i >= 0 sum to 1 and E_i are standard exponential.
     With f(v) the chance that a Gaussian of variance v exceeds t, and g >= f convex, E f(V) <= E g(V) <= E g(E_1).

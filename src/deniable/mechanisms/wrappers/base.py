@@ -1,4 +1,4 @@
-"""What mechanisms made of one mechanism have in common."""
+"""Base of mechanisms that are made of one mechanism."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _MOST_COLUMNS = 2**24
 
 
 def checked_part(name: str, mechanism: object) -> Mechanism:
-    """A mechanism that gives its answer in one release."""
+    """Return a mechanism that gives its answer in one release."""
     if not isinstance(mechanism, Mechanism) or isinstance(mechanism, INTERACTIVE):
         raise InvalidParameterError(
             f"{name} must be a mechanism that releases its answer at once, got {type(mechanism).__name__}"
@@ -29,14 +29,16 @@ def checked_part(name: str, mechanism: object) -> Mechanism:
 
 @dataclass(frozen=True, kw_only=True)
 class Wrapper(Mechanism):
-    """A mechanism made of another one that releases its answer at once; a session cannot be wrapped."""
+    """Base of mechanisms made of another one; a session cannot be wrapped."""
 
     base: Annotated[Mechanism, checked_part]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SampledWrapper(Wrapper):
-    """Runs on the sum of the rows of a secret random sample; each row is what one unit adds to the aggregate.
+    """Base of mechanisms on the sum of the rows of a secret random sample.
+
+    Each row is what one unit adds to the aggregate.
 
     So `base` takes sums: additive noise, a choice by scores, or a mixture, function or best of these. What takes
     records (medians, another sample) would see the sum as records, and its loss is not about that; a group is wrapped
@@ -60,10 +62,10 @@ class SampledWrapper(Wrapper):
 
     @abstractmethod
     def _samples(self, units: int, runs: int, bits: Bits) -> NDArray[np.bool_]:
-        """Who is in each of `runs` independent samples: shape (runs, units)."""
+        """Draw `runs` independent samples: a mask of shape (runs, units)."""
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[Any]:
-        """What the mechanism releases about the sum over a sample that nobody sees.
+        """Return a release of the mechanism about the sum over a secret sample.
 
         Args:
             exact: secret; one whole number, or one row of them, for each unit. A row that is something else counts as
@@ -76,7 +78,7 @@ class SampledWrapper(Wrapper):
         return self.base.release(column_sums(rows[self._samples(len(rows), 1, bits)[0]]), bits=bits)
 
     def _rows(self, exact: ArrayLike) -> Integers:
-        """Shape (units, columns)."""
+        """Return the rows, of shape (units, columns)."""
         columns = self.columns or width(exact)
         if columns is None:
             raise InvalidParameterError(
@@ -86,7 +88,10 @@ class SampledWrapper(Wrapper):
         return replaced("exact", exact, by=0, columns=columns)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
-        """Outcomes of the mechanism on sums of one number for each unit, of a fresh sample each time."""
+        """Return outcomes of the mechanism on sums of fresh samples.
+
+        Each unit has one number.
+        """
         sums = self._samples(len(exact), runs, bits) @ np.array(exact, dtype=np.int64)
         kinds, counts = np.unique(sums, return_counts=True)
         parts = [
@@ -96,7 +101,10 @@ class SampledWrapper(Wrapper):
 
 
 def scattered(parts: list[NDArray[Any]], kinds: NDArray[Any]) -> NDArray[Any]:
-    """The outcomes of all parts in the places of their kinds; parts come in the order of the kinds."""
+    """Return the outcomes of all parts at the positions of their kinds.
+
+    Parts come in the order of the kinds.
+    """
     found: NDArray[Any] = np.concatenate(parts)
     result = np.empty_like(found)
     result[np.argsort(kinds, kind="stable")] = found
@@ -104,12 +112,15 @@ def scattered(parts: list[NDArray[Any]], kinds: NDArray[Any]) -> NDArray[Any]:
 
 
 def room_for(outcomes: NDArray[Any]) -> np.dtype[Any]:
-    """The type that holds these outcomes and NO_ANSWER, all unchanged."""
+    """Return the type that holds these outcomes and NO_ANSWER, all unchanged."""
     return np.dtype(object) if outcomes.dtype == np.uint64 else np.result_type(outcomes.dtype, np.int64)
 
 
 def column_sums(rows: ExactIntegers) -> ExactIntegers:
-    """Exact sums of columns, whatever their size: of int64 the halves of 32 bits are summed apart."""
+    """Return exact sums of columns, whatever their size.
+
+    Of int64 the halves of 32 bits are summed apart.
+    """
     if rows.dtype == object:
         return np.asarray(rows.sum(axis=0), dtype=object)
     high, low = (rows >> 32).sum(axis=0, dtype=np.int64), (rows & 0xFFFFFFFF).sum(axis=0, dtype=np.int64)

@@ -23,16 +23,23 @@ _LARGEST_MEAN = 10**6
 
 @dataclass(frozen=True, kw_only=True)
 class BestOfPoisson(Repeated):
-    """Run a mechanism K times, K Poisson with the given mean, and release the best; nothing for K = 0.
+    """Run a mechanism a Poisson number of times, and release the best of its answers.
 
     The number of runs is surer than a geometric one of the same mean. The loss grows with the mean, so this is for
     mechanisms that are hard to tell apart, such as runs with a small delta(0).
 
     Args:
-        mean: in (0, 10^6].
+        base: the mechanism.
+        mean: of the number of runs, in (0, 10^6].
 
     Guarantee: epsilon + mean delta(0) for an epsilon-DP mechanism; the whole curve is in `BestOfPoissonLoss`.
     Source: Papernot, Steinke (2022), arXiv:2110.03620; docs/theory/privacy/tuning.md.
+
+    >>> from deniable.privacy import AddRemove, of_count
+    >>> count = of_count(rows=1, groups=1, relation=AddRemove)
+    >>> tuned = BestOfPoisson(base=Laplace(scale=10), mean=10)
+    >>> f"{tuned.privacy_loss(count).epsilon(0).upper:.4f}"
+    '0.5996'
     """
 
     kind: ClassVar[str] = "best_of_poisson"
@@ -48,7 +55,7 @@ class BestOfPoisson(Repeated):
         return BestOfPoissonLoss(self.base.privacy_loss(sensitivity), self.mean)
 
     def _runs(self, count: int, bits: Bits) -> NDArray[np.int64]:
-        """Sums of Poisson numbers of mean at most 1/2."""
+        """Return sums of Poisson numbers of mean at most 1/2."""
         terms = math.ceil(2 * self.mean)
         each = self.mean / terms
         found = chain(count * terms, first=0, stop=Fraction(1, 2), keep=lambda k: 2 * each / (k + 1), bits=bits)
@@ -56,7 +63,7 @@ class BestOfPoisson(Repeated):
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """The largest of some noisy counts.
+        """Return the largest of some noisy counts.
 
         The claim is an upper bound: the event that raises the number of good runs is not the one that shows in each.
         """

@@ -1,4 +1,4 @@
-"""Group privacy: the same release, with the guarantee for several units together."""
+"""Group privacy: a release, with the guarantee for several units together."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -22,13 +22,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Grouped(Wrapper):
-    """Run a mechanism, and state what it reveals about `size` units together: a family, a household.
+    """Run a mechanism, with the loss of `size` units together, such as a household.
 
     The sensitivity remains that to one unit.
+
+    Args:
+        base: the mechanism.
+        size: of the group, from 1.
 
     Guarantee: size * epsilon for an epsilon-DP mechanism; (size epsilon, delta (e^(size epsilon) - 1)/(e^epsilon - 1))
         for an (epsilon, delta)-DP one, and not (size epsilon, size delta); the whole curve is in `GroupStatement`.
     Source: Vadhan (2017), lemma 2.2; docs/theory/privacy/group.md.
+
+    >>> from deniable.privacy import AddRemove, of_count
+    >>> count = of_count(rows=1, groups=1, relation=AddRemove)
+    >>> f"{Grouped(base=Laplace(scale=10), size=4).privacy_loss(count).epsilon(0).upper:.2f}"
+    '0.40'
     """
 
     kind: ClassVar[str] = "grouped"
@@ -39,17 +48,17 @@ class Grouped(Wrapper):
         return self.base.privacy_loss(sensitivity).group(self.size)
 
     def release(self, exact: Any, *, bits: Bits = SECURE) -> Released[Any]:
-        """What the mechanism releases."""
+        """Return a release of the mechanism."""
         return self.base.release(exact, bits=bits)
 
     def _masses(self, exact: Any) -> Mapping[Hashable, "Fraction | arb"]:
         return self.base._masses(exact)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
-        """Outcomes of the mechanism."""
+        """Return outcomes of the mechanism."""
         return self.base.outcomes(exact, runs, bits=bits)
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """A count with two units more."""
+        """Return a count with two units more."""
         return WorstCase(mechanism=cls(base=Laplace(scale=Fraction(2)), size=2), exact=(2,), neighbour=(0,))

@@ -19,13 +19,25 @@ from deniable.privacy import PrivacyLoss, Sensitivity
 
 @dataclass(frozen=True, kw_only=True)
 class PoissonSampled(SampledWrapper):
-    """Run a mechanism on the sum over a sample that each unit joins with probability `rate`, independently.
+    """Run a mechanism on the sum over a sample that each unit joins independently.
 
     The sample is secret, and so is its size: never divide by it, and never release it.
+
+    Args:
+        base: a mechanism that takes sums.
+        columns: how many numbers each row has; None where rows come as an array, whose shape says it.
+        rate: the probability with which a unit joins, in (0, 1).
 
     Guarantee: ln(1 + rate (e^epsilon - 1)) for an epsilon-DP mechanism, under add/remove; the whole curve is in
         `PoissonSampledStatement`.
     Source: Zhu, Dong, Wang (2022), arXiv:2106.08567; docs/theory/privacy/sampling.md.
+
+    >>> from deniable.privacy import AddRemove, of_count
+    >>> count = of_count(rows=1, groups=1, relation=AddRemove)
+    >>> sampled = PoissonSampled(base=Laplace(scale=10), rate="1/100")
+    >>> f"{sampled.privacy_loss(count).epsilon(0).upper:.5f}"
+    '0.00105'
+    >>> noisy = sampled.release(np.ones(1000, dtype=np.int64)).value  # one number per unit
     """
 
     kind: ClassVar[str] = "poisson_sampled"
@@ -40,7 +52,10 @@ class PoissonSampled(SampledWrapper):
             )
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
-        """Raises: UnprovedError unless the sensitivity is that under add/remove."""
+        """Return the loss of the mechanism on a Poisson sample.
+
+        Raises: UnprovedError unless the sensitivity is that under add/remove.
+        """
         return self.base.privacy_loss(sensitivity).poisson_sampled(rate=self.rate)
 
     def _samples(self, units: int, runs: int, bits: Bits) -> NDArray[np.bool_]:
@@ -48,6 +63,6 @@ class PoissonSampled(SampledWrapper):
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """A unit that is in the table or not."""
+        """Return a unit that is in the table or not."""
         mechanism = cls(base=Laplace(scale=Fraction(1, 2)), rate=Fraction(2, 5))
         return WorstCase(mechanism=mechanism, exact=(1,), neighbour=())

@@ -24,7 +24,10 @@ Function = Callable[[NDArray[Any]], NDArray[Any]]
 
 
 def _absolute(values: NDArray[Any]) -> NDArray[Any]:
-    """Absolute values, also of the least 64-bit integer, whose own does not fit in 64 bits."""
+    """Return absolute values, also of the least 64-bit integer.
+
+    Its own does not fit in 64 bits.
+    """
     wide = values.dtype == np.int64 and bool((values == LEAST).any())
     return np.asarray(np.abs(values.astype(object) if wide else values))
 
@@ -39,9 +42,14 @@ _OURS = tuple(_FUNCTIONS)
 
 
 def define(name: str, function: Function) -> None:
-    """Give a name to a public function of released values, entry by entry, for `PostProcessed(function=name)`.
+    """Name a public function of released values, for `PostProcessed(function=name)`.
 
-    JSON holds the name, so the program that reads it has to define the function again. A name is defined once.
+    It is applied entry by entry. JSON holds the name, so the program that reads it has to define the function again. A
+    name is defined once.
+
+    Args:
+        name: a text that is not taken.
+        function: of an array of released values.
 
     >>> define("halves in the docs", lambda values: values / 2)
     """
@@ -55,11 +63,18 @@ def define(name: str, function: Function) -> None:
 class PostProcessed(Wrapper):
     """Release a public function of what a mechanism releases.
 
-    `function` is "absolute", "nonnegative", "parity", "sign", or a name given with `define`. It sees the released
-    values and nothing else. No answer stays no answer.
+    The function sees the released values and nothing else. No answer stays no answer.
+
+    Args:
+        base: the mechanism.
+        function: "absolute", "nonnegative", "parity", "sign", or a name given with `define`.
 
     Guarantee: that of the mechanism.
     Source: Dwork, Roth (2014), proposition 2.1.
+
+    >>> counts = PostProcessed(base=Laplace(scale=10), function="nonnegative")
+    >>> bool((counts.release([0, 3, 120]).value >= 0).all())
+    True
     """
 
     kind: ClassVar[str] = "post_processed"
@@ -82,7 +97,9 @@ class PostProcessed(Wrapper):
         return self.base.takes_sums
 
     def release(self, exact: Any, *, bits: Bits = SECURE) -> Released[Any]:
-        """The mechanism's release, with the function of its values in their place, as a number or tuple if it was one.
+        """Return the mechanism's release, with the function applied to its values.
+
+        A number stays a number, and a tuple a tuple.
 
         Args:
             exact: secret; what the mechanism takes.
@@ -98,7 +115,7 @@ class PostProcessed(Wrapper):
         return found
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
-        """The function of each outcome of the mechanism, which has to be one number, or no answer."""
+        """Return the function of each outcome, which is one number or no answer."""
         found = self.base.outcomes(exact, runs, bits=bits)
         none = np.asarray(found == NO_ANSWER, dtype=np.bool_)
         if not none.any():
@@ -119,6 +136,6 @@ class PostProcessed(Wrapper):
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """A count at epsilon = 1: the events {at least 1} and above tell what they told before."""
+        """Return a count at epsilon = 1, of which {at least 1} and above show as much."""
         mechanism = cls(base=Laplace(scale=Fraction(1)), function="nonnegative")
         return WorstCase(mechanism=mechanism, exact=(1,), neighbour=(0,))

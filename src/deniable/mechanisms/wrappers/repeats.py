@@ -27,7 +27,7 @@ _LEAST: Ordered = -math.inf
 
 @dataclass(frozen=True, kw_only=True)
 class Repeated(Wrapper):
-    """Runs a mechanism a random number of times and releases the best of what it released.
+    """Base of mechanisms that release the best of a random number of runs.
 
     The number of runs must stay secret: with it known, each run is paid in full. So must what tells it, such as how
     long it took, and the runs that were not the best.
@@ -35,13 +35,15 @@ class Repeated(Wrapper):
 
     @abstractmethod
     def _runs(self, count: int, bits: Bits) -> NDArray[np.int64]:
-        """Independent numbers of runs."""
+        """Draw independent numbers of runs."""
 
     def best_of(
         self, trial: Callable[[], Trial], *, score: Callable[[Trial], object], log: Log | None = None,
         bits: Bits = SECURE,
     ) -> Trial | None:  # fmt: skip
-        """The result of the trial with the greatest score; None if there is no trial, or the best of them failed.
+        """Return the result of the trial with the greatest score.
+
+        None if there is no trial, or the best of them failed.
 
         Whether a trial fails may depend on a row, and how many were run is secret, so no error of either function is
         raised here: a trial that fails gives None, and is the least of all. Try both on made-up rows first.
@@ -78,7 +80,7 @@ class Repeated(Wrapper):
         return self.base.takes_sums
 
     def release(self, exact: Any, *, score: Score | None = None, bits: Bits = SECURE) -> Released[Any]:
-        """The best release of the mechanism; no answer if it never ran.
+        """Return the best release of the mechanism; no answer if it never ran.
 
         Args:
             exact: secret; what the mechanism takes.
@@ -98,7 +100,10 @@ class Repeated(Wrapper):
         return best or Released(None, bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
-        """The greatest outcome of each set of runs, no answer being the least; NO_ANSWER for a set that is empty."""
+        """Return the greatest outcome of each set of runs.
+
+        No answer is the least; NO_ANSWER for a set that is empty.
+        """
         counts = self._runs(runs, bits)
         some = counts > 0
         best: NDArray[Any] = np.full(runs, NO_ANSWER, dtype=np.int64)
@@ -110,7 +115,9 @@ class Repeated(Wrapper):
 
 
 def chain(count: int, *, first: int, stop: Fraction, keep: Callable[[int], Fraction], bits: Bits) -> NDArray[np.int64]:
-    """Independent numbers k >= first, with P(k) proportional to (1 - stop)^(k - first) keep(first)...keep(k - 1).
+    """Draw independent numbers k >= first from a chain of coins.
+
+    P(k) is proportional to (1 - stop)^(k - first) keep(first)...keep(k - 1).
 
     From `first` on, each number k stops with probability `stop`; else it becomes k + 1 with probability keep(k), and
     begins again otherwise. All coins are exact.
@@ -131,13 +138,13 @@ def chain(count: int, *, first: int, stop: Fraction, keep: Callable[[int], Fract
 
 
 def _tried(score: Callable[[Any], object], found: object, log: Log | None = None) -> Ordered:
-    """The score as a number, the least where it fails."""
+    """Return the score as a number, the least where it fails."""
     value = attempted(lambda: _ordered(score(found)), log=log)
     return _LEAST if value is None else value
 
 
 def _ordered(score: object) -> Ordered:
-    """A score as a number that has its place among others; an integer as it is, whatever its size."""
+    """Return a score as a number that compares with others, an integer as it is."""
     number = score.item() if isinstance(score, np.ndarray | np.generic) and score.size == 1 else score
     if isinstance(number, Decimal) and not number.is_nan():
         number = Fraction(number) if number.is_finite() else float(number)
@@ -147,7 +154,7 @@ def _ordered(score: object) -> Ordered:
 
 
 def _number(release: Released[Any]) -> object:
-    """The one number in a release."""
+    """Return the one number in a release."""
     answer = np.asarray(release.value)
     if answer.size != 1:
         raise InvalidParameterError("a release of several numbers has no order. Give score=..., a function of it.")

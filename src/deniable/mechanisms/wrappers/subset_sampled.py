@@ -18,13 +18,24 @@ from deniable.privacy import PrivacyLoss, Replace, Sensitivity, of_count
 
 @dataclass(frozen=True, kw_only=True)
 class SubsetSampled(SampledWrapper):
-    """Run a mechanism on the sum over a uniformly random set of `size` units out of `population`.
+    """Run a mechanism on the sum over a random set of units of a fixed size.
 
     The number of units is public, so everything is stated under replace.
+
+    Args:
+        base: a mechanism that takes sums.
+        columns: how many numbers each row has; None where rows come as an array, whose shape says it.
+        size: how many units are in the set.
+        population: the public number of units.
 
     Guarantee: ln(1 + size/population (e^epsilon - 1)) for an epsilon-DP mechanism, under replace; the whole curve is in
         `SubsetSampledLoss`.
     Source: Balle, Barthe, Gaboardi (2018), arXiv:1807.01647; docs/theory/privacy/sampling.md.
+
+    >>> value = of_count(rows=1, groups=1, relation=Replace, cells=1)
+    >>> sampled = SubsetSampled(base=Laplace(scale=10), size=10, population=1000)
+    >>> f"{sampled.privacy_loss(value).epsilon(0).upper:.5f}"
+    '0.00105'
     """
 
     kind: ClassVar[str] = "subset_sampled"
@@ -38,14 +49,18 @@ class SubsetSampled(SampledWrapper):
             raise InvalidParameterError(f"size must be below population={self.population}, got {shown(self.size)}")
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
-        """Raises: UnprovedError unless the sensitivity is that under replace."""
+        """Return the loss of the mechanism on a sample of fixed size.
+
+        Raises: UnprovedError unless the sensitivity is that under replace.
+        """
         loss = self.base.privacy_loss(sensitivity)
         return loss.sampled_without_replacement(size=self.size, population=self.population)
 
     def _samples(self, units: int, runs: int, bits: Bits) -> NDArray[np.bool_]:
-        """The units with the least of independent random words; where two words are equal, all are drawn again.
+        """Return the units with the least of independent random words.
 
-        Given that they differ, words are in any order with the same probability.
+        Where two words are equal, all are drawn again. Given that they differ, words are in any order with the same
+        probability.
         """
         if units != self.population:
             raise InvalidParameterError(
@@ -64,7 +79,7 @@ class SubsetSampled(SampledWrapper):
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """Five units, of which one is counted or not."""
+        """Return five units, of which one is counted or not."""
         reach = of_count(rows=1, groups=1, relation=Replace, cells=1)
         mechanism = cls(base=Laplace(scale=Fraction(1, 2)), size=2, population=5)
         return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(1, 0, 0, 0, 0), neighbour=(0, 0, 0, 0, 0))
