@@ -1,4 +1,6 @@
-"""The constructors of losses: `GaussianLoss(noise_multiplier=1)` is the loss with that statement.
+"""Constructors of losses: `GaussianLoss(...)` is a loss with that statement.
+
+A file that defines statements with a `kind` is read from JSON once it is imported here.
 
 A file that defines statements with a `kind` is read from JSON once it is imported here.
 """
@@ -45,9 +47,10 @@ _RELATION = inspect.Parameter("relation", inspect.Parameter.KEYWORD_ONLY, defaul
 
 
 class LossConstructor(Generic[P]):
-    """Constructor of the losses of one class of statements: it takes what the class takes, and has its constructors.
+    """Constructor of losses from one class of statements.
 
-    Where the statement holds for either relation, `relation` states the loss for one alone, as `under` does.
+    It takes what the class takes, and has its constructors. Where the statement holds for either relation, `relation`
+    states the loss for one alone, as `under` does.
     """
 
     def __init__(self, statement: Callable[P, Statement]) -> None:
@@ -98,7 +101,7 @@ class LossConstructor(Generic[P]):
         return self.__name__
 
     def __reduce__(self) -> str:
-        """Its name in this file: copies and pickles of a constructor are the constructor itself, as of a class."""
+        """Return its name in this file; a copy or pickle is the constructor itself."""
         return self.__name__
 
 
@@ -132,7 +135,9 @@ TruncatedLaplaceLoss = LossConstructor(TruncatedLaplaceStatement)
 
 
 def mixture(parts: Iterable[tuple[Real, PrivacyLoss]]) -> PrivacyLoss:
-    """The loss of a mechanism that is drawn with public weights; a single one is returned as itself.
+    """Return the loss of a mechanism that is drawn with public weights.
+
+    A single one is returned as itself.
 
     Args:
         parts: pairs (weight, loss); the weights are public numbers with sum 1.
@@ -151,7 +156,9 @@ def parallel(
     inside: Iterable[PrivacyLoss] | None = None,
     fixed: bool = False,
 ) -> PrivacyLoss:
-    """The loss of mechanisms on disjoint parts of the data; all data of a unit lie in one part.
+    """Return the loss of mechanisms on disjoint parts of the data.
+
+    All data of a unit lie in one part.
 
     Args:
         losses: those of the mechanisms, one for each part, in any order.

@@ -1,4 +1,4 @@
-"""A privacy loss as a value: what a mechanism reveals about one unit, stated once and read by everybody."""
+"""Privacy losses as values: stated once by a mechanism, read by everybody."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, init=False, repr=False)
 class PrivacyLoss:
-    """What one mechanism, or several together, can reveal about one unit.
+    """Privacy loss of one mechanism, or of several together, about one unit.
 
     Constructors such as `GaussianLoss` make it from a statement that is proved of a mechanism. `a + b` is the loss of
     both, `a * 3` that of three runs; all are immutable values that can be compared, printed and written as JSON.
@@ -58,7 +58,7 @@ class PrivacyLoss:
         object.__setattr__(self, "statement", statement_of("statement", statement))
 
     def __repr__(self) -> str:
-        """The call that makes this loss, without what its constructor assumes."""
+        """Return the call that makes this loss, without defaults."""
         return repr(self.statement)
 
     # --- the curve -----------------------------------------------------------------------------------------------
@@ -68,14 +68,19 @@ class PrivacyLoss:
     @overload
     def delta(self, epsilon: Real, *, tolerance: float = ...) -> Interval: ...
     def delta(self, epsilon: Real | Reals, *, tolerance: float = DEFAULT_TOLERANCE) -> Interval | Intervals:
-        """The smallest delta for which (epsilon, delta)-DP holds.
+        """Return the smallest delta for which (epsilon, delta)-DP holds.
 
         Args:
             epsilon: any number >= 0, or a list of them, which gives as many intervals.
             tolerance: width of the answer relative to its upper end, where it has to be computed numerically; where
                 upper and lower laws differ it bounds what each numerical answer adds; not promised below 1e-40. By
                 default a wish: where it is not met, the answer is what is known, and its `wide` is True.
+
         Raises: InvalidParameterError if you gave a tolerance and it cannot be reached.
+
+        >>> from deniable.privacy import GaussianLoss
+        >>> print(f"{GaussianLoss(noise_multiplier=1).delta(epsilon=1).upper:.4f}")
+        0.1269
         """
         width = checked_tolerance(tolerance)
         return each(lambda one: self.statement.delta_at(nonnegative_rational("epsilon", one), width), epsilon)
@@ -85,72 +90,83 @@ class PrivacyLoss:
     @overload
     def epsilon(self, delta: Real, *, tolerance: float = ...) -> Interval: ...
     def epsilon(self, delta: Real | Reals, *, tolerance: float = DEFAULT_TOLERANCE) -> Interval | Intervals:
-        """The smallest epsilon for which (epsilon, delta)-DP holds.
+        """Return the smallest epsilon for which (epsilon, delta)-DP holds.
 
-        The upper end is infinite where no epsilon is proved to do.
+        The upper end is infinite where no epsilon is proved.
 
         Args:
             delta: any number in [0, 1), or a list of them, which gives as many intervals.
             tolerance: width of the answer relative to its upper end, where it has to be computed numerically; an
                 epsilon below 0.01 counts as 0.01. By default a wish, as for `delta`.
+
         Raises: InvalidParameterError if you gave a tolerance and it cannot be reached.
+
+        >>> from deniable.privacy import GaussianLoss
+        >>> print(f"{GaussianLoss(noise_multiplier=1).epsilon(delta='1e-6').upper:.2f}")
+        4.89
         """
         width = checked_tolerance(tolerance)
         return each(lambda one: self.statement.epsilon_at(probability("delta", one), width), delta)
 
     def proves(self, epsilon: Real, delta: Real) -> bool:
-        """Whether (epsilon, delta)-DP is proved; may be quicker than `delta`."""
+        """Return whether (epsilon, delta)-DP is proved; may be quicker than `delta`."""
         return self.statement.proves(nonnegative_rational("epsilon", epsilon), probability("delta", delta))
 
     # --- what else is proved -------------------------------------------------------------------------------------
 
     @property
     def relations(self) -> frozenset[Relation]:
-        """The neighbouring relations for which the loss is proved."""
+        """Neighbouring relations for which the loss is proved."""
         return self.statement.relations
 
     @property
     def failure(self) -> Fraction:
-        """A probability set aside: `rho`, `pure_epsilon` and their like hold up to it; see `Statement.failure`."""
+        """Probability set aside: `rho`, `pure_epsilon` and their like hold up to it.
+
+        See `Statement.failure`.
+        """
         return readable(self.statement.failure)
 
     @property
     def infinite_mass(self) -> Fraction:
-        """A lower bound on the probability of an infinite loss: below it epsilon is infinite."""
+        """Lower bound on the probability of an infinite loss.
+
+        For a delta below it, epsilon is infinite.
+        """
         return readable(self.statement.infinite_mass)
 
     @property
     def pure_epsilon(self) -> Fraction | None:
-        """An epsilon for which epsilon-DP holds, at no delta; None where none is proved."""
+        """Epsilon for which epsilon-DP holds, at no delta; None where none is proved."""
         return _readable(self.statement.pure_epsilon)
 
     @property
     def rho(self) -> Fraction | None:
-        """A rho for which rho-zCDP holds; None where none is proved."""
+        """Rho for which rho-zCDP holds; None where none is proved."""
         return _readable(self.statement.rho)
 
     @property
     def mu_squared(self) -> Fraction | None:
-        """A bound on mu^2 for which mu-GDP holds; None where none is proved."""
+        """Bound on mu^2 for which mu-GDP holds; None where none is proved."""
         return _readable(self.statement.mu_squared)
 
     @property
     def failing_epsilon(self) -> Fraction | None:
-        """An epsilon for which epsilon-DP holds up to `failure`; None where none is proved."""
+        """Epsilon for which epsilon-DP holds up to `failure`; None where none is proved."""
         return _readable(self.statement.failing_epsilon)
 
     @property
     def failing_rho(self) -> Fraction | None:
-        """A rho for which rho-zCDP holds up to `failure`; None where none is proved."""
+        """Rho for which rho-zCDP holds up to `failure`; None where none is proved."""
         return _readable(self.statement.failing_rho)
 
     @property
     def failing_mu_squared(self) -> Fraction | None:
-        """A bound on mu^2 for which mu-GDP holds up to `failure`; None where none is proved."""
+        """Bound on mu^2 for which mu-GDP holds up to `failure`; None where none is proved."""
         return _readable(self.statement.failing_mu_squared)
 
     def charge(self) -> Charge:
-        """What a ledger books for this loss, in every notion that is proved."""
+        """Return the charge of a ledger for this loss, in every notion that is proved."""
         return self.statement.charge()
 
     # --- the algebra ---------------------------------------------------------------------------------------------
@@ -161,7 +177,7 @@ class PrivacyLoss:
         return compose([self, other])
 
     def __radd__(self, other: object) -> "PrivacyLoss":
-        """Lets `sum(losses)` start from 0."""
+        """Return this loss for 0 + loss, so that `sum(losses)` works."""
         if isinstance(other, int) and not isinstance(other, bool) and other == 0:
             return self
         return NotImplemented
@@ -175,15 +191,26 @@ class PrivacyLoss:
 
     @property
     def composition(self) -> "tuple[tuple[PrivacyLoss, int], ...]":
-        """The losses that are composed in this one, with their counts: itself once, unless it is a composition."""
+        """Losses that are composed in this one, with their counts.
+
+        This one once, unless it is a composition.
+        """
         return tuple((PrivacyLoss(part), count) for part, count in self.statement.composition)
 
     def poisson_sampled(self, *, rate: Real, relation: Relation = Relation.ADD_REMOVE) -> "PrivacyLoss":
-        """The loss of the same mechanism on a sample that each unit joins with probability `rate`, independently.
+        """Return the loss of the mechanism on a Poisson sample.
+
+        Each unit joins the sample with probability `rate`, independently.
 
         Args:
+            rate: the sampling probability, in (0, 1].
             relation: what the result is to hold for; the loss itself is stated for add/remove in either case.
+
         Raises: UnprovedError unless the loss holds under add/remove; for replace it must have a pair of laws.
+
+        >>> from deniable.privacy import PureLoss
+        >>> print(f"{PureLoss(1).poisson_sampled(rate='0.01').epsilon(0).upper:.4f}")
+        0.0170
         """
         sample = poisson_sampled if Relation.checked(relation) is Relation.ADD_REMOVE else poisson_replaced
         return PrivacyLoss(sample(self.statement, rate))
@@ -191,31 +218,63 @@ class PrivacyLoss:
     def capped_poisson_sampled(
         self, *, rate: Real, cap: int, population: int, relation: Relation = Relation.ADD_REMOVE
     ) -> "PrivacyLoss":
-        """The loss on a Poisson sample of at most `population` units, cut to a random `cap` of them if it has more."""
+        """Return the loss on a Poisson sample that is cut to a largest size.
+
+        Args:
+            rate: the sampling probability, in (0, 1).
+            cap: the largest sample size; if more units are sampled, a random `cap` of them are kept.
+            population: the largest number of units in the data, public.
+            relation: what the result is to hold for.
+        """
         return PrivacyLoss(CappedPoissonStatement(self, rate, cap, population, relation))
 
     def sampled_without_replacement(self, *, size: int, population: int) -> "PrivacyLoss":
-        """The loss, under replace, on a uniformly random set of `size` units out of `population`."""
+        """Return the loss, under replace, on a uniformly random set of units.
+
+        Args:
+            size: the sample size.
+            population: the number of units, public.
+        """
         return PrivacyLoss(sampled_without_replacement(self.statement, size, population))
 
     def sampled_with_replacement(self, *, draws: int, population: int) -> "PrivacyLoss":
-        """The loss, under replace, on `draws` units drawn with replacement out of `population`."""
+        """Return the loss, under replace, on units drawn with replacement.
+
+        Args:
+            draws: the number of draws.
+            population: the number of units, public.
+        """
         return PrivacyLoss(DrawnStatement(self, draws, population))
 
     def randomly_allocated(self, *, of: int, uses: int = 1, relation: Relation = Relation.ADD_REMOVE) -> "PrivacyLoss":
-        """The loss of `of` runs in `uses` equal blocks; each unit takes part in one run of each block, at random."""
+        """Return the loss of many runs, where each unit takes part in a few at random.
+
+        Args:
+            of: the number of runs.
+            uses: the number of equal blocks of runs; each unit takes part in one run of each block, at random.
+            relation: what the result is to hold for.
+        """
         return PrivacyLoss(randomly_allocated(self.statement, of, uses, relation))
 
     def group(self, size: int, *, one_direction: bool = False) -> "PrivacyLoss":
-        """The loss of the same mechanism for `size` units together: a family, all records of one person.
+        """Return the loss of the mechanism for several units together, such as a family.
 
         Args:
+            size: how many units.
             one_direction: all units are added or all are removed; by default some may be added and others removed.
+
+        >>> from deniable.privacy import PureLoss
+        >>> print(PureLoss("0.5").group(3).epsilon(0).upper)
+        1.5
         """
         return PrivacyLoss(group(self.statement, size, one_direction=one_direction))
 
     def under_replace(self) -> "PrivacyLoss":
-        """The loss under replace of one that is stated under add/remove: a unit is removed and another one added.
+        """Return the loss under replace of one that is stated under add/remove.
+
+        A unit is removed and another one added. A loss that holds for either relation, such as `PureLoss(1)`, is what
+        was measured under add/remove here, and counts twice; one that is stated for replace alone is returned as it is.
+        So a bound that was proved for replace already needs no call of this method, and a second call changes nothing.
 
         A loss that holds for either relation, such as `PureLoss(1)`, is what was measured under add/remove here, and
         counts twice; one that is stated for replace alone is returned as it is. So a bound that was proved for replace
@@ -232,25 +291,33 @@ class PrivacyLoss:
         return PrivacyLoss(under_replace(self.statement))
 
     def under(self, relation: Relation) -> "PrivacyLoss":
-        """The same loss, stated for one relation alone: the one under which its sensitivity was measured.
+        """Return this loss, stated for one relation alone: that of its sensitivity.
 
         A curve such as that of the exponential mechanism holds for either relation, with the sensitivity under that
         relation. A mechanism that computed it from a sensitivity under add/remove has proved nothing under replace.
-        Nothing is converted here: what an exchange costs, where add/remove is what was proved, says `under_replace`.
+        Nothing is converted here: for the cost of an exchange, where add/remove is what was proved, see
+        `under_replace`.
+
+        Args:
+            relation: AddRemove or Replace.
 
         Raises: UnprovedError if the loss is not proved for this relation.
 
-        >>> from deniable.privacy import PureLoss, Replace
-        >>> print(PureLoss(1).under(Replace))
-        PureLoss(epsilon=1).under(Relation.REPLACE)
+        >>> from deniable.privacy import ExponentialMechanismLoss, Replace
+        >>> ExponentialMechanismLoss(1).under(Replace).relations == {Replace}
+        True
         """
         return PrivacyLoss(RestrictedStatement(self, relation))
 
     def stated(self, *, epsilon: Real, delta: Real) -> "PrivacyLoss":
-        """The same loss, booked at an (epsilon, delta) that its own curve proves, in budgets of such pairs.
+        """Return this loss, charged at an (epsilon, delta) that its own curve proves.
 
-        A mechanism that was asked for at epsilon = 0.1 and calibrated to it is then charged 1/10, and not a float
-        beside it. The curve, rho and everything else remain.
+        That is for budgets of such pairs. A mechanism that was asked for at epsilon = 0.1 and calibrated to it is then
+        charged 1/10, and not a float beside it. The curve, rho and everything else remain.
+
+        Args:
+            epsilon: at least 0.
+            delta: a probability.
 
         Raises: InvalidParameterError unless the pair is proved.
         """
@@ -259,11 +326,14 @@ class PrivacyLoss:
     # --- what people read of it ------------------------------------------------------------------------------------
 
     def tradeoff(self, *, tolerance: float = CURVE_TOLERANCE) -> TradeOff:
-        """Certified bounds on the best attack: misses against false alarms, beliefs, risk."""
+        """Return certified bounds on the best attack: error rates, beliefs, risk."""
         return TradeOff(self, tolerance=tolerance)
 
     def advantage(self, *, tolerance: float = DEFAULT_TOLERANCE) -> Interval:
-        """The largest difference between hits and false alarms of an attack: the total variation, delta(0)."""
+        """Return the largest true positive rate less the false positive rate of an attack.
+
+        It is the total variation, delta(0).
+        """
         return self.delta(0, tolerance=tolerance)
 
     @overload
@@ -271,7 +341,9 @@ class PrivacyLoss:
     @overload
     def renyi(self, order: Real) -> Interval: ...
     def renyi(self, order: Real | Reals) -> Interval | Intervals:
-        """The Rényi divergence of an order, in the worse direction; at math.inf the greatest loss.
+        """Return the Rényi divergence of an order, in the worse direction.
+
+        At math.inf it is the greatest loss.
 
         Args:
             order: any number > 0, or a list of them, which gives as many intervals.
@@ -279,11 +351,17 @@ class PrivacyLoss:
         return each(lambda one: renyi(self.statement, one), order)
 
     def variable(self, *, added: bool = False) -> LossVariable:
-        """The privacy loss as a random variable: tails, moments, quantiles; see `LossVariable`."""
+        """Return the privacy loss as a random variable: tails, moments, quantiles.
+
+        See `LossVariable`.
+        """
         return LossVariable(self, added=added)
 
     def curve(self, *, points: int = 33, tolerance: float = CURVE_TOLERANCE) -> dict[str, NDArray[np.float64]]:
-        """The curve as columns `epsilon`, `delta_lower`, `delta_upper`, from 0 to where delta is next to nothing.
+        """Return the curve as columns `epsilon`, `delta_lower`, `delta_upper`.
+
+        It runs from 0 to where delta is next to nothing. Every frame library reads the columns:
+        `polars.DataFrame(loss.curve())`.
 
         Every frame library reads them: `polars.DataFrame(loss.curve())`.
 
@@ -294,9 +372,10 @@ class PrivacyLoss:
         return profile(self, points=points, tolerance=tolerance)
 
     def report(self, delta: Real, *, population: int | None = None, tolerance: float = DEFAULT_TOLERANCE) -> Report:
-        """What is guaranteed at `delta` and what an attacker can learn, in plain words.
+        """Return a report in plain words: the guarantee, and what an attacker can learn.
 
         Args:
+            delta: the delta of the guarantee.
             population: number of units in the data, if it is public; the report then says whether delta is small
                 against 1/population.
             tolerance: of epsilon, as in `epsilon`.
@@ -308,34 +387,39 @@ class PrivacyLoss:
         return draw_profile(self, tolerance=tolerance, points=points, ax=ax)
 
     def plot_renyi(self, *, orders: Reals | None = None, ax: "Axes | None" = None) -> "Axes":
-        """Draw Rényi divergences against their orders, both bounds; needs the extra `plot`."""
+        """Draw Rényi divergences against their orders; needs the extra `plot`."""
         return draw_renyi(self, orders=orders, ax=ax)
 
     # --- serialisation -------------------------------------------------------------------------------------------
 
     def to_data(self) -> dict[str, object]:
-        """Plain data for JSON: the kind and the fields, rationals as text."""
+        """Return plain data for JSON: the kind and the fields, rationals as text."""
         return self.statement.to_data()
 
     @staticmethod
     def from_data(data: object) -> "PrivacyLoss":
-        """The inverse of `to_data`; every check of the constructors runs again."""
+        """Return the loss that `to_data` wrote; all checks run again."""
         return PrivacyLoss(Statement.from_data(data))
 
     def to_json(self) -> str:
-        """Canonical JSON text: equal losses have equal text."""
+        """Return canonical JSON text: equal losses have equal text."""
         return self.statement.to_json()
 
     @staticmethod
     def from_json(text: str) -> "PrivacyLoss":
-        """The inverse of `to_json`."""
+        """Return the loss that `to_json` wrote."""
         return PrivacyLoss.from_data(read_json(text, "a loss"))
 
 
 def compose(losses: PrivacyLoss | Iterable[PrivacyLoss], count: int = 1) -> PrivacyLoss:
-    """The loss of everything in `losses`, `count` times over; a single part is returned as itself.
+    """Return the loss of everything in `losses`, `count` times over.
 
-    `compose(loss, 3) == compose([loss, loss, loss])`. Nothing at all is `compose([])`, which reveals nothing.
+    A single part is returned as itself. `compose(loss, 3) == compose([loss, loss, loss])`. The empty composition is
+    `compose([])`, which reveals nothing.
+
+    Args:
+        losses: a loss, or several.
+        count: the number of runs, at least 0.
 
     >>> from deniable.privacy import PureLoss
     >>> print(compose([PureLoss("1/2"), PureLoss("1/4")]).epsilon(0).upper)

@@ -28,11 +28,11 @@ def warning_about(*, population: int | None = None, **amounts: Fraction | None) 
         amounts: epsilon, delta, rho, mu or renyi, as in a budget; None where it has no such number.
     """
     warnings = []
-    for name, (most, least) in _ORDINARY.items():
+    for name, (upper, lower) in _ORDINARY.items():
         value = amounts.get(name)
-        if value is not None and value > most:
+        if value is not None and value > upper:
             warnings.append(f"{name}={decimal_text(value)} protects nobody: answers can tell who is in the data")
-        elif value is not None and 0 < value < least:
+        elif value is not None and 0 < value < lower:
             warnings.append(f"{name}={decimal_text(value)} is so small that answers are noise alone")
     delta = amounts.get("delta")
     if delta is not None and delta > _LARGEST_DELTA:

@@ -43,7 +43,7 @@ def true_tail(loss: mpmath.mpf, p: Mixture, q: Mixture, side: Mixture, sign: int
 @pytest.mark.parametrize(("p", "q"), CASES)
 def test_tails_are_within_half_of_the_stated_error(p: Mixture, q: Mixture) -> None:
     law = made(p, q)
-    ends = law.place(-1e9) + 8, law.place(1e9) - 8
+    ends = law.position_of(-1e9) + 8, law.position_of(1e9) - 8
     with mpmath.workdps(32):
         places = np.linspace(*ends, 5)
         losses = np.array([float(loss_at(mpmath.mpf(x), p, q)) for x in places])

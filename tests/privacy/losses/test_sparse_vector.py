@@ -78,7 +78,7 @@ def test_monotone_queries_cost_half_and_only_they() -> None:
 def test_the_two_directions_of_monotone_queries() -> None:
     """More data against less: only "above" answers cost. Less against more: the threshold costs as well."""
     loss = SparseVectorLoss(threshold_multiplier=1, query_multiplier=2, answers=1, monotone=True)
-    there, back = loss.statement._reach
+    there, back = loss.statement._greatest_losses
     assert (there, back) == (Fraction(1, 2), Fraction(3, 2))
     more, less = [1.0, 1.0], [0.0, 0.0]
     for pattern in ([True], [False], [False, True]):
@@ -140,7 +140,7 @@ def test_a_symmetric_bound_is_the_pure_loss() -> None:
 def test_rho_and_mu_of_a_lopsided_loss() -> None:
     loss = SparseVectorLoss.for_budget(threshold_epsilon=1, query_epsilon=1, answers=2, monotone=True)
     assert (loss.pure_epsilon, loss.rho) == (2, Fraction(9, 8))
-    law = bounded_law(*(float(reach) for reach in loss.statement._reach)).atoms()
+    law = bounded_law(*(float(greatest) for greatest in loss.statement._greatest_losses)).atoms()
     assert law is not None
     for order in (1.2, 2.0, 8.0):
         for a, b in ((law.p, law.q), (law.q, law.p)):

@@ -1,1 +1,1 @@
-"""What turns losses into one: composition, groups, parts, mixtures, tuning."""
+"""Composition: losses that become one by runs, groups, parts, mixtures or tuning."""

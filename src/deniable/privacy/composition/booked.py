@@ -1,4 +1,4 @@
-"""A loss together with the (epsilon, delta) that its user asked for."""
+"""Losses charged at the (epsilon, delta) that their user asked for."""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -15,7 +15,10 @@ from deniable.privacy.statement import Stated, Statement
 
 @dataclass(frozen=True, init=False)
 class BookedStatement(WrappedStatement):
-    """`loss`, booked at the stated (epsilon, delta) in budgets of that kind; refused unless its own curve proves it.
+    """Loss with a stated (epsilon, delta), at which budgets of pairs charge it.
+
+    It is refused unless its own curve proves the pair. The curve, rho and everything else remain those of `loss`. A
+    mechanism asked for at epsilon = 0.1 and calibrated to it is then charged 1/10, and not a float beside it.
 
     The curve, rho and everything else remain those of `loss`. A mechanism asked for at epsilon = 0.1 and calibrated to
     it is then charged 1/10, and not a float beside it.
@@ -56,6 +59,7 @@ class BookedStatement(WrappedStatement):
         }
 
     def charge(self) -> Charge:
+        """Return the charge of the loss, with the stated pair."""
         booked = replace(self.loss.charge(), epsilon=self.stated_epsilon, delta=self.stated_delta)
         if booked.failing_rho is not None:
             return booked

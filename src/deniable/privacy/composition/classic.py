@@ -1,4 +1,4 @@
-"""The classic composition theorems, for comparison: `Composed` is never above any of them.
+"""Classic composition theorems, for comparison; `Composed` is never above them.
 
 Each function returns an epsilon, rounded up, for a slack delta'; the total delta is that of `total_delta`. The
 parameters must be fixed in advance; for others see `filters`. Proofs: docs/theory/privacy/notions.md.
@@ -14,7 +14,7 @@ from deniable.numbers.rationals import Real, nonnegative_rational, positive_inte
 
 
 def basic_epsilon(epsilons: Iterable[object]) -> float:
-    """The sum; with no slack.
+    """Return the sum of the epsilons, with no slack.
 
     Source: Dwork, McSherry, Nissim, Smith (2006).
     """
@@ -22,7 +22,9 @@ def basic_epsilon(epsilons: Iterable[object]) -> float:
 
 
 def advanced_epsilon(epsilon: Real, *, count: int, slack: Real) -> float:
-    """epsilon sqrt(2 count ln(1/slack)) + count epsilon (e^epsilon - 1).
+    """Return epsilon by advanced composition of equal runs.
+
+    It is epsilon sqrt(2 count ln(1/slack)) + count epsilon (e^epsilon - 1).
 
     Source: Dwork, Rothblum, Vadhan (2010); Dwork, Roth (2014), Theorem 3.20.
     """
@@ -31,7 +33,7 @@ def advanced_epsilon(epsilon: Real, *, count: int, slack: Real) -> float:
 
 
 def advanced_epsilon_short(epsilon: Real, *, count: int, slack: Real) -> float:
-    """epsilon sqrt(8 count ln(1/slack)), where it is valid.
+    """Return epsilon sqrt(8 count ln(1/slack)), where it is valid.
 
     Raises: UnprovedError unless count epsilon (e^epsilon - 1) is at most epsilon sqrt(2 count ln(1/slack)).
     Source: Dwork, Roth (2014), Corollary 3.21.
@@ -47,7 +49,9 @@ def advanced_epsilon_short(epsilon: Real, *, count: int, slack: Real) -> float:
 
 
 def tanh_epsilon(epsilons: Iterable[object], *, slack: Real) -> float:
-    """sum epsilon_i tanh(epsilon_i/2) + sqrt(2 ln(1/slack) sum epsilon_i^2): the greatest mean, and a deviation.
+    """Return epsilon by composition with the greatest mean loss, and a deviation.
+
+    It is sum epsilon_i tanh(epsilon_i/2) + sqrt(2 ln(1/slack) sum epsilon_i^2).
 
     Source: Kairouz, Oh, Viswanath (2015), arXiv:1311.0776, Theorems 3.4 and 3.5.
     """
@@ -56,7 +60,10 @@ def tanh_epsilon(epsilons: Iterable[object], *, slack: Real) -> float:
 
 
 def total_delta(deltas: Iterable[object], *, slack: Real) -> float:
-    """1 - (1 - slack) prod(1 - delta_i), rounded up: the delta that goes with the epsilons here."""
+    """Return the delta that goes with the epsilons here, rounded up.
+
+    It is 1 - (1 - slack) prod(1 - delta_i).
+    """
     rest = 1 - probability("slack", slack)
     for delta in deltas:
         rest *= 1 - probability("delta", delta)
@@ -64,7 +71,9 @@ def total_delta(deltas: Iterable[object], *, slack: Real) -> float:
 
 
 def drifted(counted: Iterable[tuple[Fraction, int]], slack: Fraction, drift: Callable[[Arb], Arb]) -> float:
-    """The greatest mean and a deviation: sum of drift(epsilon) plus sqrt(2 ln(1/slack) sum epsilon^2), rounded up.
+    """Return the sum of mean losses plus a deviation, rounded up.
+
+    It is the sum of drift(epsilon) plus sqrt(2 ln(1/slack) sum epsilon^2).
 
     Args:
         counted: each epsilon and how often it occurs.
@@ -81,15 +90,17 @@ def drifted(counted: Iterable[tuple[Fraction, int]], slack: Fraction, drift: Cal
 
 
 def classic_drift(epsilon: Arb) -> Arb:
+    """Return epsilon (e^epsilon - 1), a bound on the mean loss."""
     return epsilon * epsilon.expm1()
 
 
 def tanh_drift(epsilon: Arb) -> Arb:
+    """Return epsilon tanh(epsilon/2), the greatest mean loss."""
     return epsilon * (epsilon / 2).tanh()
 
 
 def _deviation(square: Fraction, slack: Fraction) -> Arb:
-    """sqrt(2 ln(1/slack) sum epsilon^2)."""
+    """Return sqrt(2 ln(1/slack) sum epsilon^2)."""
     return (-2 * ball(square) * ball(slack).log()).sqrt()
 
 

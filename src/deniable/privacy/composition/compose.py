@@ -1,4 +1,4 @@
-"""Many losses together: a multiset, with the tightest bound that is proved so far."""
+"""Composition of many losses, with the tightest bound that is proved so far."""
 
 import math
 from collections import Counter
@@ -43,16 +43,16 @@ from deniable.privacy.statement import Stated, Statement, statement_of
 
 Directions = list[list[Part]]
 
-_MAX_EXACT_POWERS = 1000
-_MAX_MU_SQUARED = 64
-_MAX_SHARES = 50
-_MANY = 10**7  # steps from which moments may be all that is needed
-_UNKNOWN = 0.2  # the relative width from which moments may tell more
+_MAX_EXACT_POWERS = 1000  # runs whose infinite masses are multiplied as fractions
+_MAX_MU_SQUARED_OF_PART = 64  # of one share of real Gaussians, whose losses floats can exponentiate
+_MAX_NORMAL_PARTS = 50  # into which real Gaussians are split
+_LONG_COMPOSITION = 10**7  # steps from which moments may be all that is needed
+_WIDE_ANSWER = 0.2  # relative width from which moments may tell more
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class Composed(Statement):
-    """Several losses about the same unit, chosen in advance, in any order; `parts` holds (loss, count) pairs.
+    """Several losses about one unit, chosen in advance; `parts`: (loss, count) pairs.
 
     Guarantee: the exact curve, to the tolerance asked for, when every part has a pair of laws (`PrivacyLoss.laws`):
         closed forms for real Gaussians alone and for equal pure or approximate losses alone, otherwise privacy-loss
@@ -91,34 +91,36 @@ class Composed(Statement):
         return f"({self!r})"
 
     def proves(self, epsilon: Fraction, delta: Fraction) -> bool:
-        """Sums are tried first: they are quick, and enough for what was calibrated with them."""
+        """Return whether (epsilon, delta)-DP is proved; quick sums are tried first."""
         booked = self.charge()
         if booked.epsilon is not None and booked.epsilon <= epsilon and booked.delta <= delta:
             return True  # as fractions: the float above delta would prove less
         if any(Fraction(self._summed(epsilon, quick=quick).upper) <= delta for quick in (True, False)):
             return True
         for tolerance in (0.1, DEFAULT_TOLERANCE):
-            found = self._found_delta(epsilon, tolerance)[0]
-            if not found.lower <= delta < found.upper:
+            delta_known = self._found_delta(epsilon, tolerance)[0]
+            if not delta_known.lower <= delta < delta_known.upper:
                 break
-        return found.upper <= delta
+        return delta_known.upper <= delta
 
     def curve(self, epsilon: Fraction) -> Interval:
+        """Return delta at `epsilon`, to the default tolerance."""
         return self._found_delta(epsilon, DEFAULT_TOLERANCE)[0]
 
     def delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
+        """Return delta at `epsilon`, to this relative width."""
         answer, computed = self._found_delta(epsilon, tolerance)
         directions = self._directions()
         if self._is_beyond_floats:
             return reached(answer, tolerance, answer.upper, "delta")
         if directions is None or epsilon < _edge(directions[0]):
             # nearer to the greatest loss than that, delta is all rounding
-            marked = [reached(found, tolerance, answer.upper, "delta") for found in computed]
-            return replace(answer, wide=any(found.wide for found in marked))
+            marked = [reached(interval, tolerance, answer.upper, "delta") for interval in computed]
+            return replace(answer, wide=any(interval.wide for interval in marked))
         return answer
 
     def _found_delta(self, epsilon: Fraction, tolerance: float) -> tuple[Interval, list[Interval]]:
-        """What is known of delta, and the numerical answers that it rests on, which may be wider than asked."""
+        """Return bounds on delta, and the numerical answers that they rest on."""
         exact = self._exact()
         if exact is not None:
             return exact(epsilon), []
@@ -139,13 +141,14 @@ class Composed(Statement):
         else:
             return summed, []
         greatest = min(computed[0].upper, summed.upper)
-        found = Interval(min(max(computed[-1].lower, summed.lower), greatest), greatest)
-        if found.upper > SMALL_DELTA and any(one.width > _UNKNOWN * one.upper for one in computed):
-            found = found.narrowed(delta_by_moments(self, self.parts, epsilon))
-            computed = [computed[0].narrowed(found)]
-        return found, computed
+        answer = Interval(min(max(computed[-1].lower, summed.lower), greatest), greatest)
+        if answer.upper > SMALL_DELTA and any(one.width > _WIDE_ANSWER * one.upper for one in computed):
+            answer = answer.narrowed(delta_by_moments(self, self.parts, epsilon))
+            computed = [computed[0].narrowed(answer)]
+        return answer, computed
 
     def epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+        """Return the least epsilon at `delta`, to this width."""
         exact = self._exact()
         if exact is not None:
             if self._infinite_beyond(delta) > 0:
@@ -164,10 +167,10 @@ class Composed(Statement):
                 return far
             computed = [rounded_epsilon(side, delta, tolerance) for side in _distinct(_laws_of(self))]
             greatest = min(computed[0].upper, summed.upper)
-            found = Interval(min(max(computed[-1].lower, summed.lower), greatest), greatest)
-            if found.width > _UNKNOWN * unit_of_epsilon(found):
-                found = found.narrowed(far)
-            return reached(found, tolerance, unit_of_epsilon(found), "epsilon")
+            answer = Interval(min(max(computed[-1].lower, summed.lower), greatest), greatest)
+            if answer.width > _WIDE_ANSWER * unit_of_epsilon(answer):
+                answer = answer.narrowed(far)
+            return reached(answer, tolerance, unit_of_epsilon(answer), "epsilon")
         upper, lower = directions
         limit = composed_limit(upper).upper
         if known is not None:
@@ -185,15 +188,15 @@ class Composed(Statement):
         computed = [composed_epsilon(upper, delta, tolerance, upper_bound=limit)]
         if lower is not upper:
             computed.append(composed_epsilon(lower, delta, tolerance))
-        found = Interval(min(computed[-1].lower, computed[0].upper), computed[0].upper)
-        if any(one.width > _UNKNOWN * unit_of_epsilon(one) for one in computed):
-            found = found.narrowed(epsilon_by_moments(self, self.parts, delta))
-            computed = [computed[0].narrowed(found)]
+        answer = Interval(min(computed[-1].lower, computed[0].upper), computed[0].upper)
+        if any(one.width > _WIDE_ANSWER * unit_of_epsilon(one) for one in computed):
+            answer = answer.narrowed(epsilon_by_moments(self, self.parts, delta))
+            computed = [computed[0].narrowed(answer)]
         wide = any(reached(one, tolerance, unit_of_epsilon(one), "epsilon").wide for one in computed)
-        return replace(found, wide=wide)
+        return replace(answer, wide=wide)
 
     def _infinite_beyond(self, delta: Fraction) -> int:
-        """1, 0 or -1 as the probability of an infinite loss is certainly above, exactly, or perhaps below `delta`."""
+        """Return the sign of the infinite mass less `delta`; -1 where it is not certain."""
         failing = [(loss.infinite_mass, count) for loss, count in self.parts if loss.infinite_mass]
         if not self._is_symmetric:
             return 1 if self.infinite_mass > delta else -1
@@ -212,7 +215,7 @@ class Composed(Statement):
     @property
     def _is_long(self) -> bool:
         """Whether there are enough steps, all of known laws, for moments to suffice."""
-        return sum(count for _, count in self.parts) > _MANY and _laws_of(self) is not None
+        return sum(count for _, count in self.parts) > _LONG_COMPOSITION and _laws_of(self) is not None
 
     @property
     def _is_symmetric(self) -> bool:
@@ -221,21 +224,21 @@ class Composed(Statement):
         return directions is not None and len(directions[1]) == 1
 
     def _exact(self) -> Callable[[Fraction], Interval] | None:
-        """The closed form of real Gaussians alone, or of equal pure or approximate losses alone."""
+        """Return the curve in closed form: Gaussians alone, or equal responses alone."""
         if self.normal_mu_squared is not None:
             return partial(gaussian_delta, self.normal_mu_squared)
         (loss, count), *others = self.parts
         return None if others or loss.response is None else partial(randomized_responses_delta, *loss.response, count)
 
     def _directions(self) -> tuple[Directions, Directions] | None:
-        """The parts as laws: those that dominate, and those that are attained (the same object if nothing differs).
+        """Return the laws of the parts, dominating and attained (one object if equal).
 
         None when a part has no laws, reveals all, or its losses are too large for floats.
         """
         return _directions_of(self)
 
     def _summed(self, epsilon: Fraction, *, quick: bool = False) -> Interval:
-        """What sums in each currency prove, for parts that may be known by a bound alone; `quick`: without a search."""
+        """Return bounds on delta by sums in each currency; `quick`: without a search."""
         lower = max(_least_of(loss, count, epsilon) for loss, count in self.parts)
         bounds = [1.0]
         booked = self.charge()
@@ -295,7 +298,7 @@ class Composed(Statement):
         return Pairs.symmetric(NormalLaw(math.sqrt(mu_squared))) if mu_squared else _written_pairs(self)
 
     def exact_laws(self) -> Pairs | None:
-        """Pairs of real Gaussians alone, or of few runs with few values."""
+        """Return pairs of real Gaussians alone, or of few runs with few values."""
         if self.normal_mu_squared is not None:
             return Pairs.symmetric(NormalLaw(math.sqrt(self.normal_mu_squared)))
         return laws_of_few([(part.laws(), count) for part, count in self.parts])
@@ -325,8 +328,8 @@ class Composed(Statement):
         return _sum_of([(loss.normal_mu_squared, count) for loss, count in self.parts])
 
     def divergences(self, order: Fraction) -> Divergences:
-        found = [(directed(part, order), count) for part, count in self.parts]
-        with_unit, without = (total([(both[way], count) for both, count in found]) for way in (0, 1))
+        counted = [(directed(part, order), count) for part, count in self.parts]
+        with_unit, without = (total([(both[direction], count) for both, count in counted]) for direction in (0, 1))
         return with_unit, without
 
     divergences_below_one = divergences  # they add at every order
@@ -351,7 +354,7 @@ class Composed(Statement):
 
 
 def composed(losses: Iterable[Stated], count: int = 1) -> Statement:
-    """The statement of everything in `losses`, `count` times over; a single part is returned as itself."""
+    """Return the statement of all losses, `count` times over; one part as itself."""
     times = _checked_count(count)
     together = Composed((loss, times) for loss in losses)
     if len(together.parts) != 1:
@@ -368,22 +371,23 @@ def _checked_count(count: object) -> int:
 
 @lru_cache(maxsize=64)
 def _written_pairs(loss: Composed) -> Pairs:
+    """Return the laws of a composition, written out."""
     return written_pairs(loss._directions(), repr(loss))
 
 
 @lru_cache(maxsize=8)
 def _directions_of(loss: Composed) -> tuple[Directions, Directions] | None:
-    """Laws in both directions; of real Gaussians, shares whose losses floats can exponentiate."""
-    found = _laws_of(loss, share=_MAX_MU_SQUARED)
-    if found is None:
+    """Return laws in both directions, real Gaussians split into shares for floats."""
+    directions = _laws_of(loss, share=_MAX_MU_SQUARED_OF_PART)
+    if directions is None:
         return None
-    laws = [part for side in found for parts in side for part in parts]
-    return None if any(_reveals_all(part.law) or not within_reach(part) for part in laws) else found
+    laws = [part for side in directions for parts in side for part in parts]
+    return None if any(_reveals_all(part.law) or not within_reach(part) for part in laws) else directions
 
 
 @lru_cache(maxsize=8)
 def _laws_of(loss: Composed, *, share: int | None = None) -> tuple[Directions, Directions] | None:
-    """The laws of all parts, whatever their size; None if one is not known.
+    """Return the laws of all parts, whatever their size; None if one is not known.
 
     Args:
         share: the real Gaussians together are split into equal ones of at most this mu^2; None: they are one.
@@ -394,31 +398,31 @@ def _laws_of(loss: Composed, *, share: int | None = None) -> tuple[Directions, D
     pairs = [pair for part, n in others for pair in part.laws_of_runs(n)]
     if merged:
         shares = 1 if share is None else math.ceil(merged / share)
-        if shares > _MAX_SHARES:
+        if shares > _MAX_NORMAL_PARTS:
             return None
         pairs += [(Pairs.symmetric(NormalLaw(math.sqrt(merged / shares))), 1)] * shares
-    known = [(found, count) for found, count in pairs if found is not None]
+    known = [(pair, count) for pair, count in pairs if pair is not None]
     if len(known) < len(pairs):
         return None
-    upper = _both_ways([(found.upper, count) for found, count in known])
-    if all(found.lower is found.upper for found, _ in known):
+    upper = _both_ways([(pair.upper, count) for pair, count in known])
+    if all(pair.lower is pair.upper for pair, _ in known):
         return upper, upper
-    return upper, _both_ways([(found.lower, count) for found, count in known])
+    return upper, _both_ways([(pair.lower, count) for pair, count in known])
 
 
 def _distinct(sides: tuple[Directions, Directions] | None) -> list[Directions]:
-    """The laws that dominate, and those that are attained where they differ."""
+    """Return the laws that dominate, and those that are attained where they differ."""
     return [] if sides is None else [sides[0]] if sides[1] is sides[0] else list(sides)
 
 
 def _reveals_all(law: LossLaw) -> bool:
-    """Whether no loss is finite, so that nothing can be summed."""
+    """Return whether no loss is finite, so that nothing can be summed."""
     atoms = law.atoms() if law.infinite >= 1 else None
     return atoms is not None and not atoms.losses.size
 
 
 def _least_of(loss: Statement, count: int, epsilon: Fraction) -> float:
-    """A lower bound on delta of one part, 0 where it cannot be computed."""
+    """Return a lower bound on delta of one part, 0 where it cannot be computed."""
     try:
         return loss.least_delta_of_runs(count, epsilon)
     except InvalidParameterError:
@@ -426,18 +430,18 @@ def _least_of(loss: Statement, count: int, epsilon: Fraction) -> float:
 
 
 def _edge(directions: Directions) -> float:
-    """Epsilons from here on cannot be told from the greatest finite loss."""
+    """Return the epsilon from which floats cannot tell the greatest finite loss."""
     return composed_limit(directions, finite=True).upper * (1 - 1e-12)
 
 
 def _both_ways(laws: list[tuple[tuple[LossLaw, LossLaw], int]]) -> Directions:
-    """One list of parts for each direction, or one for both."""
-    ways = [[Part(both[way], count) for both, count in laws] for way in (0, 1)]
-    return ways[:1] if all(both[0] is both[1] for both, _ in laws) else ways
+    """Return one list of parts for each direction, or one for both."""
+    directions = [[Part(both[direction], count) for both, count in laws] for direction in (0, 1)]
+    return directions[:1] if all(both[0] is both[1] for both, _ in laws) else directions
 
 
 def _sum_of(values: list[tuple[Fraction | None, int]]) -> Fraction | None:
-    """The weighted sum, or None when one summand is unknown."""
+    """Return the weighted sum, or None when one summand is unknown."""
     total = Fraction(0)
     for value, count in values:
         if value is None:

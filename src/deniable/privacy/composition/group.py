@@ -1,4 +1,7 @@
-"""Group privacy: what is revealed about several units together. Proofs: docs/theory/privacy/group.md."""
+"""Group privacy: the loss of several units together.
+
+Proofs: docs/theory/privacy/group.md.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -24,17 +27,17 @@ from deniable.privacy.pld.laws import DiscreteLaplaceLaw
 from deniable.privacy.relation import AddRemove, Relation, Replace
 from deniable.privacy.statement import Stated, Statement, statement_of
 
-MAX_MEMBERS = 10_000
-_POINTS = 2048  # of a curve that guides the search for a split
-_POINTS_ABOVE = 192  # of a curve that is composed
-_FEW_POINTS = 96  # when each has to be computed at length
-_MAX_LOSS = 300.0
-_BISECTIONS = 60
+MAX_MEMBERS = 10_000  # of a group; each is one step of a split
+_GUIDE_POINTS = 2048  # of a curve that guides the search for a split
+_CURVE_POINTS = 192  # of a curve that is composed
+_SAMPLED_POINTS = 96  # of a guide, where each has to be computed at length
+_MAX_LOSS = 300.0  # end of the curve that guides the search for a split
+_BISECTIONS = 60  # of the start of a split, to the precision of floats
 
 
 @dataclass(frozen=True, init=False)
 class GroupStatement(Statement):
-    """`base` of a mechanism, as seen by `size` units together.
+    """Loss of a mechanism for `size` units together.
 
     Guarantee: with D(y) the curve of the base at y, and D(-y) = 1 - e^-y + e^-y D(y), delta(x) is at most
         D(y_1) + e^y_1 D(y_2) + ... + e^(y_1 + ... + y_(size-1)) D(y_size) for every y with sum x; the least of these
@@ -66,6 +69,7 @@ class GroupStatement(Statement):
         return f"{self.base.operand}.group({self.size})"
 
     def curve(self, epsilon: Fraction) -> Interval:
+        """Return delta by the best splits of epsilon over the units."""
         if self.pure_epsilon is not None and epsilon >= self.pure_epsilon:
             return Interval(0.0, 0.0)
         if self.base.response is not None:
@@ -77,7 +81,10 @@ class GroupStatement(Statement):
         return Interval(min(lower, upper), upper)
 
     def laws(self) -> Pairs | None:
-        """From points of the curve; for a pure loss, those of the geometric mechanism moved by `size` steps."""
+        """Return laws from points of the curve.
+
+        For a pure loss, those of the geometric mechanism moved by `size` steps.
+        """
         return self._laws
 
     @cached_property
@@ -87,7 +94,7 @@ class GroupStatement(Statement):
             return Pairs.symmetric(DiscreteLaplaceLaw(float(1 / limit), self.size))
         single = self.base.laws()
         attained = None if single is None else single.lower
-        return pairs_above(self.upper_delta, self.failing_epsilon, _POINTS_ABOVE, attained)
+        return pairs_above(self.upper_delta, self.failing_epsilon, _CURVE_POINTS, attained)
 
     def grouped(self, units: int) -> Statement:
         return GroupStatement(self.base, self.size * units, self.relation)
@@ -96,20 +103,23 @@ class GroupStatement(Statement):
         return GroupStatement(self.base, 2 * self.size, Replace)
 
     def divergences(self, order: Fraction) -> Directions:
-        """Divergences by the chain of single units, or from the laws where the loss is bounded."""
-        found = super().divergences(order) if self.failing_epsilon is not None else known_divergences(self, order)
+        """Return divergences by the chain of single units.
+
+        Or from the laws, where the loss is bounded.
+        """
+        known = super().divergences(order) if self.failing_epsilon is not None else known_divergences(self, order)
         chain = group_divergence(partial(upper_divergence, self.base), self.size, order)
-        least = min(one.lower for one in directed(self.base, order))
-        upper = min(chain, *(one.upper for one in found))
-        return both_ways(Interval(min(max(least, *(one.lower for one in found)), upper), upper))
+        lower = min(one.lower for one in directed(self.base, order))
+        upper = min(chain, *(one.upper for one in known))
+        return both_ways(Interval(min(max(lower, *(one.lower for one in known)), upper), upper))
 
     def _split_delta(self, split: list[Fraction]) -> float:
-        """The sum for one split: an upper bound."""
-        found = [_unit(self.base.curve(abs(part)).upper) for part in split]
+        """Return the sum for one split, an upper bound on delta."""
+        deltas = [_unit(self.base.curve(abs(part)).upper) for part in split]
 
         def formula() -> Arb:
             total, before = ball(Fraction(0)), Fraction(0)
-            for part, share in zip(split, found, strict=True):
+            for part, share in zip(split, deltas, strict=True):
                 grown = ball(part).exp()
                 here = ball(share) if part >= 0 else 1 - grown + grown * ball(share)
                 total += ball(before).exp() * here
@@ -119,13 +129,13 @@ class GroupStatement(Statement):
         return certified(formula).upper
 
     def _splits(self, epsilon: Fraction) -> list[list[Fraction]]:
-        """The equal split, and the one that is best for the curve in floats."""
+        """Return the equal split, and the one that is best for the curve in floats."""
         splits = [[epsilon / self.size] * self.size]
         best = self._guide.split(float(epsilon), self.size)
         if best is not None:
             parts = [Fraction(part) for part in best]
-            place = int(np.argmax(np.abs(best)))
-            parts[place] += epsilon - sum(parts)
+            index = int(np.argmax(np.abs(best)))
+            parts[index] += epsilon - sum(parts)
             splits.append(parts)
         return splits
 
@@ -139,7 +149,10 @@ class GroupStatement(Statement):
 
     @property
     def failure(self) -> Fraction:
-        """An (e, d)-DP mechanism is (k e, d (e^ke - 1)/(e^e - 1))-DP for groups of k."""
+        """Failure of a group: an (e, d)-DP mechanism is (k e, d (e^ke - 1)/(e^e - 1))-DP.
+
+        For groups of k.
+        """
         if self.base.failure == 0 or self.base.failing_epsilon is None:
             return Fraction(0)
         return group_failure(self.base.failing_epsilon, self.base.failure, self.size)
@@ -155,7 +168,7 @@ class GroupStatement(Statement):
 
     @property
     def failing_rho(self) -> Fraction | None:
-        """size^2 rho, and where the loss is bounded half its square."""
+        """Bound on rho: size^2 rho, and where the loss is bounded half its square."""
         known = [] if self.failing_epsilon is None else [self.failing_epsilon**2 / 2]
         if self.base.rho is not None:
             known.append(self.base.rho * self.size**2)
@@ -169,7 +182,7 @@ class GroupStatement(Statement):
 
 
 def group_failure(epsilon: Fraction, failed: Fraction, size: int) -> Fraction:
-    """failed (e^(size epsilon) - 1)/(e^epsilon - 1), rounded up, at most 1."""
+    """Return failed (e^(size epsilon) - 1)/(e^epsilon - 1), rounded up, at most 1."""
 
     def formula() -> Arb:
         if epsilon == 0:
@@ -181,7 +194,7 @@ def group_failure(epsilon: Fraction, failed: Fraction, size: int) -> Fraction:
 
 @lru_cache(maxsize=4096)
 def approximate_group_delta(limit: Fraction, failed: Fraction, size: int, epsilon: Fraction) -> Interval:
-    """The greatest delta at `epsilon` of any (limit, failed)-DP mechanism, for groups of `size`.
+    """Return the greatest delta of (limit, failed)-DP mechanisms, for groups.
 
     With g(a) = min(1, failed + E a, 1 - (1 - failed - a)/E) it is the maximum of g(...g(a)) - e^epsilon a over the
     corners of the polygon g(...g(.)): 0, and what g, applied fewer than `size` times, takes to a corner of g.
@@ -192,11 +205,11 @@ def approximate_group_delta(limit: Fraction, failed: Fraction, size: int, epsilo
 
         grown, d, e = ball(limit).exp(), ball(failed), ball(epsilon).exp()
 
-        def ahead(place: Arb) -> Arb:
-            return (d + grown * place).min(1 - (1 - d - place) / grown).min(arb(1))
+        def ahead(rate: Arb) -> Arb:
+            return (d + grown * rate).min(1 - (1 - d - rate) / grown).min(arb(1))
 
-        def back(place: Arb) -> Arb:
-            return ((place - d) / grown).max(1 - d - grown * (1 - place))
+        def back(rate: Arb) -> Arb:
+            return ((rate - d) / grown).max(1 - d - grown * (1 - rate))
 
         best = arb(0)
         for corner in (arb(0), (1 - d) / (grown + 1), 1 - d):
@@ -215,7 +228,10 @@ def approximate_group_delta(limit: Fraction, failed: Fraction, size: int, epsilo
 
 
 class _Guide:
-    """The curve of a loss in floats, as lines c + e^y a above its trade-off curve: which split to try."""
+    """Curve of a loss in floats, which guides the choice of a split.
+
+    It is kept as lines c + e^y a above the trade-off curve.
+    """
 
     def __init__(self, base: Statement) -> None:
         pairs = base.laws()
@@ -225,15 +241,15 @@ class _Guide:
             heights, top = _heights(pairs.upper), min(_MAX_LOSS, max(0.1, *(law.highest for law in pairs.upper)))
             while top > 1e-6 and float(heights(np.array([top / 2]))[0]) <= 1e-40:
                 top /= 2
-        self._heights, places = heights, np.linspace(0.0, top, _POINTS)
-        values = heights(places)
-        mirrored = -np.expm1(-places[:0:-1]) + np.exp(-places[:0:-1]) * values[:0:-1]
-        self.places = np.concatenate((-places[:0:-1], places))
+        self._heights, epsilons = heights, np.linspace(0.0, top, _GUIDE_POINTS)
+        values = heights(epsilons)
+        mirrored = -np.expm1(-epsilons[:0:-1]) + np.exp(-epsilons[:0:-1]) * values[:0:-1]
+        self.epsilons = np.concatenate((-epsilons[:0:-1], epsilons))
         self.starts = np.concatenate((mirrored, values))
-        self.slopes = np.exp(self.places)
+        self.slopes = np.exp(self.epsilons)
 
     def split(self, epsilon: float, size: int) -> Floats | None:
-        """A split near the best one: outermost step first."""
+        """Return a split near the best one: outermost step first."""
         low, high = -690.0, 0.0
         chain = self._chain(0.0, size)
         if chain.sum() < epsilon:
@@ -247,22 +263,23 @@ class _Guide:
                 high = middle
         rest = epsilon - float(chain.sum())
         candidates = [chain + rest / size]
-        for place in sorted({0, size - 1, *np.unique(chain, return_index=True)[1].tolist()})[:16]:
+        for index in sorted({0, size - 1, *np.unique(chain, return_index=True)[1].tolist()})[:16]:
             moved = chain.copy()
-            moved[place] += rest
+            moved[index] += rest
             candidates.append(moved)
         return min(candidates, key=self._sum)
 
     def _chain(self, start: float, size: int) -> Floats:
-        """The best line for each step, when the innermost begins at `start`."""
+        """Return the best line for each step, when the innermost begins at `start`."""
         parts, value = np.empty(size), start
         for step in range(size - 1, -1, -1):
             lines = self.starts + self.slopes * value
-            place = int(np.argmin(lines))
-            parts[step], value = self.places[place], min(float(lines[place]), 1.0)
+            index = int(np.argmin(lines))
+            parts[step], value = self.epsilons[index], min(float(lines[index]), 1.0)
         return parts
 
     def _sum(self, split: Floats) -> float:
+        """Return the sum for one split, in floats."""
         sizes = np.abs(split)
         values = self._heights(sizes)
         values = np.where(split >= 0, values, -np.expm1(-sizes) + np.exp(-sizes) * values)
@@ -270,37 +287,44 @@ class _Guide:
 
 
 def _heights(laws: Sequence[LossLaw]) -> Callable[[Floats], Floats]:
-    """The greatest delta of these laws, in floats."""
+    """Return a function for the greatest delta of these laws, in floats."""
 
-    def heights(places: Floats) -> Floats:
-        found = np.zeros(places.shape)
+    def heights(epsilons: Floats) -> Floats:
+        deltas = np.zeros(epsilons.shape)
         for law in laws:
-            tails = law.above(places)
-            found = np.maximum(found, law.infinite + tails.p - np.exp(places) * tails.q)
-        return np.clip(found, 0.0, 1.0)
+            tails = law.above(epsilons)
+            deltas = np.maximum(deltas, law.infinite + tails.p - np.exp(epsilons) * tails.q)
+        return np.clip(deltas, 0.0, 1.0)
 
     return heights
 
 
 def _sampled_heights(base: Statement) -> tuple[Callable[[Floats], Floats], float]:
-    """delta in floats, interpolated between certified values; and where it ends."""
+    """Return a function for delta by interpolation, and the epsilon where it ends.
+
+    It interpolates certified values in floats.
+    """
     top = 1.0
     while top < _MAX_LOSS and base.curve(Fraction(top)).upper > 1e-30:
         top *= 2
     while top > 1e-6 and base.curve(Fraction(top / 2)).upper <= 1e-30:
         top /= 2
-    places = np.linspace(0.0, top, _FEW_POINTS)
-    values = np.array([base.curve(Fraction(place)).upper for place in places])
+    epsilons = np.linspace(0.0, top, _SAMPLED_POINTS)
+    values = np.array([base.curve(Fraction(epsilon)).upper for epsilon in epsilons])
     logs = np.log(np.maximum(values, 1e-300))
-    return lambda at: np.asarray(np.exp(np.interp(at, places, logs))), top
+    return lambda at: np.asarray(np.exp(np.interp(at, epsilons, logs))), top
 
 
 def _unit(value: float) -> Fraction:
+    """Return a float as a fraction in [0, 1]."""
     return Fraction(min(max(value, PROBABILITIES.lower), PROBABILITIES.upper))
 
 
 def group(loss: Statement, size: object, *, one_direction: bool = False) -> Statement:
-    """The statement for `size` units together; `one_direction`: all are added or all are removed."""
+    """Return the statement for `size` units together.
+
+    one_direction: all are added or all are removed.
+    """
     units = checked_size(size)
     if units == 1:
         return loss
@@ -309,7 +333,10 @@ def group(loss: Statement, size: object, *, one_direction: bool = False) -> Stat
 
 
 def under_replace(loss: Statement) -> Statement:
-    """The statement under replace of one for add/remove: that of two units, where there is a form for these."""
+    """Return the statement under replace of one for add/remove.
+
+    It is that of two units, where there is a form for these.
+    """
     if AddRemove not in loss.relations:
         return loss
     known = loss.replaced()
@@ -322,7 +349,7 @@ def under_replace(loss: Statement) -> Statement:
 
 
 def checked_size(size: object) -> int:
-    """The number of units of a group, or an error."""
+    """Return the number of units of a group, or raise an error."""
     units = positive_integer("size", size)
     if units > MAX_MEMBERS:
         raise InvalidParameterError(f"size must be at most {MAX_MEMBERS}, got {units}")

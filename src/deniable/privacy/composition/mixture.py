@@ -1,4 +1,4 @@
-"""One of several mechanisms, drawn by a coin that is public and has nothing to do with the data."""
+"""Public mixtures: one of several mechanisms, drawn independently of the data."""
 
 import math
 from abc import abstractmethod
@@ -26,11 +26,11 @@ from deniable.privacy.statement import Stated, Statement, statement_of
 
 Weighted = tuple[Fraction, Statement]
 
-_FINEST = 2**12  # the most steps of a lattice from the least loss to the greatest
+_MAX_LATTICE_STEPS = 2**12  # from the least loss to the greatest
 
 
 class OneOf(Statement):
-    """One of several losses: in every currency it costs at most the greatest of them."""
+    """One of several losses; in every currency it costs at most the greatest of them."""
 
     @property
     @abstractmethod
@@ -38,7 +38,7 @@ class OneOf(Statement):
 
     @abstractmethod
     def _merged(self, failures: list[Fraction]) -> Fraction:
-        """The probability that one of the alternatives fails, from theirs."""
+        """Return the probability that one of the alternatives fails, from theirs."""
 
     @property
     def failing_epsilon(self) -> Fraction | None:
@@ -57,6 +57,7 @@ class OneOf(Statement):
         return self._merged([loss.failure for loss in self.alternatives])
 
     def charge(self) -> Charge:
+        """Return the greatest charge of the alternatives, in every currency."""
         booked = [loss.charge() for loss in self.alternatives]
         return Charge(
             epsilon=greatest(charge.epsilon for charge in booked),
@@ -72,7 +73,9 @@ class OneOf(Statement):
 
 @dataclass(frozen=True, init=False)
 class PublicMixture(OneOf):
-    """One of several mechanisms, drawn with public weights; which one ran may be known to everybody.
+    """One of several mechanisms, drawn with public weights.
+
+    Which one ran may be known to everybody.
 
     Guarantee: delta is the weighted sum of the deltas at the same epsilon, for each two neighbours in each direction.
         The weights are numbers that were fixed without looking at the data: a choice that depends on the data is a
@@ -109,34 +112,40 @@ class PublicMixture(OneOf):
         return f"mixture([{', '.join(f'({readable(weight)!r}, {loss!r})' for weight, loss in self.parts)}])"
 
     def laws(self) -> Pairs | None:
+        """Return mixtures of the laws of all parts; None if one is not known."""
         known = [(weight, loss.laws()) for weight, loss in self.parts]
-        found = [(weight, pairs) for weight, pairs in known if pairs is not None]
-        if len(found) < len(known):
+        pairs_by_weight = [(weight, pairs) for weight, pairs in known if pairs is not None]
+        if len(pairs_by_weight) < len(known):
             return None
-        upper = _both([(weight, pairs.upper) for weight, pairs in found])
-        if all(pairs.lower is pairs.upper for _, pairs in found):
+        upper = _both([(weight, pairs.upper) for weight, pairs in pairs_by_weight])
+        if all(pairs.lower is pairs.upper for _, pairs in pairs_by_weight):
             return Pairs(upper, upper)
-        return Pairs(upper, _both([(weight, pairs.lower) for weight, pairs in found]))
+        return Pairs(upper, _both([(weight, pairs.lower) for weight, pairs in pairs_by_weight]))
 
     def curve(self, epsilon: Fraction) -> Interval:
+        """Return delta at `epsilon`, to the default tolerance."""
         return self.delta_within(epsilon, DEFAULT_TOLERANCE)
 
     def delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
-        """The weighted sum of curves where no part differs in its directions; else from the laws, or one-sided."""
+        """Return delta as the weighted sum of curves, or from the laws.
+
+        From the laws where a part differs in its directions; one-sided where laws are not known.
+        """
         laws = self.laws()
         if laws is not None and not laws.is_symmetric:
             return _from_above_to_below(
                 composed_delta(_once(laws.upper), epsilon, tolerance),
                 composed_delta(_once(laws.lower), epsilon, tolerance),
             )
-        found = [(weight, loss.delta_within(epsilon, tolerance)) for weight, loss in self.parts]
-        upper = sum((weight * Fraction(delta.upper) for weight, delta in found), Fraction(0))
-        lower = [weight * Fraction(delta.lower) for weight, delta in found]
-        least = sum(lower, Fraction(0)) if laws is not None else max(lower)
-        wide = any(delta.wide for _, delta in found)
-        return Interval(Interval.around(least).lower, min(Interval.around(upper).upper, 1.0), wide=wide)
+        deltas = [(weight, loss.delta_within(epsilon, tolerance)) for weight, loss in self.parts]
+        upper = sum((weight * Fraction(delta.upper) for weight, delta in deltas), Fraction(0))
+        lower = [weight * Fraction(delta.lower) for weight, delta in deltas]
+        lower_sum = sum(lower, Fraction(0)) if laws is not None else max(lower)
+        wide = any(delta.wide for _, delta in deltas)
+        return Interval(Interval.around(lower_sum).lower, min(Interval.around(upper).upper, 1.0), wide=wide)
 
     def epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+        """Return epsilon from the laws, where a part differs in its directions."""
         laws = self.laws()
         if laws is not None and not laws.is_symmetric and self.infinite_mass <= delta != 0:
             return _from_above_to_below(
@@ -146,17 +155,20 @@ class PublicMixture(OneOf):
         return super().epsilon_within(delta, tolerance)
 
     def divergences(self, order: Fraction) -> Directions:
-        """Parts without laws may attain their divergences for different neighbours; then the others diverge by 0."""
-        found = [(weight, directed(part, order)) for weight, part in self.parts]
+        """Return divergences of the mixture.
+
+        Parts without laws may attain their divergences for different neighbours; then the others diverge by 0.
+        """
+        parts = [(weight, directed(part, order)) for weight, part in self.parts]
         attained = self.laws() is not None
 
-        def way(side: int) -> Interval:
-            lowers = [(weight, both[side].lower) for weight, both in found]
+        def in_direction(side: int) -> Interval:
+            lowers = [(weight, both[side].lower) for weight, both in parts]
             tried = [lowers] if attained else [[(w, d), (1 - w, 0.0)] for w, d in lowers]
-            upper = mixture_divergence([(weight, both[side].upper) for weight, both in found], order).upper
+            upper = mixture_divergence([(weight, both[side].upper) for weight, both in parts], order).upper
             return Interval(min(max(mixture_divergence(case, order).lower for case in tried), upper), upper)
 
-        return way(0), way(1)
+        return in_direction(0), in_direction(1)
 
     @property
     def relations(self) -> frozenset[Relation]:
@@ -188,7 +200,10 @@ class PublicMixture(OneOf):
 
 
 class MixedLaw(LossLaw):
-    """The law of the pair (sum of weight P, sum of weight Q) on separate outcomes: its tails are the weighted sums."""
+    """Law of the pair (sum of weight P, sum of weight Q) on separate outcomes.
+
+    Its tails are the weighted sums.
+    """
 
     def __init__(self, parts: list[tuple[Fraction, LossLaw]]) -> None:
         self._parts = [(float(weight), law) for weight, law in parts]
@@ -199,15 +214,18 @@ class MixedLaw(LossLaw):
         self.spacing = _common_spacing(laws)
 
     def above(self, losses: Floats) -> Tails:
+        """Return the weighted sums of tails."""
         return self._mixed([law.above(losses) for _, law in self._parts])
 
     def below(self, losses: Floats) -> Tails:
+        """Return the weighted sums of lower tails."""
         return self._mixed([law.below(losses) for _, law in self._parts])
 
     def atoms(self) -> Atoms | None:
-        found = [law.atoms() for _, law in self._parts]
-        known = [atoms for atoms in found if atoms is not None]
-        if len(known) < len(found):
+        """Return the atoms of all parts, merged; None if some part has too many."""
+        by_law = [law.atoms() for _, law in self._parts]
+        known = [atoms for atoms in by_law if atoms is not None]
+        if len(known) < len(by_law):
             return None
         losses = np.concatenate([atoms.losses for atoms in known])
         p, q = (
@@ -217,11 +235,15 @@ class MixedLaw(LossLaw):
         return merged(losses, p, q, max(atoms.error for atoms in known) + 4 * UNIT, self.spacing)
 
     def slack(self, magnitude: float) -> float:
-        """Every outcome keeps the threshold of its own part; a common lattice holds the losses to a few roundings."""
+        """Return the greatest slack of the parts.
+
+        Every outcome keeps the threshold of its own part; a common lattice holds the losses to a few roundings.
+        """
         moved = 0.0 if self.spacing is None else 32 * UNIT * max(abs(self.lowest), abs(self.highest))
         return max(law.slack(magnitude) for _, law in self._parts) + moved
 
     def _mixed(self, tails: list[Tails]) -> Tails:
+        """Return the weighted sum of tails."""
         weights = [weight for weight, _ in self._parts]
         p, q = np.zeros_like(tails[0].p), np.zeros_like(tails[0].q)
         for weight, tail in zip(weights, tails, strict=True):
@@ -231,7 +253,10 @@ class MixedLaw(LossLaw):
 
 
 def _common_spacing(laws: list[LossLaw]) -> float | None:
-    """The spacing of a lattice that holds all finite losses of all laws, if there is one that is not too fine.
+    """Return the spacing of a lattice that holds all finite losses of all laws.
+
+    None if there is none that is coarse enough. Spacings and distances are read as the simple fractions that they are
+    within a few roundings of.
 
     Spacings and distances are read as the simple fractions that they are within a few roundings of.
     """
@@ -244,26 +269,30 @@ def _common_spacing(laws: list[LossLaw]) -> float | None:
         if law.anchor < top:
             steps.append(top - law.anchor)
     unit = max(steps, default=1.0)
-    shares = [Fraction(step / unit).limit_denominator(_FINEST) for step in steps]
+    shares = [Fraction(step / unit).limit_denominator(_MAX_LATTICE_STEPS) for step in steps]
     if any(abs(float(share) - step / unit) > 8 * UNIT for share, step in zip(shares, steps, strict=True)):
         return None
     common = reduce(_common_divisor, shares, Fraction(0)) or Fraction(1)
     spread = max(law.highest for law in laws) - min(law.lowest for law in laws)
-    return float(common) * unit if spread <= _FINEST * float(common) * unit else None
+    return float(common) * unit if spread <= _MAX_LATTICE_STEPS * float(common) * unit else None
 
 
 def _common_divisor(a: Fraction, b: Fraction) -> Fraction:
+    """Return the greatest common divisor of two fractions."""
     return Fraction(math.gcd(a.numerator * b.denominator, b.numerator * a.denominator), a.denominator * b.denominator)
 
 
 def mixed(parts: Iterable[tuple[object, Stated]]) -> Statement:
-    """The statement of a mechanism that is drawn with public weights; a single one is returned as itself."""
-    found = PublicMixture(parts)
-    return found.parts[0][1] if len(found.parts) == 1 else found
+    """Return the statement of a mechanism that is drawn with public weights.
+
+    A single one is returned as itself.
+    """
+    statement = PublicMixture(parts)
+    return statement.parts[0][1] if len(statement.parts) == 1 else statement
 
 
 def greatest(values: Iterable[Fraction | None]) -> Fraction | None:
-    """The maximum, or None when one of them is unknown."""
+    """Return the maximum, or None when one of them is unknown."""
     known = list(values)
     return None if any(value is None for value in known) else max(value for value in known if value is not None)
 

@@ -1,4 +1,4 @@
-"""Mechanisms on disjoint parts of the data: what one unit may lose depends on how neighbours differ."""
+"""Parallel composition: mechanisms on disjoint parts of the data."""
 
 import math
 from collections.abc import Iterable
@@ -24,12 +24,14 @@ from deniable.privacy.statement import Stated, Statement, statement_of
 
 Losses = tuple[Statement, ...]
 
-_GRAIN = 2**120  # probabilities are whole numbers of 2^-120 where they are rounded outward
+_PROBABILITY_UNITS = 2**120  # probabilities are whole multiples of 1 over this where they are rounded outward
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class ParallelStatement(OneOf):
-    """One mechanism on each part of a partition; all data of a unit lie in one part.
+    """Loss of one mechanism on each part of a partition.
+
+    All data of a unit lie in one part.
 
     Args:
         parts: the losses of the mechanisms, one for each part, in any order.
@@ -73,17 +75,20 @@ class ParallelStatement(OneOf):
 
     @cached_property
     def alternatives(self) -> Losses:
-        """What the pair of neighbours may amount to: one of these, nobody knows which."""
+        """Losses of which a pair of neighbours has one, unknown to the adversary."""
         if self.relation is AddRemove or self.fixed:
             return _strongest(_proved(self.parts, self.relation))
         inside = _inside(self.parts) if self.inside is None else _proved(self.inside, Replace)
         return _strongest((*inside, *_moves(_proved(self.parts, AddRemove))))
 
     def laws(self) -> Pairs | None:
-        """The pairs of the one alternative above all others; else, of finitely many values, a pair above all."""
-        found = [loss.exact_laws() for loss in self.alternatives]
-        known = [pairs for pairs in found if pairs is not None]
-        if len(known) < len(found):
+        """Return the pairs of the one alternative above all others.
+
+        Else, of finitely many values, a pair above all.
+        """
+        by_alternative = [loss.exact_laws() for loss in self.alternatives]
+        known = [pairs for pairs in by_alternative if pairs is not None]
+        if len(known) < len(by_alternative):
             return None
         if len(known) == 1:
             return known[0]
@@ -92,23 +97,27 @@ class ParallelStatement(OneOf):
         back = there if one else law_above([pairs.upper[1] for pairs in known])
         if there is None or back is None:
             return None
-        strongest = max(range(len(known)), key=lambda place: self.alternatives[place].curve(Fraction(0)).lower)
+        strongest = max(range(len(known)), key=lambda index: self.alternatives[index].curve(Fraction(0)).lower)
         return Pairs((there, back), known[strongest].lower)
 
     def curve(self, epsilon: Fraction) -> Interval:
+        """Return the greatest delta of the alternatives."""
         return _greatest_interval([loss.curve(epsilon) for loss in self.alternatives])
 
     def delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
+        """Return the greatest delta of the alternatives, to this width."""
         return _greatest_interval([loss.delta_within(epsilon, tolerance) for loss in self.alternatives])
 
     def epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+        """Return the greatest epsilon of the alternatives, to this width."""
         return _greatest_interval([loss.epsilon_within(delta, tolerance) for loss in self.alternatives])
 
     def divergences(self, order: Fraction) -> Directions:
-        """The unit is in one of the parts, and nobody knows which."""
+        """Return the greatest divergence of the alternatives, in either direction."""
         return both_ways(largest(one for part in self.alternatives for one in directed(part, order)))
 
     def proves(self, epsilon: Fraction, delta: Fraction) -> bool:
+        """Return whether every alternative proves the pair."""
         return all(loss.proves(epsilon, delta) for loss in self.alternatives)
 
     @property
@@ -123,14 +132,18 @@ class ParallelStatement(OneOf):
         if not isinstance(values.get("fixed"), bool):
             raise InvalidParameterError("a parallel loss needs the fields 'parts', 'relation', 'inside' and 'fixed'")
         for name in ("parts", "inside"):
-            found = values.get(name)
-            values[name] = None if found is None else [Statement.from_data(loss) for loss in _checked_list(found)]
+            listed = values.get(name)
+            values[name] = None if listed is None else [Statement.from_data(loss) for loss in _checked_list(listed)]
         values["relation"] = Relation(values.get("relation"))
         return cls(values.pop("parts") or [], **values)  # type: ignore[arg-type]
 
 
 def law_above(laws: list[LossLaw]) -> LossLaw | None:
-    """The law of a pair whose curve is above those of all of these, and of no more than rounding above their greatest.
+    """Return the law of a pair whose curve is just above those of all of these.
+
+    It exceeds the greatest of them by no more than rounding. The points (Q(L > l), P(L > l)) of every law are rounded
+    outward; the least concave polygon above all of them is the trade-off of one pair. None where a law has infinitely
+    many values, or too many.
 
     The points (Q(L > l), P(L > l)) of every law are rounded outward; the least concave polygon above all of them is the
     trade-off of one pair. None where a law has infinitely many values, or too many.
@@ -141,13 +154,15 @@ def law_above(laws: list[LossLaw]) -> LossLaw | None:
         if atoms is None or atoms.losses.size > MAX_VALUES:
             return None
         above, below = 1 + Fraction(atoms.error), 1 - Fraction(atoms.error)
-        p, q = _GRAIN * Fraction(law.infinite) * (1 + Fraction(4 * UNIT)), Fraction(0)
+        p, q = _PROBABILITY_UNITS * Fraction(law.infinite) * (1 + Fraction(4 * UNIT)), Fraction(0)
         corners = [(0, math.ceil(p))]
         for a, b in zip(atoms.p[::-1].tolist(), atoms.q[::-1].tolist(), strict=True):  # the greatest loss first
-            p, q = p + _GRAIN * Fraction(a) * above, q + _GRAIN * Fraction(b) * below
-            corners.append((math.floor(q), min(math.ceil(p), _GRAIN)))
-        corners[-1] = (corners[-1][0], _GRAIN)
-        polygons.append(Polygon(_GRAIN, *(np.array(line, dtype=object) for line in zip(*corners, strict=True))))
+            p, q = p + _PROBABILITY_UNITS * Fraction(a) * above, q + _PROBABILITY_UNITS * Fraction(b) * below
+            corners.append((math.floor(q), min(math.ceil(p), _PROBABILITY_UNITS)))
+        corners[-1] = (corners[-1][0], _PROBABILITY_UNITS)
+        polygons.append(
+            Polygon(_PROBABILITY_UNITS, *(np.array(line, dtype=object) for line in zip(*corners, strict=True)))
+        )
     return Polygon.hull(polygons).law()
 
 
@@ -166,24 +181,30 @@ def _proved(losses: Losses, relation: Relation) -> Losses:
 
 
 def _inside(parts: Losses) -> Losses:
-    """What an exchange inside a part costs: as stated, or removing one unit and adding another, each a pure epsilon."""
-    found = []
+    """Return the losses of an exchange inside a part.
+
+    They are as stated, or those of removing one unit and adding another, each a pure epsilon.
+    """
+    exchanges = []
     for loss in dict.fromkeys(parts):
         limit = loss.pure_epsilon
         if Replace in loss.relations:
-            found.append(loss)
+            exchanges.append(loss)
         elif limit is not None:
-            found.append(PureStatement(2 * limit))
+            exchanges.append(PureStatement(2 * limit))
         else:
             raise UnprovedError(
                 f"under replace a unit may be exchanged inside its part, and {loss!r} is proved for add/remove alone. "
                 "Give inside=[...] with the losses of such a change, part by part."
             )
-    return tuple(found)
+    return tuple(exchanges)
 
 
 def _moves(parts: Losses) -> Losses:
-    """A unit leaves one part and enters another: both losses at once, in opposite directions."""
+    """Return the losses of a move from one part to another.
+
+    Both losses at once, in opposite directions.
+    """
     two = _two_strongest(parts)
     for loss in two if len(two) > 1 else ():
         laws = loss.laws()
@@ -196,7 +217,10 @@ def _moves(parts: Losses) -> Losses:
 
 
 def _two_strongest(parts: Losses) -> list[Statement]:
-    """Without the parts that each of two other parts dominates: one of the two is not the partner of a move."""
+    """Return the parts without those that each of two other parts dominates.
+
+    One of the two is not the partner of a move.
+    """
     kept: list[Statement] = []
     for part in parts:
         kept.append(part)
@@ -208,7 +232,7 @@ def _two_strongest(parts: Losses) -> list[Statement]:
 
 
 def _strongest(losses: Losses) -> Losses:
-    """Without the losses that another one is known to dominate."""
+    """Return the losses without those that another one is known to dominate."""
     kept: list[Statement] = []
     for loss in dict.fromkeys(losses):
         if not any(other.dominates(loss) for other in kept):
@@ -217,9 +241,10 @@ def _strongest(losses: Losses) -> Losses:
     return tuple(kept)
 
 
-def _greatest_interval(found: list[Interval]) -> Interval:
-    wide = any(value.wide for value in found)
-    return Interval(max(value.lower for value in found), max(value.upper for value in found), wide=wide)
+def _greatest_interval(intervals: list[Interval]) -> Interval:
+    """Return the greatest of several intervals."""
+    wide = any(value.wide for value in intervals)
+    return Interval(max(value.lower for value in intervals), max(value.upper for value in intervals), wide=wide)
 
 
 def _checked_list(value: object) -> list[object]:

@@ -1,4 +1,6 @@
-"""Equal bounded-range mechanisms, each chosen after the answers of the earlier ones: what the best strategy reveals.
+"""Best adaptive strategy of equal bounded-range mechanisms, one after another.
+
+Each is chosen after the answers of the earlier ones. Proofs: docs/theory/privacy/losses.md, "One choice after another".
 
 Proofs: docs/theory/privacy/losses.md, "One choice after another".
 """
@@ -17,15 +19,18 @@ from deniable.privacy.pld.law import UNIT, FiniteLaw, LossLaw, Pairs
 from deniable.privacy.pld.laws import BoundedRangeLaw
 
 _MAX_RUNS = 64  # whose strategies are searched as one
-_POINTS = 2048  # of the curve; `pieces` of the grid in one limit are between these two
-_COARSEST, _FINEST = 32, 256
-_RUNS_A_POINT = 16  # one point in so many runs is left out of the law, which costs about as much as one run
-_MAX_LOSS = 300.0  # the greatest sum of losses on a grid
-_NOTHING = 1e-300  # covers underflow
+_CURVE_POINTS = 2048  # of the curve of all runs
+_MIN_PIECES = 32  # of the grid in one limit
+_MAX_PIECES = 256  # of the grid in one limit
+_RUNS_PER_POINT = 16  # runs for which one more point is left out of the law
+_MAX_LOSS = 300.0  # greatest sum of losses on a grid
+_UNDERFLOW = 1e-300  # more than floats lose by underflow
 
 
 def chosen_one_after_another(limit: Fraction, count: int) -> list[tuple[Pairs, int]]:
-    """Pairs that together dominate `count` choices with losses in intervals of length `limit`, each with its number.
+    """Return pairs that dominate `count` adaptive choices, each with its number.
+
+    The choices have losses in intervals of length `limit`.
 
     Guarantee: above every strategy, also when other mechanisms run in between. Attained are `count` choices between
         two candidates with equal losses; their place in the interval does well where delta is about 1e-6.
@@ -41,18 +46,24 @@ def chosen_one_after_another(limit: Fraction, count: int) -> list[tuple[Pairs, i
 
 @lru_cache(maxsize=64)
 def greatest_law(limit: Fraction, count: int) -> LossLaw:
-    """The law of the least pair above every strategy of `count` runs, up to the width of a grid."""
+    """Return the law of the least pair above every strategy of `count` runs.
+
+    It is exact up to the width of a grid.
+    """
     if count == 1:
         return BoundedRangeLaw(float(limit))
-    odds, heights = greatest_curve(limit, count)
-    kept = [*range(0, odds.size - 1, 1 + count // _RUNS_A_POINT), odds.size - 1]
-    points = [(Fraction(float(odds[i])), Fraction(float(heights[i]))) for i in kept]
+    exp_epsilons, heights = greatest_curve(limit, count)
+    kept = [*range(0, exp_epsilons.size - 1, 1 + count // _RUNS_PER_POINT), exp_epsilons.size - 1]
+    points = [(Fraction(float(exp_epsilons[i])), Fraction(float(heights[i]))) for i in kept]
     return law_above(points, points)
 
 
 @lru_cache(maxsize=64)
 def attained_law(limit: Fraction, share: Fraction, count: int) -> FiniteLaw:
-    """The law of `count` choices between two candidates with losses t = share * limit and t - limit."""
+    """Return the law of `count` choices between two candidates.
+
+    Their losses are t = share * limit and t - limit.
+    """
     top = share * limit
 
     def binomial(sign: int, lows: int) -> float:
@@ -72,28 +83,34 @@ def attained_law(limit: Fraction, share: Fraction, count: int) -> FiniteLaw:
 
 
 def greatest_curve(limit: Fraction, count: int) -> tuple[Floats, Floats]:
-    """Odds x = e^epsilon >= 1, and numbers that delta of the best strategy of `count` runs does not exceed there.
+    """Return x = e^epsilon >= 1, and bounds on delta of the best strategy there.
+
+    The strategy has `count` runs.
 
     Error: second order in limit / pieces, for each run.
     Source: Dong, Durfee, Rogers (2020), arXiv:1909.13830, for the recursion over adaptive choices.
     """
-    pieces = min(max(_POINTS // count, _COARSEST), _FINEST)
+    pieces = min(max(_CURVE_POINTS // count, _MIN_PIECES), _MAX_PIECES)
     width = float(limit) / pieces * (1 + 4 * UNIT)
-    places = width * np.arange((count + 1) * pieces + 1)
-    heights = np.zeros(places.size)  # of no run
+    losses = width * np.arange((count + 1) * pieces + 1)
+    heights = np.zeros(losses.size)  # of no run
     back = np.arange(pieces, 0, -1)
-    shrunk, lost = np.exp(-places[back]), -np.expm1(-places[back])
+    shrunk, lost = np.exp(-losses[back]), -np.expm1(-losses[back])
     for runs in range(1, count + 1):
-        left = (lost + shrunk * heights[back]) * (1 + (16 + 4 * places[pieces]) * UNIT)  # strategies may be reversed
-        reach = runs * pieces + 1
-        heights[:reach] = _one_more(np.append(left, heights[: reach + pieces]), pieces, width)
-    odds = np.exp(places[:reach]) * (1 + (8 + 4 * places[:reach]) * UNIT)
-    odds[0], heights[reach - 1] = 1.0, 0.0
-    return odds, heights[:reach]
+        left = (lost + shrunk * heights[back]) * (1 + (16 + 4 * losses[pieces]) * UNIT)  # strategies may be reversed
+        last = runs * pieces + 1
+        heights[:last] = _one_more(np.append(left, heights[: last + pieces]), pieces, width)
+    exp_epsilons = np.exp(losses[:last]) * (1 + (8 + 4 * losses[:last]) * UNIT)
+    exp_epsilons[0], heights[last - 1] = 1.0, 0.0
+    return exp_epsilons, heights[:last]
 
 
 def _one_more(heights: Floats, pieces: int, width: float) -> Floats:
-    """At least the greatest mean height after one more run, for all but the outer `pieces` points at either side.
+    """Return a bound on the greatest mean height after one more run.
+
+    For all but the outer `pieces` points at either side. The run has the losses t and t - limit. For t between two
+    points of the grid the mean is a concave function of e^t, but for rounding, so it lies below the point where its
+    tangents at both ends cross.
 
     The run has the losses t and t - limit. For t between two points of the grid the mean is a concave function of e^t,
     but for rounding, so it lies below the point where its tangents at both ends cross.
@@ -112,15 +129,18 @@ def _one_more(heights: Floats, pieces: int, width: float) -> Floats:
     pull = last * low_fall - high_fall  # the mean is constant + rise e^t + pull e^-t, both scaled
     rise, bend = scaled * (low_axis - high_axis), np.minimum(pull, 0.0)
     slack = wrong * (scaled * (low_axis + high_axis) + math.exp(width) * (last * low_fall + high_fall))
-    up = unit * (np.maximum(rise - math.exp(width) * bend, 0.0) + slack) + _NOTHING
-    down = unit * (np.maximum(math.exp(-width) * bend - rise, 0.0) + np.maximum(pull, 0.0) + slack) + _NOTHING
+    up = unit * (np.maximum(rise - math.exp(width) * bend, 0.0) + slack) + _UNDERFLOW
+    down = unit * (np.maximum(math.exp(-width) * bend - rise, 0.0) + np.maximum(pull, 0.0) + slack) + _UNDERFLOW
     mean = high * high_height + low * low_height
     crossed = (down / (up + down)) * (mean[:, :-1] + up) + (up / (up + down)) * mean[:, 1:]
-    best: Floats = crossed.max(axis=1) * (1 + wrong) + _NOTHING
+    best: Floats = crossed.max(axis=1) * (1 + wrong) + _UNDERFLOW
     return np.minimum(best, 1.0)
 
 
 def _windows(values: Floats, length: int, pieces: int) -> tuple[Floats, Floats]:
-    """For each point `length` values from right to left: those that end there, and those `pieces` to the right."""
-    found = sliding_window_view(values, length)[:, ::-1]
-    return found[: values.size + 1 - length - pieces], found[pieces:]
+    """Return windows of `length` values, from right to left, for each point.
+
+    Those that end there, and those `pieces` to the right.
+    """
+    windows = sliding_window_view(values, length)[:, ::-1]
+    return windows[: values.size + 1 - length - pieces], windows[pieces:]

@@ -1,4 +1,4 @@
-"""A loss that holds for one neighbouring relation, because the sensitivity in it was measured under that one."""
+"""Losses that hold for one neighbouring relation, that of their sensitivity."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,7 +11,7 @@ from deniable.privacy.statement import Stated, Statement
 
 @dataclass(frozen=True, init=False)
 class RestrictedStatement(WrappedStatement):
-    """`loss`, stated for one relation alone: `loss.under(relation)`.
+    """Loss that is stated for one relation alone: `loss.under(relation)`.
 
     A curve such as that of the exponential mechanism holds for either relation, with the sensitivity under that
     relation. A mechanism that computed it from a sensitivity under add/remove has proved nothing under replace.
@@ -34,22 +34,22 @@ class RestrictedStatement(WrappedStatement):
 
     @property
     def composition(self) -> tuple[tuple[Statement, int], ...]:
-        found = self.loss.composition
-        if found == ((self.loss, 1),):
+        parts = self.loss.composition
+        if parts == ((self.loss, 1),):
             return ((self, 1),)
-        return tuple((RestrictedStatement(part, self.relation), count) for part, count in found)
+        return tuple((RestrictedStatement(part, self.relation), count) for part, count in parts)
 
     @property
     def unrestricted(self) -> Statement:
         return self.loss
 
     def grouped(self, units: int) -> Statement | None:
-        found = self.loss.grouped(units)
-        return None if found is None else RestrictedStatement(found, self.relation)
+        group = self.loss.grouped(units)
+        return None if group is None else RestrictedStatement(group, self.relation)
 
     def grouped_one_way(self, units: int) -> Statement | None:
-        found = self.loss.grouped_one_way(units)
-        return None if found is None else RestrictedStatement(found, self.relation)
+        group = self.loss.grouped_one_way(units)
+        return None if group is None else RestrictedStatement(group, self.relation)
 
     def to_data(self) -> dict[str, object]:
         return {"loss": self.kind, "base": self.loss.to_data(), "relation": str(self.relation)}

@@ -1,4 +1,4 @@
-"""The best of a random number of private runs: what choosing hyper-parameters privately costs."""
+"""Private tuning: the loss of the best of a random number of private runs."""
 
 import math
 from abc import abstractmethod
@@ -23,15 +23,19 @@ from deniable.privacy.statement import Stated, Statement, statement_of
 
 Point = tuple[Fraction, Fraction]  # an epsilon of the base and its delta
 
-_POINTS = 24  # of the curve of the base
-_REFINED = 10
-_POINTS_COMPOSED = 192
-_NEGLIGIBLE = 1e-12
-_CERTIFIED = 2  # of the points, for each delta: every one of them gives a bound, and these give the least
+_CURVE_POINTS = 24  # of the curve of the base
+_REFINEMENTS = 10  # of the best of these points
+_POINTS_ABOVE = 192  # of a curve that is composed
+_NEGLIGIBLE_DELTA = 1e-12  # at which the curve of the base ends
+_CERTIFIED_POINTS = 2  # for each delta; every point gives a bound, and these give the least
 
 
 class SelectedStatement(Statement):
-    """`base` of one run; the best of a random number K of independent runs is released.
+    """Loss of the best of a random number K of independent runs of `base`.
+
+    "Best" is any public order of what the runs release. With g(x) = E[x^K], every point (e, d) of the curve of the base
+    gives the point (e + growth, E[K] d), where e^growth bounds g'(a)/g'(b) over all probabilities a, b that an event
+    and the base allow.
 
     "Best" is any public order of what the runs release. With g(x) = E[x^K], every point (e, d) of the curve of the base
     gives the point (e + growth, E[K] d), where e^growth bounds g'(a)/g'(b) over all probabilities a, b that an event
@@ -43,21 +47,22 @@ class SelectedStatement(Statement):
     @property
     @abstractmethod
     def mean_runs(self) -> Interval:
-        """E[K]: how often the base runs on average."""
+        """Mean number of runs, E[K]."""
 
     @abstractmethod
     def _growth(self, point: Point) -> float:
-        """The growth for a base of which this point is known, rounded up."""
+        """Return the growth for a base of which this point is known, rounded up."""
 
     @property
     @abstractmethod
     def _some(self) -> Arb:
-        """P(K >= 1), at the working precision."""
+        """Probability P(K >= 1), at the working precision."""
 
     def curve(self, epsilon: Fraction) -> Interval:
+        """Return delta at `epsilon`, by the best points of the curve of the base."""
         left = epsilon - self._least_growth
         nearest = sorted((self._about(point, epsilon), point) for point in self._known if point[0] > left)
-        upper = min((self._beyond(point, epsilon) for _, point in nearest[:_CERTIFIED]), default=1.0)
+        upper = min((self._beyond(point, epsilon) for _, point in nearest[:_CERTIFIED_POINTS]), default=1.0)
         if left >= 0:
             upper = min(upper, self._scaled(Fraction(self.base.curve(left).upper)))
         if self.failing_epsilon is not None:
@@ -66,18 +71,18 @@ class SelectedStatement(Statement):
         return Interval(min(lower, upper), upper)
 
     def _about(self, point: Point, epsilon: Fraction) -> float:
-        """`_beyond` in floats, which only chooses the points whose bound is certified."""
+        """Return `_beyond` in floats, to choose the points whose bound is certified."""
         moved, failed = float(point[0] + self._least_growth), min(self.mean_runs.upper * float(point[1]), 1.0)
         within = -math.expm1(min(float(epsilon) - moved, 0.0)) / (1 + math.exp(-moved))
         return failed + (1 - failed) * within
 
     def _beyond(self, point: Point, epsilon: Fraction) -> float:
-        """delta at `epsilon` of any mechanism for which the point that follows from this one is known."""
+        """Return delta of any mechanism with the point that follows from this one."""
         moved, failed = point[0] + self._least_growth, Fraction(self._scaled(point[1]))
         return mixed_with_failure(pure_delta(moved, epsilon), failed).upper
 
     def _scaled(self, delta: Fraction) -> float:
-        """E[K] delta, rounded up."""
+        """Return E[K] delta, rounded up."""
         return min(Interval.around(Fraction(self.mean_runs.upper) * delta).upper, 1.0)
 
     @cached_property
@@ -85,38 +90,39 @@ class SelectedStatement(Statement):
         """Points above the curve of the base, from 0 to where it ends."""
         limit = self.base.failing_epsilon
         top = Fraction(1, 8)
-        while limit is None and top < 512 and self._point(top)[1] > _NEGLIGIBLE:
+        while limit is None and top < 512 and self._point(top)[1] > _NEGLIGIBLE_DELTA:
             top *= 2
         top = top if limit is None else limit
-        found = [self._point(top * Fraction(place, _POINTS)) for place in range(_POINTS + 1)]
-        return found if limit is None else [*found[:-1], (limit, self.base.failure)]
+        points = [self._point(top * Fraction(index, _CURVE_POINTS)) for index in range(_CURVE_POINTS + 1)]
+        return points if limit is None else [*points[:-1], (limit, self.base.failure)]
 
     def _point(self, epsilon: Fraction) -> Point:
+        """Return a point of the curve of the base."""
         return epsilon, Fraction(self.base.curve(epsilon).upper)
 
     @cached_property
     def _least_growth(self) -> Fraction:
-        """The growth for the point that gives least."""
+        """Growth for the point at which it is least."""
         best = min(self._known, key=self._growth)
-        least, width = self._growth(best), self._known[1][0]
-        for _ in range(_REFINED):
+        least_growth, width = self._growth(best), self._known[1][0]
+        for _ in range(_REFINEMENTS):
             width /= 2
             for nearer in (best[0] - width, best[0] + width):
                 if nearer >= 0:
                     point = self._point(nearer)
-                    found = self._growth(point)
-                    if found < least:
-                        best, least = point, found
+                    growth = self._growth(point)
+                    if growth < least_growth:
+                        best, least_growth = point, growth
                         break
-        return Fraction(least)
+        return Fraction(least_growth)
 
     def laws(self) -> Pairs | None:
-        """From points of the curve; nothing is known from below."""
+        """Return laws from points of the curve; nothing is known from below."""
         return self._laws
 
     @cached_property
     def _laws(self) -> Pairs | None:
-        return pairs_above(self.upper_delta, self.failing_epsilon, _POINTS_COMPOSED)
+        return pairs_above(self.upper_delta, self.failing_epsilon, _POINTS_ABOVE)
 
     @property
     def relations(self) -> frozenset[Relation]:
@@ -138,21 +144,26 @@ class SelectedStatement(Statement):
 
 @dataclass(frozen=True, init=False, repr=False)
 class BestOfStatement(SelectedStatement):
-    """The best of K runs of `base`, K truncated negative binomial: `BestOfLoss(base, stop="0.01", shape=1)`.
+    """Loss of the best of K runs of a mechanism, K truncated negative binomial.
 
     P(K = k) is proportional to (1 - stop)^k (shape)(shape + 1)...(shape + k - 1)/k! for k >= 1: geometric for shape 1,
     where every run is the last one with probability `stop`; logarithmic for shape 0.
 
     Args:
+        base: the loss of one run.
         stop: in (0, 1); the smaller, the more runs.
         shape: above -1; the smaller, the less is lost, and the less sure is a large number of runs.
 
     Guarantee: an epsilon-DP base gives epsilon + (1 + shape) ln((e^epsilon + stop)/(1 + stop e^epsilon)), which is
-        below (2 + shape) epsilon, 3 epsilon for the geometric law, and is attained. (e, d)-DP gives E[K] d at
-        e + (1 + shape) ln max(1 + (1 - stop) d/stop, (e^e + stop + (1 - stop) d)/(1 + stop e^e - (1 - stop) d)), where
-        the two e and the two d may be of different points of the curve.
+        below (2 + shape) epsilon, 3 epsilon for the geometric law, and is attained. (e, d)-DP gives E[K] d at e + (1 +
+        shape) ln max(1 + (1 - stop) d/stop, (e^e + stop + (1 - stop) d)/(1 + stop e^e - (1 - stop) d)), where the two e
+        and the two d may be of different points of the curve.
     Source: Liu, Talwar (2019), arXiv:1811.07971; Papernot, Steinke (2022), arXiv:2110.03620; the bounds by curves, as
         Koskela, Redberg, Wang (2024), arXiv:2402.06701, have them, and sharper: proof in docs/theory/privacy/tuning.md.
+
+    >>> from deniable.privacy import BestOfLoss, PureLoss
+    >>> print(f"{BestOfLoss(PureLoss('0.1'), stop='0.01').epsilon(0).upper:.3f}")
+    0.296
     """
 
     kind: ClassVar[str] = "best_of"
@@ -188,9 +199,9 @@ class BestOfStatement(SelectedStatement):
             return 0.0
 
         def formula() -> Arb:
-            stop, odds, failed = ball(self.stop), ball(point[0]).exp(), ball(min(point[1], Fraction(1)))
+            stop, exp_epsilon, failed = ball(self.stop), ball(point[0]).exp(), ball(min(point[1], Fraction(1)))
             spare = (1 - stop) * failed
-            corner = (odds + stop + spare) / (1 + stop * odds - spare)
+            corner = (exp_epsilon + stop + spare) / (1 + stop * exp_epsilon - spare)
             return (1 + ball(self.shape)) * corner.max(1 + spare / stop).log()
 
         return certified(formula, within=NONNEGATIVE).upper
@@ -206,11 +217,15 @@ class BestOfStatement(SelectedStatement):
 
 @dataclass(frozen=True, init=False, repr=False)
 class BestOfPoissonStatement(SelectedStatement):
-    """The best of K runs of `base`, K Poisson: `BestOfPoissonLoss(base, mean=10)`. For K = 0 nothing is released.
+    """Loss of the best of K runs of a mechanism, K Poisson; K = 0 releases nothing.
+
+    Args:
+        base: the loss of one run.
+        mean: the mean number of runs.
 
     Guarantee: with t = delta(0) of the base, an epsilon-DP base gives epsilon + mean t, where t is at most
-        tanh(epsilon/2); (e, d)-DP gives mean d at e + mean t. A run with the divergence D_a of order a gives
-        D_a + mean delta(ln(a/(a - 1))) + ln(mean)/(a - 1), and a little more for the case K = 0.
+        tanh(epsilon/2); (e, d)-DP gives mean d at e + mean t. A run with the divergence D_a of order a gives D_a + mean
+        delta(ln(a/(a - 1))) + ln(mean)/(a - 1), and a little more for the case K = 0.
     Source: Papernot, Steinke (2022), arXiv:2110.03620; proof in docs/theory/privacy/tuning.md.
     """
 
@@ -227,20 +242,23 @@ class BestOfPoissonStatement(SelectedStatement):
         return Interval.around(self.mean)
 
     def curve(self, epsilon: Fraction) -> Interval:
-        """Bound delta by curves and, where the loss of one run is unbounded, by divergences too."""
-        found = super().curve(epsilon)
+        """Return delta by curves and, for unbounded losses of a run, by divergences."""
+        known = super().curve(epsilon)
         if self.base.failing_epsilon is not None:
-            return found
-        upper = min(found.upper, delta_of_divergences(self._divergences_known, epsilon))
-        return Interval(min(found.lower, upper), upper)
+            return known
+        upper = min(known.upper, delta_of_divergences(self._divergences_known, epsilon))
+        return Interval(min(known.lower, upper), upper)
 
     @cached_property
     def _divergences_known(self) -> list[tuple[Fraction, Fraction]]:
-        """ln(e^-mean + mean e^((a - 1) (D_a + mean delta(ln(a/(a - 1)))))) / (a - 1) for orders a."""
-        found = []
+        """Divergences of several orders a.
+
+        They are ln(e^-mean + mean e^((a - 1) (D_a + mean delta(ln(a/(a - 1)))))) / (a - 1).
+        """
+        divergences = []
         for order in ORDERS:
-            near = certified(partial(_log_of_ratio, order, order - 1), within=NONNEGATIVE)
-            moved = self.mean * Fraction(self.base.curve(Fraction(near.lower)).upper)
+            threshold = certified(partial(_log_of_ratio, order, order - 1), within=NONNEGATIVE)
+            moved = self.mean * Fraction(self.base.curve(Fraction(threshold.lower)).upper)
             single = upper_divergence(self.base, order)
             if math.isinf(single):
                 continue
@@ -250,11 +268,14 @@ class BestOfPoissonStatement(SelectedStatement):
 
             value = certified(formula, within=NONNEGATIVE).upper
             if math.isfinite(value):
-                found.append((order, Fraction(value)))
-        return found
+                divergences.append((order, Fraction(value)))
+        return divergences
 
     def _growth(self, point: Point) -> float:
-        """The mean times the most that an event's probability moves; for a point at 0 that is delta(0)."""
+        """Return the mean times the most that an event's probability moves.
+
+        For a point at 0 that is delta(0).
+        """
         moved = _most_variation(point) if any(point) else 0.0
         return certified(lambda: ball(self.mean) * ball(Fraction(moved)), within=NONNEGATIVE).upper
 
@@ -264,9 +285,10 @@ class BestOfPoissonStatement(SelectedStatement):
 
 
 def _log_of_ratio(a: Fraction, b: Fraction) -> Arb:
+    """Return ln(a / b)."""
     return (ball(a) / ball(b)).log()
 
 
 def _most_variation(point: Point) -> float:
-    """The greatest total variation of an (epsilon, delta)-DP mechanism, rounded up."""
+    """Return the greatest total variation of (epsilon, delta)-DP, rounded up."""
     return mixed_with_failure(pure_delta(point[0], Fraction(0)), min(point[1], Fraction(1))).upper

@@ -1,4 +1,4 @@
-"""A loss that is another's."""
+"""Base class of losses that forward everything to an inner loss."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,7 +9,7 @@ from deniable.privacy.statement import Stated, Statement, statement_of
 
 @dataclass(frozen=True, init=False)
 class WrappedStatement(Statement):
-    """All that is proved of `loss`; a subclass says what differs.
+    """Statement that forwards to an inner `loss`; a subclass says what differs.
 
     Guarantee: that of `loss`.
     """

@@ -1,4 +1,4 @@
-"""Discrete Laplace noise given that the answer lies in a public range."""
+"""Discrete Laplace noise, conditioned on an answer in a public range."""
 
 import math
 from dataclasses import dataclass
@@ -22,7 +22,9 @@ from deniable.privacy.statement import Statement
 
 @dataclass(frozen=True, init=False, repr=False)
 class BoundedLaplaceStatement(Statement):
-    """Answers P(y) ~ exp(-|y - x| / scale) on a range of width + 1 integers that holds x, on every coordinate.
+    """Loss of Laplace noise conditioned on a public range, on every coordinate.
+
+    Answers P(y) ~ exp(-|y - x| / scale) on a range of width + 1 integers that holds x.
 
     Guarantee: with q = e^(-1/scale) and N(d) = 1 + q - q^(d + 1) - q^(width - d + 1), a change by d in one coordinate
         costs at most g(d) = d / scale + ln(N(d) / N(0)), which is attained between an end of the range and d inside.
@@ -44,29 +46,34 @@ class BoundedLaplaceStatement(Statement):
 
     @property
     def _shift(self) -> int:
-        """The largest change of one coordinate; the range leaves room for no larger one."""
+        """Largest change of one coordinate; the range leaves room for no larger one."""
         return min(int(self.sensitivity.integral().linf), self.width)
 
     def curve(self, epsilon: Fraction) -> Interval:
+        """Return delta between two attained pairs and all epsilon-DP mechanisms."""
         upper = pure_delta(self.failing_epsilon, epsilon).upper
         if self._shift == 0:
             return Interval(0.0, 0.0)
-        lower = max(self._pair_delta(start, log_odds, epsilon) for start, log_odds in self._starts)
+        lower = max(self._pair_delta(start, log_ratio, epsilon) for start, log_ratio in self._starts)
         return Interval(min(lower, upper), upper)
 
     @cached_property
     def _starts(self) -> list[tuple[int, Fraction]]:
-        """Two inputs, and about ln N(start + shift)/N(start): at an end of the range, and about its middle."""
-        return [(start, self._log_odds(start)) for start in (0, (self.width - self._shift) // 2)]
+        """Inputs at an end of the range and about its middle, with ln N(x + shift)/N(x)."""
+        return [(start, self._log_ratio(start)) for start in (0, (self.width - self._shift) // 2)]
 
-    def _log_odds(self, start: int) -> Fraction:
-        found = certified(lambda: self._total(start + self._shift) / self._total(start), within=NONNEGATIVE)
-        return Fraction(math.log(found.lower))
+    def _log_ratio(self, start: int) -> Fraction:
+        """Return about ln N(start + shift)/N(start)."""
+        ratio = certified(lambda: self._total(start + self._shift) / self._total(start), within=NONNEGATIVE)
+        return Fraction(math.log(ratio.lower))
 
-    def _pair_delta(self, start: int, log_odds: Fraction, epsilon: Fraction) -> float:
-        """A lower end of P(y <= m) - e^epsilon Q(y <= m) for `start` against `_shift` further, m about the best."""
+    def _pair_delta(self, start: int, log_ratio: Fraction, epsilon: Fraction) -> float:
+        """Return a lower bound on delta of `start` against `_shift` further.
+
+        It is P(y <= m) - e^epsilon Q(y <= m), m about the best.
+        """
         end = start + self._shift
-        best = (self._shift - (epsilon - log_odds) * self.scale) / 2
+        best = (self._shift - (epsilon - log_ratio) * self.scale) / 2
         last = min(max(start + math.ceil(best) - 1, start), end - 1)
 
         def formula() -> Arb:
@@ -77,21 +84,22 @@ class BoundedLaplaceStatement(Statement):
         return certified(formula).lower
 
     def _power(self, exponent: int) -> Arb:
+        """Return q^exponent."""
         return ball(-exponent / self.scale).exp()
 
-    def _total(self, place: int) -> Arb:
-        """(1 - q) times the sum of q^|y - place| over the range from 0."""
-        return 1 + self._power(1) - self._power(place + 1) - self._power(self.width - place + 1)
+    def _total(self, value: int) -> Arb:
+        """Return (1 - q) times the sum of q^|y - value| over the range from 0."""
+        return 1 + self._power(1) - self._power(value + 1) - self._power(self.width - value + 1)
 
     def _cost(self, shift: int) -> Arb:
-        """g: the largest loss of one coordinate that changes by `shift`."""
+        """Return g, the largest loss of one coordinate that changes by `shift`."""
         return ball(shift / self.scale) + (self._total(shift) / self._total(0)).log()
 
     @cached_property
     def failing_epsilon(self) -> Fraction:
-        reach = self.sensitivity.integral()
-        l1 = int(reach.l1)
-        changed = l1 if reach.coordinates is None else min(l1, reach.coordinates)
+        norms = self.sensitivity.integral()
+        l1 = int(norms.l1)
+        changed = l1 if norms.coordinates is None else min(l1, norms.coordinates)
         if changed == 0:
             return Fraction(0)
         each, more = divmod(min(l1, changed * self._shift), changed)
@@ -102,6 +110,7 @@ class BoundedLaplaceStatement(Statement):
         return decimal_above(Fraction(certified(formula, within=NONNEGATIVE).upper), DIGITS)
 
     def laws(self) -> Pairs:
+        """Return randomised response above, and two attained pairs below."""
         if self._shift == 0:
             return Pairs.symmetric(NOTHING)
         law = self._attained_law()
@@ -109,10 +118,13 @@ class BoundedLaplaceStatement(Statement):
         return Pairs((upper, upper), law)
 
     def _attained_law(self) -> tuple[FiniteLaw, FiniteLaw]:
-        """Laws of the event that the answer is an end of the range: at that end, and at `_shift` inside."""
+        """Return laws of the event that the answer is an end of the range.
 
-        def at_end(place: int) -> Arb:
-            return (self._power(place) - self._power(place + 1)) / self._total(place)
+        The inputs are at that end, and `_shift` inside.
+        """
+
+        def at_end(value: int) -> Arb:
+            return (self._power(value) - self._power(value + 1)) / self._total(value)
 
         from flint import ctx
 

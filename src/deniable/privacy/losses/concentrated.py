@@ -1,4 +1,4 @@
-"""Zero-concentrated differential privacy: a loss known by its rho."""
+"""Loss known by its rho: zero-concentrated differential privacy."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,14 +17,20 @@ from deniable.privacy.statement import Statement
 
 @dataclass(frozen=True, init=False, repr=False)
 class ConcentratedStatement(Statement):
-    """Any rho-zCDP mechanism, known by nothing else: `ConcentratedLoss(rho="1/2")`.
+    """Loss of any rho-zCDP mechanism, known by nothing else.
 
-    With `shift` the divergence of each order is at most shift + rho order: (shift, rho)-zCDP. With `delta` all of it
-    holds but for a part of that probability: delta-approximate zCDP.
+    Args:
+        rho: at least 0.
+        shift: the divergence of each order is at most shift + rho order: (shift, rho)-zCDP.
+        delta: all of it holds but for a part of this probability: delta-approximate zCDP.
 
     Guarantee: delta at most the conversion of Canonne, Kamath, Steinke at epsilon - shift, mixed with the failure, and
         at least that of the Gaussian mechanism with mu^2 = 2 rho, which is one of them.
     Source: Bun, Steinke (2016), arXiv:1605.02065; Canonne, Kamath, Steinke (2020), arXiv:2004.00010.
+
+    >>> from deniable.privacy import ConcentratedLoss
+    >>> print(f"{ConcentratedLoss(rho='0.5').epsilon('1e-6').upper:.2f}")
+    5.22
     """
 
     kind: ClassVar[str] = "concentrated"
@@ -40,6 +46,7 @@ class ConcentratedStatement(Statement):
         object.__setattr__(self, "failed", probability("delta", delta))
 
     def curve(self, epsilon: Fraction) -> Interval:
+        """Return delta by the conversion above, and Gaussian noise below."""
         lower = gaussian_delta(2 * self.limit, epsilon).lower
         upper = 1.0 if epsilon < self.shift else concentrated_delta(self.limit, epsilon - self.shift)
         if self.failing_epsilon is not None:
@@ -47,7 +54,7 @@ class ConcentratedStatement(Statement):
         return mixed_with_failure(Interval(min(lower, upper), upper), self.failed)
 
     def divergences(self, order: Fraction) -> Directions:
-        """Attained without a shift by Gaussian noise, which is one of the mechanisms with this rho."""
+        """Return shift + rho order; attained by Gaussian noise without a shift."""
         if self.failed:
             return both_ways(INFINITE)
         upper = round_up(self.shift + order * self.limit)
@@ -68,7 +75,7 @@ class ConcentratedStatement(Statement):
 
     @property
     def failing_epsilon(self) -> Fraction | None:
-        """Bound on the loss: with rho = 0 all orders are bounded by the shift, and so is the loss."""
+        """Bound on the loss: with rho = 0 all orders are bounded by the shift."""
         return None if self.limit else self.shift
 
     @property

@@ -26,18 +26,29 @@ from deniable.privacy.pld.laws import DiscreteGaussianLaw, NormalLaw
 from deniable.privacy.sensitivity import Sensitivity
 
 _LARGEST_TABLE = 10**8  # sigma^2 of a law that is tabulated
-_LARGEST_SHIFT = 10**6
+_LARGEST_SHIFT = 10**6  # of a law that is tabulated
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class DiscreteGaussianStatement(IntegerNoiseStatement):
-    """Independent noise P(k) ~ exp(-k^2 / (2 sigma_squared)) on every coordinate of a vector of integers.
+    """Loss of discrete Gaussian noise on every coordinate of a vector of integers.
+
+    The noise is P(k) ~ exp(-k^2 / (2 sigma_squared)), independent.
+
+    Args:
+        sigma_squared: about the variance of the noise, in squared lattice steps.
+        sensitivity: of the vector, in lattice steps.
 
     Guarantee: l2^2 / (2 sigma_squared)-zCDP, and mu-GDP with mu a little above l2 / sigma. The curve of one coordinate
         is summed exactly; it is not that of real Gaussian noise and may lie above it. For vectors it is that of the
         most unequal change that l1, linf and the number of coordinates admit: exact unless l2 forbids that change, and
         then at most the conversion from rho and the curve of mu.
     Source: Canonne, Kamath, Steinke (2020), arXiv:2004.00010; mu and the vector case in docs/theory/privacy/profile.md.
+
+    >>> from deniable.privacy import AddRemove, DiscreteGaussianLoss, of_count
+    >>> loss = DiscreteGaussianLoss(25, of_count(rows=1, groups=1, relation=AddRemove))
+    >>> print(f"{loss.epsilon('1e-6').upper:.3f}")
+    0.835
     """
 
     kind: ClassVar[str] = "discrete_gaussian"
@@ -49,10 +60,14 @@ class DiscreteGaussianStatement(IntegerNoiseStatement):
         object.__setattr__(self, "sensitivity", checked_sensitivity(sensitivity))
 
     def _with(self, sensitivity: Sensitivity) -> "DiscreteGaussianStatement":
+        """Return the loss of this noise at another sensitivity."""
         return DiscreteGaussianStatement(self.sigma_squared, sensitivity)
 
     def _law(self, shift: int) -> DiscreteGaussianLaw | None:
-        """None above sigma = 10,000, where the table would be large and mu says nearly all."""
+        """Return the law of one moved integer; None above sigma = 10,000.
+
+        There the table would be large and mu says nearly all.
+        """
         tabulated = self.sigma_squared <= _LARGEST_TABLE and shift <= _LARGEST_SHIFT
         return shift_law(self.sigma_squared, shift) if tabulated else None
 
@@ -60,13 +75,19 @@ class DiscreteGaussianStatement(IntegerNoiseStatement):
         return shifted_divergence(self.sigma_squared, shift, order)
 
     def divergences(self, order: Fraction) -> Directions:
-        """At most order l2^2 / (2 sigma^2), for vectors too (Canonne, Kamath, Steinke 2020)."""
-        found = super().divergences(order)[0]
-        upper = min(found.upper, round_up(order * self.failing_rho))
-        return both_ways(Interval(min(found.lower, upper), upper))
+        """Return divergences, at most order l2^2 / (2 sigma^2).
+
+        For vectors too (Canonne, Kamath, Steinke 2020).
+        """
+        divergence = super().divergences(order)[0]
+        upper = min(divergence.upper, round_up(order * self.failing_rho))
+        return both_ways(Interval(min(divergence.lower, upper), upper))
 
     def closed_delta(self, epsilon: Fraction) -> Interval:
-        """Delta, bounded from below by real Gaussian noise and by the largest change of one coordinate."""
+        """Return delta, with real Gaussian noise and one coordinate from below.
+
+        The one coordinate has the largest change.
+        """
         if self._is_single:
             return shift_delta(self.sigma_squared, sum_of(extreme_changes(self.sensitivity).worst), epsilon)
         attained = extreme_changes(self.sensitivity).attained
@@ -75,13 +96,19 @@ class DiscreteGaussianStatement(IntegerNoiseStatement):
         return Interval(lower, max(lower, self.bound(epsilon)))
 
     def least_delta_of_runs(self, count: int, epsilon: Fraction) -> float:
-        """Runs with equal changes are one run on `count` times as many coordinates."""
+        """Return a lower bound on delta of `count` runs together.
+
+        Runs with equal changes are one run on `count` times as many coordinates.
+        """
         attained = tuple((size, times * count) for size, times in extreme_changes(self.sensitivity).attained)
-        many = attained_at_least(self.sigma_squared, attained, epsilon) if attained else 0.0
-        return max(super().least_delta_of_runs(count, epsilon), many)
+        together = attained_at_least(self.sigma_squared, attained, epsilon) if attained else 0.0
+        return max(super().least_delta_of_runs(count, epsilon), together)
 
     def bound(self, epsilon: Fraction) -> float:
-        """delta at most, by closed forms alone: by rho, by mu, and by one coordinate with the whole l1 change."""
+        """Return an upper bound on delta by closed forms alone.
+
+        By rho, by mu, and by one coordinate with the whole l1 change.
+        """
         bounds = [shift_delta(self.sigma_squared, sum_of(extreme_changes(self.sensitivity).worst), epsilon).upper]
         if not self._is_single:
             bounds.append(concentrated_delta(self.failing_rho, epsilon))
@@ -90,7 +117,7 @@ class DiscreteGaussianStatement(IntegerNoiseStatement):
         return min(bounds)
 
     def _dominating(self, worst: Change) -> Pairs:
-        """mu knows the l2 norm, which the worst change exceeds."""
+        """Return a normal pair where mu knows more: the worst change exceeds l2."""
         mu_squared = self.mu_squared
         if mu_squared is not None and mu_squared * self.sigma_squared < squares_of(worst):
             return Pairs.symmetric(NormalLaw(math.sqrt(mu_squared)))
@@ -113,14 +140,14 @@ class DiscreteGaussianStatement(IntegerNoiseStatement):
 
 @lru_cache(maxsize=64)
 def shift_law(sigma_squared: Fraction, shift: int) -> DiscreteGaussianLaw:
-    """The law of the loss between one noisy integer and the same moved by `shift` >= 1."""
+    """Return the law of the loss of one noisy integer moved by `shift` >= 1."""
     whole = certified(lambda: total(sigma_squared), within=NONNEGATIVE)
     return DiscreteGaussianLaw(float(sigma_squared), whole.upper, shift)
 
 
 @lru_cache(maxsize=4096)
 def shift_delta(sigma_squared: Fraction, shift: int, epsilon: Fraction) -> Interval:
-    """delta between one noisy integer and the same moved by `shift` >= 0.
+    """Return delta of one noisy integer moved by `shift` >= 0.
 
     With S(m) = P(noise >= m): delta = S(m) - e^epsilon S(m + shift), m the least integer above
     epsilon sigma_squared / shift - shift / 2. Error: a few units in the last place, for any sigma.
@@ -143,17 +170,20 @@ def shift_delta(sigma_squared: Fraction, shift: int, epsilon: Fraction) -> Inter
 
 
 def shifted_divergence(sigma_squared: Fraction, shift: int, order: Fraction) -> Interval:
-    """The value of real noise, order shift^2/(2 sigma^2), less ln(theta(0)/theta(order shift))/(order - 1)."""
+    """Return the divergence of one noisy integer moved by `shift`.
+
+    It is the value of real noise, order shift^2/(2 sigma^2), less ln(theta(0)/theta(order shift))/(order - 1).
+    """
     plain = order * shift**2 / (2 * sigma_squared)
-    place = order * shift % 1
-    if place == 0:
+    offset = order * shift % 1
+    if offset == 0:
         return Interval.around(plain)
 
     def formula() -> Arb:
         from flint import acb, arb
 
         tau = acb(0, 2 * arb.pi() * ball(sigma_squared))
-        thetas = [acb(ball(at)).modular_theta(tau) for at in (place, Fraction(0))]  # type: ignore[call-arg]
+        thetas = [acb(ball(at)).modular_theta(tau) for at in (offset, Fraction(0))]  # type: ignore[call-arg]
         moved, whole = (four[2].real for four in thetas)
         return ball(plain) + (moved / whole).log() / ball(order - 1)
 
@@ -161,7 +191,9 @@ def shifted_divergence(sigma_squared: Fraction, shift: int, order: Fraction) -> 
 
 
 def attained_at_least(sigma_squared: Fraction, change: Change, epsilon: Fraction) -> float:
-    """A lower bound on delta of independent noise, by real Gaussian noise that is nearly an image of it.
+    """Return a lower bound on delta of independent noise on several coordinates.
+
+    By real Gaussian noise that is nearly an image of it.
 
     Guarantee: with a share s, t = sigma_squared s/(sigma_squared + s), q = exp(-2 pi^2 t), h = 2 q/(1 - q) and
         k = n ln((1 + h)/(1 - h)) for n coordinates: e^-k times the curve of mu^2 = l2^2/(sigma_squared + s), at
@@ -190,7 +222,9 @@ def attained_at_least(sigma_squared: Fraction, change: Change, epsilon: Fraction
 
 @lru_cache(maxsize=1024)
 def mu_squared_of_step(sigma_squared: Fraction) -> Fraction | None:
-    """A rational mu^2 for which one noisy integer and the same moved by 1 are mu-GDP; a move by d then has d^2 mu^2.
+    """Return mu^2 of one noisy integer moved by 1, rounded up.
+
+    A move by d then has d^2 mu^2.
 
     Guarantee: for any share s of sigma_squared, mu = 1/sqrt(sigma_squared - s) + sqrt(2 pi) ln((1 + h)/(1 - h)), where
         h = 2 q/(1 - q) < 1 and q = exp(-2 pi^2 s). The best share is searched in floats, the value is certified.
@@ -214,7 +248,7 @@ def mu_squared_of_step(sigma_squared: Fraction) -> Fraction | None:
 
 
 def _best_share(sigma_squared: float) -> float:
-    """A share with a small mu, on a grid of 3%."""
+    """Return a share with a small mu, on a grid of 3%."""
 
     def step(share: float) -> float:
         q = math.exp(-2 * math.pi**2 * share)

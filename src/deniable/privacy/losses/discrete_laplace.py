@@ -16,12 +16,23 @@ from deniable.privacy.sensitivity import Sensitivity
 
 @dataclass(frozen=True, init=False, repr=False)
 class DiscreteLaplaceStatement(IntegerNoiseStatement):
-    """Independent noise P(k) ~ exp(-|k| / scale) on every coordinate of a vector of integers.
+    """Loss of discrete Laplace noise on every coordinate of a vector of integers.
+
+    The noise is P(k) ~ exp(-|k| / scale), independent.
+
+    Args:
+        scale: of the noise, in lattice steps.
+        sensitivity: of the vector, in lattice steps.
 
     Guarantee: (l1 / scale)-DP, and the curve of the most unequal change that l1, linf and the number of coordinates
         admit: exact unless l2 forbids that change.
     Source: Ghosh, Roughgarden, Sundararajan (2009), arXiv:0811.2841; curve and vector case in
         docs/theory/privacy/profile.md.
+
+    >>> from deniable.privacy import AddRemove, DiscreteLaplaceLoss, of_count
+    >>> loss = DiscreteLaplaceLoss(4, of_count(rows=2, groups=1, relation=AddRemove))
+    >>> print(loss.epsilon(0).upper)
+    0.5
     """
 
     kind: ClassVar[str] = "discrete_laplace"
@@ -33,6 +44,7 @@ class DiscreteLaplaceStatement(IntegerNoiseStatement):
         object.__setattr__(self, "sensitivity", checked_sensitivity(sensitivity))
 
     def _with(self, sensitivity: Sensitivity) -> "DiscreteLaplaceStatement":
+        """Return the loss of this noise at another sensitivity."""
         return DiscreteLaplaceStatement(self.scale, sensitivity)
 
     def _law(self, shift: int) -> DiscreteLaplaceLaw:
@@ -42,7 +54,10 @@ class DiscreteLaplaceStatement(IntegerNoiseStatement):
         return shifted_divergence(self.scale, shift, order)
 
     def closed_delta(self, epsilon: Fraction) -> Interval:
-        """One coordinate with the whole l1 change, and with the largest change of one."""
+        """Return delta of one coordinate with the whole l1 change.
+
+        And, from below, with the largest change of one coordinate.
+        """
         worst = extreme_changes(self.sensitivity).worst
         upper = shift_delta(self.scale, sum_of(worst), epsilon)
         if sum(count for _, count in worst) <= 1:
@@ -55,7 +70,7 @@ class DiscreteLaplaceStatement(IntegerNoiseStatement):
 
 
 def shift_delta(scale: Fraction, shift: int, epsilon: Fraction) -> Interval:
-    """delta between one noisy integer and the same moved by `shift` >= 0.
+    """Return delta of one noisy integer moved by `shift` >= 0.
 
     With q = exp(-1/scale), the best event is {y >= m}, m the least integer above (epsilon scale + shift) / 2, and
     delta = 1 - q^(shift - m + 1)/(1 + q) - e^epsilon q^m/(1 + q) while epsilon < shift / scale.
@@ -73,7 +88,10 @@ def shift_delta(scale: Fraction, shift: int, epsilon: Fraction) -> Interval:
 
 
 def shifted_divergence(scale: Fraction, shift: int, order: Fraction) -> Interval:
-    """One noisy integer against the same moved by `shift`: a geometric sum over its shift + 1 losses."""
+    """Return the divergence of one noisy integer moved by `shift`.
+
+    It is a geometric sum over its shift + 1 losses.
+    """
     if shift == 0:
         return Interval(0.0, 0.0)
 
@@ -96,7 +114,7 @@ def shifted_divergence(scale: Fraction, shift: int, order: Fraction) -> Interval
 
 
 def checked_sensitivity(value: object) -> Sensitivity:
-    """A Sensitivity, or an error that says where to get one."""
+    """Return a Sensitivity, or raise an error that says where to get one."""
     if not isinstance(value, Sensitivity):
         raise InvalidParameterError(
             f"sensitivity must be a Sensitivity, got {value!r}. Make one with of_count or of_clipped_sum."

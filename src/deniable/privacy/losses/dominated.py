@@ -1,4 +1,4 @@
-"""A mechanism of your own: a pair of distributions given by functions, with the argument why it dominates."""
+"""Losses of your own: a pair of distributions by functions, with an argument."""
 
 import math
 from collections.abc import Callable
@@ -20,24 +20,27 @@ from deniable.privacy.statement import Statement
 
 Probabilities = Callable[[Floats], tuple[Floats, Floats]]
 
-_SHORTEST_ARGUMENT = 20
-_TRIED = np.concatenate((-np.geomspace(30.0, 1e-3, 60), np.geomspace(1e-3, 30.0, 60)))
-_LARGEST = 700.0
+_SHORTEST_ARGUMENT = 20  # letters of an argument
+# at which the functions of a law are checked
+_THRESHOLDS_TRIED = np.concatenate((-np.geomspace(30.0, 1e-3, 60), np.geomspace(1e-3, 30.0, 60)))
+_MAX_EXPONENT = 700.0  # of a float
 
 
 class FunctionLaw(LossLaw):
-    """The law of a loss L by functions for its tails.
+    """Law of a loss L by functions for its tails.
+
+    The two functions are tried at 120 thresholds, and refused where they contradict each other or these numbers. That
+    finds slips, and proves nothing.
 
     Args:
         above: for an array of thresholds l, P(l < L < inf) and Q(L > l).
         below: for the same, P(L <= l) and Q(-inf < L <= l).
-        error: both functions are relatively within this of the truth, rounding included ...
+        error: both functions are relatively within this of the truth, rounding included, ...
         slack: ... for thresholds that may be off by this much.
-        infinite, vanishing: P(L = inf) and Q(L = -inf).
-        lowest, highest: finite losses lie between them.
-
-    The two functions are tried at 120 thresholds, and refused where they contradict each other or these numbers. That
-    finds slips, and proves nothing.
+        infinite: P(L = inf).
+        vanishing: Q(L = -inf).
+        lowest: no finite loss is lower.
+        highest: no finite loss is higher.
     """
 
     def __init__(
@@ -52,14 +55,14 @@ class FunctionLaw(LossLaw):
         lowest: float = -math.inf,
         highest: float = math.inf,
     ) -> None:
-        for name, value, least, most in (
+        for name, value, lower, upper in (
             ("error", error, 2.0**-52, 1e-3),
             ("slack", slack, 0.0, 1e-3),
             ("infinite", infinite, 0.0, 1.0),
             ("vanishing", vanishing, 0.0, 1.0),
         ):
-            if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
-                raise InvalidParameterError(f"{name} must be a number from {least:g} to {most:g}, got {value!r}")
+            if isinstance(value, bool) or not isinstance(value, int | float) or not lower <= value <= upper:
+                raise InvalidParameterError(f"{name} must be a number from {lower:g} to {upper:g}, got {value!r}")
         if not lowest < highest:
             raise InvalidParameterError(f"lowest must be below highest, got {lowest!r} and {highest!r}")
         self._functions = {"above": above, "below": below}
@@ -68,27 +71,35 @@ class FunctionLaw(LossLaw):
         self._check()
 
     def above(self, losses: Floats) -> Tails:
+        """Return the tails by the function that was given."""
         return self._tails("above", losses)
 
     def below(self, losses: Floats) -> Tails:
+        """Return the lower tails by the function that was given."""
         return self._tails("below", losses)
 
     def slack(self, magnitude: float) -> float:
+        """Return the slack that was given, and 4 roundings of the magnitude."""
         return self._slack + 4 * UNIT * magnitude
 
     def _tails(self, name: str, losses: Floats) -> Tails:
-        p, q = (np.asarray(found, dtype=np.float64) for found in self._functions[name](losses))
+        """Return the answer of one function, with its error."""
+        p, q = (np.asarray(probabilities, dtype=np.float64) for probabilities in self._functions[name](losses))
         return Tails(p, q, np.full(losses.shape, self._error + 4 * UNIT))
 
     def _check(self) -> None:
-        """Totals, monotonicity, and that in each bin P is between e^l Q at its two ends."""
-        above, below = self.above(_TRIED), self.below(_TRIED)
+        """Check totals, monotonicity, and that in each bin P is between e^l Q at its ends."""
+        above, below = self.above(_THRESHOLDS_TRIED), self.below(_THRESHOLDS_TRIED)
         room = 1e-9 + 4 * self._error
         for p, q, name in ((above.p, above.q, "above"), (below.p, below.q, "below")):
-            if p.shape != _TRIED.shape or q.shape != _TRIED.shape or not np.all(np.isfinite(p) & np.isfinite(q)):
+            if (
+                p.shape != _THRESHOLDS_TRIED.shape
+                or q.shape != _THRESHOLDS_TRIED.shape
+                or not np.all(np.isfinite(p) & np.isfinite(q))
+            ):
                 raise InvalidParameterError(f"{name} must return two finite arrays of the shape of its argument")
         bins = np.diff(below.p), np.diff(below.q)
-        ends = np.exp(_TRIED - self._slack)[:-1], np.exp(_TRIED + self._slack)[1:]
+        ends = np.exp(_THRESHOLDS_TRIED - self._slack)[:-1], np.exp(_THRESHOLDS_TRIED + self._slack)[1:]
         wrong = (
             np.any(np.abs(above.p + below.p + self.infinite - 1) > room)
             or np.any(np.abs(above.q + below.q + self.vanishing - 1) > room)
@@ -106,18 +117,19 @@ class FunctionLaw(LossLaw):
 
 @dataclass(frozen=True)
 class DominatedStatement(Statement):
-    """A mechanism that is dominated by a pair you know: `DominatedLoss(law, name=..., argument=..., relation=...)`.
+    """Loss of a mechanism that is dominated by a pair you know.
 
     Args:
         law: a `LossLaw` of the pair (P, Q), such as a `FunctionLaw`.
         name: of the mechanism, for print and JSON.
         argument: why H(M(D) || M(D')) <= H(P || Q) for every two neighbours and every hockey-stick divergence H, in
             words or as a citation. Under add/remove, D has the unit and D' has not; under replace, for both orders.
+        relation: the neighbouring relation of the argument.
         attained: the argument also shows that some two neighbours attain the pair; else lower ends are 0.
 
     Guarantee: that of the argument, which nobody but its author has checked. With it, curve, composition and sampling
-        are certified as everywhere. Functions cannot be written to JSON: what is written describes the loss, and
-        cannot be read back.
+        are certified as everywhere. Functions cannot be written to JSON: what is written describes the loss, and cannot
+        be read back.
     """
 
     kind: ClassVar[str] = "dominated"
@@ -146,16 +158,21 @@ class DominatedStatement(Statement):
         return f"DominatedLoss(name={self.name!r}, argument={self.argument!r}, relation=Relation.{self.relation.name})"
 
     def curve(self, epsilon: Fraction) -> Interval:
-        found = [curve_of(law, epsilon) for law in self._both]
-        lower = max(interval.lower for interval in found) if self.attained else 0.0
-        return Interval(lower, max(interval.upper for interval in found))
+        """Return delta from the law, in both directions."""
+        intervals = [curve_of(law, epsilon) for law in self._both]
+        lower = max(interval.lower for interval in intervals) if self.attained else 0.0
+        return Interval(lower, max(interval.upper for interval in intervals))
 
     @property
     def _both(self) -> tuple[LossLaw, LossLaw]:
-        """Under replace either order of two neighbours is dominated by the law itself."""
+        """Laws of both directions; under replace each is the law itself.
+
+        Either order of two neighbours is dominated by it.
+        """
         return (self.law, self.law) if self.relation is Replace else (self.law, ReversedLaw(self.law))
 
     def laws(self) -> Pairs:
+        """Return the law in both directions; attained only if the argument says so."""
         upper = self._both
         return Pairs(upper, upper if self.attained else (NOTHING, NOTHING))
 
@@ -165,7 +182,7 @@ class DominatedStatement(Statement):
 
     @property
     def _range(self) -> Fraction | None:
-        """The length of the interval that holds all losses, when there is one."""
+        """Length of the interval that holds all losses, when there is one."""
         if self.law.infinite or self.law.vanishing or not math.isfinite(self.law.highest - self.law.lowest):
             return None
         return decimal_above(Fraction(self.law.highest) - Fraction(self.law.lowest), DIGITS)
@@ -178,7 +195,7 @@ class DominatedStatement(Statement):
 
     @property
     def failing_rho(self) -> Fraction | None:
-        """A loss that lies in an interval of length r is r^2/8-zCDP."""
+        """Value r^2/8 of a loss that lies in an interval of length r."""
         return None if self._range is None else self._range**2 / 8
 
     @property
@@ -186,7 +203,10 @@ class DominatedStatement(Statement):
         return None if self._range is None else mu_squared_of_pure(self._range / 2)
 
     def to_data(self) -> dict[str, object]:
-        """A description: equal names and arguments give equal text, and it cannot be read back."""
+        """Return a description, which cannot be read back.
+
+        Equal names and arguments give equal text.
+        """
         described = {"name": self.name, "argument": self.argument, "attained": self.attained}
         return {"loss": self.kind, **described, "relation": self.relation.value}
 
@@ -199,7 +219,7 @@ class DominatedStatement(Statement):
 
 
 def curve_of(law: LossLaw, epsilon: Fraction) -> Interval:
-    """delta at `epsilon` from the tails of a law, with their stated errors and slack.
+    """Return delta at `epsilon` from the tails of a law, with their errors and slack.
 
     Below: any event E has P(E) - e^epsilon Q(E) <= delta. Above: the curve falls, so delta is at most its value
     P(L > l) - e^l Q(L > l) at a threshold l <= epsilon; the one asked for is two slacks lower.
@@ -210,10 +230,10 @@ def curve_of(law: LossLaw, epsilon: Fraction) -> Interval:
     margin = float(tails.error.max()) + 32 * UNIT
     p, q = tails.p, tails.q
     infinite = law.infinite * (1 + 16 * UNIT)
-    growth, least = (math.exp(min(power, _LARGEST)) for power in (at, at - 3 * slack))
-    upper = infinite + float(p[1]) * (1 + margin) - least * float(q[1]) * (1 - margin)
+    growth, lower_growth = (math.exp(min(power, _MAX_EXPONENT)) for power in (at, at - 3 * slack))
+    upper = infinite + float(p[1]) * (1 + margin) - lower_growth * float(q[1]) * (1 - margin)
     lower = law.infinite * (1 - 4 * UNIT)
-    if at < _LARGEST:
+    if at < _MAX_EXPONENT:
         lower = max(lower, lower + float(p[0]) * (1 - margin) - growth * float(q[0]) * (1 + margin))
     upper = min(max(upper, infinite), 1.0)
     return Interval(min(max(lower, 0.0), upper), upper)

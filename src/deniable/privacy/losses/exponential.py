@@ -20,13 +20,13 @@ from deniable.privacy.relation import AddRemove, Relation
 from deniable.privacy.statement import Statement
 
 # Of the pairs of two candidates, those that bound compositions from below; good ones for many compositions.
-_SHARE = 0.6  # of the interval of losses that is above 0, for the exponential mechanism
-_THRESHOLD = 0.8  # of the way between the centres of the noise, for permute-and-flip
+_POSITIVE_SHARE = 0.6  # share of the interval of losses above 0, for the exponential mechanism
+_THRESHOLD_SHARE = 0.8  # position between the centres of the noise, for permute-and-flip
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class _SelectionStatement(Statement):
-    """A choice among candidates by their scores; it is `epsilon`-DP."""
+    """Loss of a choice among candidates by their scores; it is `epsilon`-DP."""
 
     words: ClassVar[Mapping[str, str]] = {"limit": "epsilon"}
     limit: Fraction
@@ -40,19 +40,25 @@ class _SelectionStatement(Statement):
 
     @classmethod
     def of_scores(cls, *, rate: Real, sensitivity: Real, monotone: bool = False) -> Self:
-        """The loss when weights or noise have `rate` per unit of score: exp(rate * score), or mean 1 / rate.
+        """Return the loss when scores are weighted with `rate` per unit of score.
+
+        Weights are exp(rate * score), or noise has mean 1 / rate.
 
         Args:
+            rate: per unit of score.
             sensitivity: how far one unit can move one score.
-            monotone: under add/remove, adding a unit never lowers any score, or never raises any. The cost is then
-                rate * sensitivity, else twice that.
+            monotone: under add/remove, adding a unit never lowers any score, or never raises any. The cost is then rate
+                * sensitivity, else twice that.
         """
         moved = positive_rational("rate", rate) * positive_rational("sensitivity", sensitivity)
         return cls(moved if monotone else 2 * moved, monotone=monotone)
 
     @property
     def relations(self) -> frozenset[Relation]:
-        """Scores move in one direction only when a unit is added, not when one is exchanged for another."""
+        """Relations: monotone scores are proved for add/remove alone.
+
+        Scores move in one direction only when a unit is added, not when one is exchanged for another.
+        """
         return frozenset({AddRemove}) if self.monotone else frozenset(Relation)
 
     @property
@@ -62,10 +68,15 @@ class _SelectionStatement(Statement):
 
 @dataclass(frozen=True, init=False, repr=False)
 class ExponentialMechanismStatement(_SelectionStatement):
-    """Candidate y with probability proportional to w(y) exp(rate * score(y)): `ExponentialMechanismLoss(epsilon)`.
+    """Loss of the exponential mechanism: a candidate chosen by weighted scores.
 
-    epsilon is 2 * rate * sensitivity, or rate * sensitivity for monotone scores; `of_scores` computes it. Report noisy
-    max with Gumbel noise of scale 1 / rate is the same mechanism.
+    Candidate y has a probability proportional to w(y) exp(rate * score(y)). epsilon is 2 * rate * sensitivity, or rate
+    * sensitivity for monotone scores; `of_scores` computes it. Report noisy max with Gumbel noise of scale 1 / rate is
+    the same mechanism.
+
+    Args:
+        epsilon: above 0.
+        monotone: whether adding a unit moves all scores in one direction, under add/remove.
 
     Guarantee: all losses lie in one interval of length epsilon (bounded range), hence epsilon-DP, epsilon^2/8-zCDP,
         mu-GDP with the mu of epsilon/2-DP, and delta(x) = (e^(epsilon/2) - e^(x/2))^2 / (e^epsilon - 1), which two
@@ -73,34 +84,40 @@ class ExponentialMechanismStatement(_SelectionStatement):
         after the answers of the earlier ones, and from below by two candidates with the same losses in every run.
     Source: McSherry, Talwar (2007); Dong, Durfee, Rogers (2020), arXiv:1909.13830; Cesar, Rogers (2021),
         arXiv:2004.07223; curve and mu in docs/theory/privacy/losses.md.
+
+    >>> from deniable.privacy import ExponentialMechanismLoss
+    >>> print(f"{(ExponentialMechanismLoss('0.1') * 100).epsilon('1e-6').upper:.2f}")
+    2.26
     """
 
     kind: ClassVar[str] = "exponential_mechanism"
     divergences_are_closed = True
 
     def curve(self, epsilon: Fraction) -> Interval:
+        """Return delta of two candidates at `epsilon`."""
         if epsilon >= self.limit:
             return Interval(0.0, 0.0)
 
         return certified(lambda: ball((epsilon - self.limit) / 2).expm1() ** 2 / -ball(-self.limit).expm1())
 
     def divergences(self, order: Fraction) -> Directions:
-        """Divergences of two candidates, with the losses that are worst for the order."""
+        """Return divergences of two candidates, with the worst losses for the order."""
 
         def formula() -> Arb:
-            odds = ball(-self.limit).exp()
+            shrunk = ball(-self.limit).exp()
             if order == 1:
-                least = ball(self.limit) * odds / (1 - odds)  # exp(-greatest loss)
-                return least - 1 - least.log()
+                smallest_ratio = ball(self.limit) * shrunk / (1 - shrunk)  # exp(-greatest loss)
+                return smallest_ratio - 1 - smallest_ratio.log()
             a, far = ball(order), ball(-order * self.limit).exp()
-            least = a * (odds - far) / ((a - 1) * (1 - far))
-            return (-a * least.log() + ((odds - far) / ((a - 1) * (1 - odds))).log()) / (a - 1)
+            smallest_ratio = a * (shrunk - far) / ((a - 1) * (1 - far))
+            return (-a * smallest_ratio.log() + ((shrunk - far) / ((a - 1) * (1 - shrunk))).log()) / (a - 1)
 
         return both_ways(certified(formula, within=Interval(0.0, Interval.around(self.limit).upper)))
 
     def laws(self) -> Pairs:
+        """Return the bounded-range law, and two candidates below."""
         limit = float(self.limit)
-        attained = bounded_law(_SHARE * limit, (1 - _SHARE) * limit)
+        attained = bounded_law(_POSITIVE_SHARE * limit, (1 - _POSITIVE_SHARE) * limit)
         return Pairs.symmetric(BoundedRangeLaw(limit), attained)
 
     def laws_of_runs(self, count: int) -> list[tuple[Pairs | None, int]]:
@@ -117,7 +134,7 @@ class ExponentialMechanismStatement(_SelectionStatement):
 
 @dataclass(frozen=True, init=False, repr=False)
 class PermuteAndFlipStatement(_SelectionStatement):
-    """Report noisy max with exponential noise of mean 1 / rate, the same as permute-and-flip: `PermuteAndFlipLoss(e)`.
+    """Loss of permute-and-flip, which is report noisy max with exponential noise.
 
     epsilon is 2 * rate * sensitivity, or rate * sensitivity for monotone scores; `of_scores` computes it.
 
@@ -132,11 +149,15 @@ class PermuteAndFlipStatement(_SelectionStatement):
     kind: ClassVar[str] = "permute_and_flip"
 
     def curve(self, epsilon: Fraction) -> Interval:
+        """Return delta of Laplace noise at `epsilon`, attained by two candidates."""
         gap = self.limit - epsilon
         return certified(lambda: -ball(-gap / 2).expm1()) if gap > 0 else Interval(0.0, 0.0)
 
     def laws(self) -> Pairs:
+        """Return the Laplace law, and two candidates below."""
         limit = float(self.limit)
-        ours, theirs = (-share * limit - math.log(2) for share in (1 - _THRESHOLD, _THRESHOLD))  # ln of tails
+        ours, theirs = (
+            -share * limit - math.log(2) for share in (1 - _THRESHOLD_SHARE, _THRESHOLD_SHARE)
+        )  # ln of tails
         attained = bounded_law(math.log1p(-math.exp(ours)) - theirs, math.log1p(-math.exp(theirs)) - ours)
         return Pairs.symmetric(LaplaceLaw(limit), attained)

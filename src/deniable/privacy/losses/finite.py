@@ -1,4 +1,4 @@
-"""Any finite pair of distributions, or several: exact rationals in, the exact curve out."""
+"""Finite pairs of distributions: exact rationals in, the exact curve out."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -26,16 +26,24 @@ _MAX_BITS = 2**29  # of all numerators over the common denominator together
 
 @dataclass(frozen=True, init=False)
 class FiniteStatement(Statement):
-    """A mechanism whose output laws at neighbours are known: `FiniteLoss(p, q, relation=AddRemove)`.
+    """Loss of a mechanism with finitely many outcomes, whose laws are known.
 
-    p and q are the probabilities of the same outcomes, in the same order: with the unit and without it under
-    add/remove; of two tables that differ in one unit under replace. Several pairs (`of_pairs`), or all pairs of rows of
-    a matrix (`of_channel`), are one loss: the greatest of their curves, which is the curve of one pair again.
+    Several pairs (`of_pairs`), or all pairs of rows of a matrix (`of_channel`), are one loss: the greatest of their
+    curves, which is the curve of one pair again.
+
+    Args:
+        p: probabilities of the outcomes with the unit, under add/remove; of the first of two tables, under replace.
+        q: probabilities of the same outcomes in the same order, without the unit; of the second table.
+        relation: the neighbouring relation.
 
     Guarantee: delta(x) = max over pairs and directions of sum max(0, p - e^x q), exactly. Under add/remove the two
         directions stay apart in compositions; under replace either may occur, and the pair that is composed is above
         both.
     Source: docs/theory/privacy/losses.md.
+
+    >>> from deniable.privacy import AddRemove, FiniteLoss
+    >>> print(FiniteLoss(["1/2", "1/2"], ["1/4", "3/4"], relation=AddRemove).delta(0).upper)
+    0.25
     """
 
     kind: ClassVar[str] = "finite"
@@ -62,7 +70,7 @@ class FiniteStatement(Statement):
     def of_pairs(
         cls, pairs: Iterable[tuple[Iterable[object], Iterable[object]]], *, relation: Relation
     ) -> "FiniteStatement":
-        """The loss of a mechanism with any of these pairs (p, q) for some neighbours."""
+        """Return the loss of a mechanism with any of these pairs (p, q) for neighbours."""
         loss = object.__new__(cls)
         loss._set(pairs, relation)
         return loss
@@ -71,15 +79,16 @@ class FiniteStatement(Statement):
     def of_channel(
         cls, rows: Sequence[Iterable[object]], *, neighbours: Iterable[tuple[int, int]] | None = None
     ) -> "FiniteStatement":
-        """The loss of a mechanism on finitely many inputs; rows[i] is the law of the output for input i.
+        """Return the loss of a mechanism on finitely many inputs, given by a matrix.
 
         Args:
+            rows: rows[i] is the law of the output for input i.
             neighbours: which inputs may be exchanged for each other, by index; all of them when None.
         """
         laws = [tuple(row) for row in rows]
         chosen = list(combinations(range(len(laws)), 2)) if neighbours is None else list(neighbours)
         for pair in chosen:
-            if len(pair) != 2 or not all(0 <= place < len(laws) for place in pair):
+            if len(pair) != 2 or not all(0 <= index < len(laws) for index in pair):
                 raise InvalidParameterError(f"neighbours must be pairs of indices below {len(laws)}, got {pair!r}")
         return cls.of_pairs([(laws[a], laws[b]) for a, b in chosen], relation=Replace)
 
@@ -92,7 +101,7 @@ class FiniteStatement(Statement):
 
     @cached_property
     def _polygons(self) -> tuple[Polygon, ...]:
-        """One for each pair, over one denominator."""
+        """Trade-off polygons, one for each pair, over one denominator."""
         total = math.lcm(*(mass.denominator for pair in self.pairs for masses in pair for mass in masses))
         count = sum(len(p) for p, _ in self.pairs)
         if total.bit_length() * count > _MAX_BITS:
@@ -104,7 +113,7 @@ class FiniteStatement(Statement):
 
     @cached_property
     def _ways(self) -> tuple[Polygon, Polygon]:
-        """The least polygons above all pairs, for (with, without) and (without, with)."""
+        """Least polygons above all pairs, for (with, without) and (without, with)."""
         there, back = _hull(self._polygons), _hull([polygon.reversed() for polygon in self._polygons])
         if there.equals(back):
             return there, there
@@ -114,32 +123,42 @@ class FiniteStatement(Statement):
         return there, back
 
     def curve(self, epsilon: Fraction) -> Interval:
+        """Return the greatest delta of all pairs, in both directions."""
         there, back = self._ways
-        found = there.delta(epsilon)
+        delta = there.delta(epsilon)
         if back is there:
-            return found
+            return delta
         other = back.delta(epsilon)
-        return Interval(max(found.lower, other.lower), max(found.upper, other.upper))
+        return Interval(max(delta.lower, other.lower), max(delta.upper, other.upper))
 
     def epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
-        """From the least odds >= 1 with p - odds q <= delta at every corner (q, p) of the trade-off."""
+        """Return epsilon from the corners of the trade-off.
+
+        It is the least x >= 1 with p - x q <= delta at every corner (q, p).
+        """
         if delta < self.infinite_mass:
             return INFINITE
-        odds = Fraction(1)
-        for way in self._ways:
-            spare = [(run, Fraction(up) - delta * way.total) for run, up in way.corners if run]
-            odds = max([odds, *(rise / run for run, rise in spare)])
-        return certified(lambda: ball(odds).log(), within=NONNEGATIVE)
+        exp_epsilon = Fraction(1)
+        for polygon in self._ways:
+            spare = [(run, Fraction(up) - delta * polygon.total) for run, up in polygon.corners if run]
+            exp_epsilon = max([exp_epsilon, *(rise / run for run, rise in spare)])
+        return certified(lambda: ball(exp_epsilon).log(), within=NONNEGATIVE)
 
-    def exact_delta(self, odds: Real) -> Fraction:
-        """delta at epsilon = ln(odds) as a rational number; `odds` is any number >= 1."""
-        number = exact_rational("odds", odds)
+    def exact_delta(self, exp_epsilon: Real) -> Fraction:
+        """Return delta at epsilon = ln(exp_epsilon) as a rational number.
+
+        `exp_epsilon` is any number >= 1.
+        """
+        number = exact_rational("exp_epsilon", exp_epsilon)
         if number < 1:
-            raise InvalidParameterError(f"odds must be >= 1, got {odds!r}")
-        return max(way.exact_delta(number) for way in self._ways)
+            raise InvalidParameterError(f"exp_epsilon must be >= 1, got {exp_epsilon!r}")
+        return max(polygon.exact_delta(number) for polygon in self._ways)
 
     def laws(self) -> Pairs | None:
-        """None when some pair has no common outcome: then everything is revealed."""
+        """Return the laws; None when some pair has no common outcome.
+
+        Then everything is revealed.
+        """
         return self._laws if self.infinite_mass < 1 else None
 
     @cached_property
@@ -152,18 +171,22 @@ class FiniteStatement(Statement):
         return Pairs(upper, _both(attained, attained.reversed()))
 
     def divergences(self, order: Fraction) -> Directions:
-        """The greatest of all pairs, in each direction; under replace either direction may occur."""
+        """Return the greatest divergences of all pairs, in each direction.
+
+        Under replace either direction may occur.
+        """
         with_unit = largest(_divergence(p, q, order) for p, q in self.pairs)
         without = largest(_divergence(q, p, order) for p, q in self.pairs)
         return both_ways(largest([with_unit, without])) if self.relation is Replace else (with_unit, without)
 
     def sampled(self, rate: Fraction) -> "FiniteStatement":
+        """Return the loss of the mixed pairs."""
         mixed = [([rest + rate * (here - rest) for here, rest in zip(p, q, strict=True)], q) for p, q in self.pairs]
         return FiniteStatement.of_pairs(mixed, relation=AddRemove)
 
     @property
     def infinite_mass(self) -> Fraction:
-        return max(way.infinite for way in self._ways)
+        return max(polygon.infinite for polygon in self._ways)
 
     @property
     def failure(self) -> Fraction:
@@ -171,26 +194,30 @@ class FiniteStatement(Statement):
 
     @property
     def failing_epsilon(self) -> Fraction:
-        """The greatest size of a loss, given that it is finite."""
-        return _logarithm_above(max(max(odds, 1 / odds) for ends in self._odds for odds in ends))
+        """Greatest size of a loss, given that it is finite."""
+        return _logarithm_above(max(max(ratio, 1 / ratio) for ends in self._extreme_ratios for ratio in ends))
 
     @property
     def failing_rho(self) -> Fraction:
-        """A loss that lies in an interval of length r is r^2/8-zCDP."""
+        """Value r^2/8 of a loss that lies in an interval of length r."""
         return self._range**2 / 8
 
     @property
     def mu_squared(self) -> Fraction | None:
-        """A loss that lies in an interval of length r is mu-GDP with the mu of r/2-DP."""
+        """Value of mu^2 of r/2-DP, for a loss that lies in an interval of length r."""
         return None if self.failure else mu_squared_of_pure(self._range / 2)
 
     @property
     def _range(self) -> Fraction:
-        return _logarithm_above(max(most / least for most, least in self._odds))
+        """Length of the interval that holds all finite losses."""
+        return _logarithm_above(max(highest / lowest for highest, lowest in self._extreme_ratios))
 
     @cached_property
-    def _odds(self) -> list[tuple[Fraction, Fraction]]:
-        """exp of the greatest and of the least finite loss of each pair, both laws taken without infinite losses."""
+    def _extreme_ratios(self) -> list[tuple[Fraction, Fraction]]:
+        """Extreme likelihood ratios of each pair, without infinite losses.
+
+        exp of the greatest and of the least finite loss, both laws taken without infinite losses.
+        """
         ends = [(Fraction(1), Fraction(1))]
         for polygon in self._polygons:
             if polygon.losses.size:
@@ -202,7 +229,7 @@ class FiniteStatement(Statement):
     def from_fields(cls, values: dict[str, object]) -> Statement:
         pairs, relation = values.get("pairs"), values.get("relation")
         whole = isinstance(pairs, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in pairs)
-        if not whole or set(values) != {"pairs", "relation"} or relation not in {way.value for way in Relation}:
+        if not whole or set(values) != {"pairs", "relation"} or relation not in {known.value for known in Relation}:
             raise InvalidParameterError(
                 "a finite loss needs the fields 'pairs', a list of [p, q], and 'relation', 'add/remove' or 'replace'"
             )
@@ -211,7 +238,7 @@ class FiniteStatement(Statement):
 
 
 def _divergence(p: tuple[Fraction, ...], q: tuple[Fraction, ...], order: Fraction) -> Interval:
-    """The Rényi divergence of two rows of masses."""
+    """Return the Rényi divergence of two rows of masses."""
     if any(x and not y for x, y in zip(p, q, strict=True)):
         return INFINITE
     pairs = [(x, y) for x, y in zip(p, q, strict=True) if x]
@@ -225,7 +252,7 @@ def _divergence(p: tuple[Fraction, ...], q: tuple[Fraction, ...], order: Fractio
 
 
 def _distribution(name: str, masses: Iterable[object]) -> Masses:
-    """Exact probabilities with sum 1."""
+    """Return exact probabilities with sum 1."""
     if isinstance(masses, str) or not isinstance(masses, Iterable):
         raise InvalidParameterError(f"{name} must be a list of probabilities, got {masses!r}")
     read = tuple(
@@ -238,20 +265,21 @@ def _distribution(name: str, masses: Iterable[object]) -> Masses:
     total = math.lcm(*(mass.denominator for mass in read))
     sum_over_total = sum(_over(total, read)) if total.bit_length() * len(read) <= _MAX_BITS else None
     if sum_over_total != total:
-        found = "no short fraction" if sum_over_total is None else f"{sum_over_total / total:.17g}"
+        shown_sum = "no short fraction" if sum_over_total is None else f"{sum_over_total / total:.17g}"
         raise InvalidParameterError(
-            f"the probabilities in {name} must have the sum 1 exactly, got {found}. Give exact numbers, such as '1/3' "
-            "or Fraction(n, total); floats stand for their shortest decimal text."
+            f"the probabilities in {name} must have the sum 1 exactly, got {shown_sum}. Give exact numbers, such as "
+            "'1/3' or Fraction(n, total); floats stand for their shortest decimal text."
         )
     return read
 
 
 def _over(total: int, masses: Masses) -> list[int]:
+    """Return the masses as whole numbers over `total`."""
     return [mass.numerator * (total // mass.denominator) for mass in masses]
 
 
 def _hull(polygons: Sequence[Polygon]) -> Polygon:
-    """The least polygon above these."""
+    """Return the least polygon above these."""
     different: list[Polygon] = []
     for polygon in polygons:
         if not any(polygon.equals(other) for other in different):
@@ -260,19 +288,23 @@ def _hull(polygons: Sequence[Polygon]) -> Polygon:
 
 
 def _both(there: Polygon, back: Polygon) -> tuple[LossLaw, LossLaw]:
+    """Return the laws of both directions, or one for both."""
     law = there.law()
     return (law, law) if there.equals(back) else (law, back.law())
 
 
-def _logarithm_above(odds: Fraction) -> Fraction:
-    """A short decimal at or a little above ln(odds), for odds >= 1."""
-    if odds == 1:
+def _logarithm_above(ratio: Fraction) -> Fraction:
+    """Return a short decimal at or a little above ln(ratio), for ratio >= 1."""
+    if ratio == 1:
         return Fraction(0)
 
-    return decimal_above(Fraction(certified(lambda: ball(odds).log(), within=NONNEGATIVE).upper), DIGITS)
+    return decimal_above(Fraction(certified(lambda: ball(ratio).log(), within=NONNEGATIVE).upper), DIGITS)
 
 
 def _shown(masses: Masses) -> str:
-    """The probabilities as text that can be typed again, shortened when there are many."""
+    """Return probabilities as text that can be typed again.
+
+    Shortened when there are many.
+    """
     shown = ", ".join(repr(mass) for mass in masses[:8])
     return f"[{shown}]" if len(masses) <= 8 else f"[{shown}, ... {len(masses) - 8} more]"

@@ -1,4 +1,7 @@
-"""Continuous Gaussian noise, for accounting of mechanisms that are not ours; releases here use the discrete law."""
+"""Continuous Gaussian noise, for accounting of mechanisms of other libraries.
+
+Releases here use the discrete law.
+"""
 
 import math
 from dataclasses import dataclass
@@ -16,11 +19,18 @@ from deniable.privacy.statement import Statement
 
 @dataclass(frozen=True, init=False, repr=False)
 class GaussianStatement(Statement):
-    """Real Gaussian noise whose standard deviation is `noise_multiplier` times the l2 sensitivity, in any dimension.
+    """Loss of real Gaussian noise, in any dimension.
+
+    Args:
+        noise_multiplier: the standard deviation of the noise over the l2 sensitivity; a ratio without a unit.
 
     Guarantee: mu-GDP with mu = 1 / noise_multiplier, exactly; mu^2/2-zCDP.
     Source: Balle, Wang (2018), arXiv:1805.06530; Dong, Roth, Su (2019), arXiv:1905.02383; Bun, Steinke (2016),
         arXiv:1605.02065.
+
+    >>> from deniable.privacy import GaussianLoss
+    >>> print(f"{GaussianLoss(noise_multiplier=1).epsilon('1e-6').upper:.2f}")
+    4.89
     """
 
     kind: ClassVar[str] = "gaussian"
@@ -30,12 +40,15 @@ class GaussianStatement(Statement):
         object.__setattr__(self, "noise_multiplier", positive_rational("noise_multiplier", noise_multiplier))
 
     def curve(self, epsilon: Fraction) -> Interval:
+        """Return delta by GDP, exactly."""
         return gaussian_delta(self.mu_squared, epsilon)
 
     def laws(self) -> Pairs:
+        """Return the normal law."""
         return Pairs.symmetric(NormalLaw(math.sqrt(self.mu_squared)))
 
     def divergences(self, order: Fraction) -> Directions:
+        """Return order mu^2 / 2, exactly."""
         return both_ways(Interval.around(order * self.mu_squared / 2))
 
     def grouped(self, units: int) -> Statement:

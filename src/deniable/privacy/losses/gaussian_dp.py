@@ -1,4 +1,4 @@
-"""Gaussian differential privacy: a loss known by its mu."""
+"""Loss known by its mu: Gaussian differential privacy."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,11 +11,18 @@ from deniable.privacy.statement import Statement
 
 @dataclass(frozen=True, init=False)
 class GaussianDPStatement(GaussianStatement):
-    """Any mu-GDP mechanism, known by nothing else: `GaussianDPLoss(mu)`.
+    """Loss of any mu-GDP mechanism, known by nothing else.
+
+    Args:
+        mu: above 0.
 
     Guarantee: the curve of N(mu, 1) against N(0, 1), which is one of them and dominates all; so it composes, is sampled
         and converted as Gaussian noise of multiplier 1/mu.
     Source: Dong, Roth, Su (2019), arXiv:1905.02383.
+
+    >>> from deniable.privacy import GaussianDPLoss
+    >>> print(f"{GaussianDPLoss(mu=1).epsilon('1e-6').upper:.2f}")
+    4.89
     """
 
     kind: ClassVar[str] = "gaussian_dp"
@@ -28,7 +35,7 @@ class GaussianDPStatement(GaussianStatement):
 
     @property
     def mu(self) -> Fraction:
-        """The mean that N(0, 1) is told apart from."""
+        """Mean that is told apart from that of N(0, 1)."""
         return 1 / self.noise_multiplier
 
     def to_data(self) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Noise on every coordinate of a vector of integers: which change of one unit reveals most, and what it reveals."""
+"""Noise on every coordinate of integers: the change of one unit that reveals most."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -25,7 +25,7 @@ Change = tuple[tuple[int, int], ...]
 
 
 class Changes(NamedTuple):
-    """What one unit can do to a vector of integers.
+    """Changes of a vector of integers by one unit: the worst, and an attained one.
 
     worst: reveals at least as much as every change that the sensitivity admits, whatever log-concave noise is added.
     attained: a change that the sensitivity admits; the same unless the l2 norm forbids the worst one.
@@ -37,38 +37,43 @@ class Changes(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def extreme_changes(sensitivity: Sensitivity) -> Changes:
-    """The most unequal changes: one coordinate after the other is moved as far as l1, linf and their number allow.
+    """Return the most unequal changes that the norms admit.
+
+    One coordinate after the other is moved as far as l1, linf and their number allow.
 
     Guarantee: under log-concave noise the more unequal of two changes with the same sum reveals more.
     Source: docs/theory/privacy/profile.md, "Noise on vectors of integers".
     """
-    reach = sensitivity.integral()
-    l1, l2_squared, most = min(int(reach.l1), int(reach.l2_squared)), int(reach.l2_squared), int(reach.linf)
-    free = l1 if reach.coordinates is None else min(reach.coordinates, l1)
-    return Changes(_filled(l1, l1 * most, most, free), _filled(l1, l2_squared, most, free))
+    norms = sensitivity.integral()
+    l1, l2_squared, largest = min(int(norms.l1), int(norms.l2_squared)), int(norms.l2_squared), int(norms.linf)
+    free = l1 if norms.coordinates is None else min(norms.coordinates, l1)
+    return Changes(_filled(l1, l1 * largest, largest, free), _filled(l1, l2_squared, largest, free))
 
 
-def _filled(l1: int, l2_squared: int, most: int, free: int) -> Change:
-    found = []
-    while (shift := min(most, l1, isqrt(l2_squared))) and free:
+def _filled(l1: int, l2_squared: int, largest: int, free: int) -> Change:
+    """Return the change that moves one coordinate after the other as far as possible."""
+    change = []
+    while (shift := min(largest, l1, isqrt(l2_squared))) and free:
         count = min(free, l1 // shift, l2_squared // shift**2)
-        found.append((shift, count))
+        change.append((shift, count))
         l1, l2_squared, free = l1 - count * shift, l2_squared - count * shift**2, free - count
-    return tuple(found)
+    return tuple(change)
 
 
 def sum_of(change: Change) -> int:
-    """The l1 norm of a change."""
+    """Return the l1 norm of a change."""
     return sum(shift * count for shift, count in change)
 
 
 def squares_of(change: Change) -> int:
-    """The square of the l2 norm of a change."""
+    """Return the square of the l2 norm of a change."""
     return sum(shift**2 * count for shift, count in change)
 
 
 class IntegerNoiseStatement(Statement):
-    """Independent noise of one symmetric log-concave law on every coordinate of a vector of integers.
+    """Loss of independent noise on every coordinate of a vector of integers.
+
+    The noise has one symmetric log-concave law.
 
     Guarantee: the curve is that of the most unequal change that the norms admit, a composition of single coordinates:
         exact where the norms can be reached together, as those of counts and clipped sums under add/remove are.
@@ -80,10 +85,10 @@ class IntegerNoiseStatement(Statement):
 
     @abstractmethod
     def _with(self, sensitivity: Sensitivity) -> "IntegerNoiseStatement":
-        """The same noise on an aggregate of another sensitivity."""
+        """Return the loss of this noise on an aggregate of another sensitivity."""
 
     def _of_shift(self, shift: int) -> "IntegerNoiseStatement":
-        """The same noise on one integer that moves by `shift`."""
+        """Return the loss of this noise on one integer that moves by `shift`."""
         return self._with(of_one_integer(shift, self.sensitivity.relation))
 
     def grouped(self, units: int) -> Statement:
@@ -94,22 +99,28 @@ class IntegerNoiseStatement(Statement):
 
     @abstractmethod
     def _law(self, shift: int) -> LossLaw | None:
-        """The law of the loss on one integer that moves by `shift` >= 1; None where it is not tabulated."""
+        """Return the law of one integer that moves by `shift` >= 1; None if not tabulated."""
 
     @abstractmethod
     def _divergence(self, shift: int, order: Fraction) -> Interval:
-        """The Rényi divergence of one integer that moves by `shift`."""
+        """Return the Rényi divergence of one integer that moves by `shift`."""
 
     @abstractmethod
     def closed_delta(self, epsilon: Fraction) -> Interval:
-        """The curve by closed forms alone: exact for one coordinate, bounds for several."""
+        """Return the curve by closed forms: exact for one coordinate, bounds for several."""
 
     def _dominating(self, worst: Change) -> Pairs:
-        """Pairs whose upper ones dominate the mechanism when the worst change is not admitted."""
+        """Return pairs that dominate when the worst change is not admitted.
+
+        Their upper ones do.
+        """
         return self._written(worst)
 
     def divergences(self, order: Fraction) -> Directions:
-        """The divergences of the worst change and of the attained one: those of coordinates add up."""
+        """Return the divergences of the worst change and of the attained one.
+
+        Those of coordinates add up.
+        """
         worst, attained = (
             total([(self._divergence(shift, order), count) for shift, count in change])
             for change in extreme_changes(self.sensitivity)
@@ -117,34 +128,44 @@ class IntegerNoiseStatement(Statement):
         return both_ways(Interval(min(attained.lower, worst.upper), worst.upper))
 
     def proves(self, epsilon: Fraction, delta: Fraction) -> bool:
-        """Closed forms are tried first."""
+        """Return whether the pair is proved; closed forms are tried first."""
         quick = self.closed_delta(epsilon)
         if Fraction(quick.upper) <= delta or Fraction(quick.lower) > delta:
             return Fraction(quick.upper) <= delta
         return super().proves(epsilon, delta)
 
     def curve(self, epsilon: Fraction) -> Interval:
+        """Return delta by closed forms, refined by compositions of coordinates."""
         quick = self.closed_delta(epsilon)
         return self._refined(quick, DEFAULT_TOLERANCE * quick.upper, lambda loss: loss.curve(epsilon))
 
     def delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
+        """Return delta, refined to this relative width."""
         quick = self.closed_delta(epsilon)
         return self._refined(quick, tolerance * quick.upper, lambda loss: loss.delta_within(epsilon, tolerance))
 
     def epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+        """Return epsilon, refined to this width."""
         quick = inverse(self.closed_delta, delta, limit=self.failing_epsilon)
         wide = tolerance * unit_of_epsilon(quick)
         return self._refined(quick, wide, lambda loss: loss.epsilon_within(delta, tolerance))
 
     def _refined(self, quick: Interval, width: float, ask: Callable[[Statement], Interval]) -> Interval:
-        """`quick`, or where it is wider than `width` what the compositions of single coordinates say."""
+        """Return `quick`, or the answer of compositions of single coordinates.
+
+        The latter where `quick` is wider than `width`.
+        """
         worst, attained = extreme_changes(self.sensitivity)
         if quick.width <= width or self._is_single:
             return quick
-        found = ask(self._together(worst))
-        least = found if attained == worst else ask(self._together(attained))
-        upper = min(quick.upper, found.upper)
-        return Interval(min(max(quick.lower, least.lower), upper), upper, wide=found.wide or least.wide)
+        composed_answer = ask(self._together(worst))
+        attained_answer = composed_answer if attained == worst else ask(self._together(attained))
+        upper = min(quick.upper, composed_answer.upper)
+        return Interval(
+            min(max(quick.lower, attained_answer.lower), upper),
+            upper,
+            wide=composed_answer.wide or attained_answer.wide,
+        )
 
     @property
     def _is_single(self) -> bool:
@@ -152,7 +173,7 @@ class IntegerNoiseStatement(Statement):
         return sum(count for _, count in extreme_changes(self.sensitivity).worst) <= 1
 
     def laws(self) -> Pairs | None:
-        """None where no table is made of a law, or the change is too large for one."""
+        """Return laws; None where no table is made, or the change is too large for one."""
         worst, attained = extreme_changes(self.sensitivity)
         if not worst:
             return Pairs.symmetric(NOTHING)
@@ -168,7 +189,10 @@ class IntegerNoiseStatement(Statement):
             return None if path is None else Pairs.symmetric(path, single)
 
     def laws_of_runs(self, count: int) -> list[tuple[Pairs | None, int]]:
-        """Coordinates are runs too, where all of them can move at once."""
+        """Return laws of runs, in which coordinates are runs too.
+
+        Where all of them can move at once.
+        """
         worst, attained = extreme_changes(self.sensitivity)
         laws = [law for shift, _ in worst if (law := self._law(shift)) is not None]
         if self._is_single or attained != worst or len(laws) < len(worst):
@@ -176,15 +200,17 @@ class IntegerNoiseStatement(Statement):
         return [(Pairs.symmetric(law), times * count) for law, (_, times) in zip(laws, worst, strict=True)]
 
     def _together(self, change: Change) -> Statement:
+        """Return the composition of the coordinates of a change."""
         return composed([composed([self._of_shift(shift)], count) for shift, count in change])
 
     def _written(self, change: Change) -> Pairs:
-        found = Composed((self._of_shift(shift), count) for shift, count in change).joint_laws()
-        assert found is not None
-        return found
+        """Return the laws of the composition of a change, written out."""
+        pairs = Composed((self._of_shift(shift), count) for shift, count in change).joint_laws()
+        assert pairs is not None
+        return pairs
 
 
 def of_one_integer(shift: int, relation: Relation) -> Sensitivity:
-    """One integer that moves by at most `shift`."""
+    """Return the sensitivity of one integer that moves by at most `shift`."""
     moved = Fraction(shift)
     return Sensitivity(l1=moved, l2_squared=moved**2, linf=moved, relation=relation, coordinates=1)

@@ -1,4 +1,7 @@
-"""Continuous Laplace noise, for accounting of mechanisms that are not ours; releases here use the discrete law."""
+"""Continuous Laplace noise, for accounting of mechanisms of other libraries.
+
+Releases here use the discrete law.
+"""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,11 +18,18 @@ from deniable.privacy.statement import Statement
 
 @dataclass(frozen=True, init=False, repr=False)
 class LaplaceStatement(Statement):
-    """Real Laplace noise whose scale is `noise_multiplier` times the l1 sensitivity.
+    """Loss of real Laplace noise, in any dimension.
+
+    Args:
+        noise_multiplier: the scale of the noise over the l1 sensitivity; a ratio without a unit.
 
     Guarantee: with e = 1 / noise_multiplier, delta(x) = 1 - exp((x - e) / 2) for x < e, else 0; e-DP. For vectors this
         is the worst case, attained when one coordinate takes all of the change.
     Source: Balle, Barthe, Gaboardi (2018), arXiv:1807.01647; the vector case in docs/theory/privacy/profile.md.
+
+    >>> from deniable.privacy import LaplaceLoss
+    >>> print(LaplaceLoss(noise_multiplier=4).epsilon(0).upper)
+    0.25
     """
 
     kind: ClassVar[str] = "laplace"
@@ -30,16 +40,21 @@ class LaplaceStatement(Statement):
         object.__setattr__(self, "noise_multiplier", positive_rational("noise_multiplier", noise_multiplier))
 
     def curve(self, epsilon: Fraction) -> Interval:
+        """Return delta in closed form."""
         gap = self.failing_epsilon - epsilon
         if gap <= 0:
             return Interval(0.0, 0.0)
         return certified(lambda: -ball(-gap / 2).expm1())
 
     def laws(self) -> Pairs:
+        """Return the Laplace law."""
         return Pairs.symmetric(LaplaceLaw(float(self.failing_epsilon)))
 
     def divergences(self, order: Fraction) -> Directions:
-        """ln(a/(2a - 1) e^((a-1) e) + (a - 1)/(2a - 1) e^(-a e))/(a - 1); at order 1 e + e^-e - 1 (Mironov 2017)."""
+        """Return the Rényi divergence in closed form (Mironov 2017).
+
+        It is ln(a/(2a - 1) e^((a-1) e) + (a - 1)/(2a - 1) e^(-a e))/(a - 1); at order 1 e + e^-e - 1.
+        """
 
         def formula() -> Arb:
             a, e = ball(order), ball(self.failing_epsilon)

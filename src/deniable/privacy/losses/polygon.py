@@ -1,4 +1,4 @@
-"""The exact trade-off of finite pairs of distributions: a polygon with whole-number corners.
+"""Exact trade-off of finite pairs: a polygon with integer corners.
 
 For a pair (P, Q) on finitely many outcomes, take the outcomes by falling likelihood ratio. The points (Q(E), P(E)) of
 the events so reached are the corners of a concave polygon from (0, P(loss = inf)) to (1 - Q(loss = -inf), 1), and
@@ -20,13 +20,13 @@ from deniable.privacy.pld.law import FiniteLaw
 
 Whole = NDArray[Any]  # of whole numbers: int64 where products of floats are exact, else Python's own
 
-_EXACT_IN_FLOATS = 2**53
-_STEEPEST = 1e-290
+_EXACT_IN_FLOATS = 2**53  # whole numbers up to it are floats
+_MIN_RATIO = 1e-290  # quotients below it are computed by their bits
 
 
 @dataclass(frozen=True, eq=False)
 class Polygon:
-    """Corners (q, p) / total, from left to right, with strictly falling slopes.
+    """Polygon with corners (q, p) / total, from left to right, and falling slopes.
 
     Args:
         total: the common denominator.
@@ -40,7 +40,7 @@ class Polygon:
 
     @classmethod
     def of_masses(cls, p: Sequence[int], q: Sequence[int]) -> "Polygon":
-        """The polygon of two distributions given as whole numbers with one common sum."""
+        """Return the polygon of two distributions, whole numbers with one common sum."""
         total = sum(p)
         kind = np.int64 if total < _EXACT_IN_FLOATS else object
         above, below = np.array(p, dtype=kind), np.array(q, dtype=kind)
@@ -52,11 +52,14 @@ class Polygon:
 
     @classmethod
     def hull(cls, polygons: Sequence["Polygon"]) -> "Polygon":
-        """The least polygon above all of these: its curve is the greatest of theirs, everywhere."""
+        """Return the least polygon above all of these.
+
+        Its curve is the greatest of theirs, everywhere.
+        """
         total = polygons[0].total
         corners = {corner for polygon in polygons for corner in polygon.corners}
         kept: list[tuple[int, int]] = []
-        for corner in sorted(corners, key=lambda found: (found[0], -found[1])):
+        for corner in sorted(corners, key=lambda corner_of: (corner_of[0], -corner_of[1])):
             if kept and corner[1] <= kept[-1][1]:
                 continue
             while len(kept) > 1 and _is_below(kept[-1], kept[-2], corner):
@@ -67,38 +70,38 @@ class Polygon:
 
     @property
     def corners(self) -> list[tuple[int, int]]:
-        """The corners as pairs of whole numbers."""
+        """Corners as pairs of whole numbers."""
         return list(zip(self.q.tolist(), self.p.tolist(), strict=True))
 
     def reversed(self) -> "Polygon":
-        """That of (Q, P): every event is exchanged for its complement."""
+        """Return the polygon of (Q, P): every event is exchanged for its complement."""
         return Polygon(self.total, (self.total - self.p)[::-1], (self.total - self.q)[::-1])
 
     def equals(self, other: "Polygon") -> bool:
-        """Whether both have the same corners, over the same denominator."""
+        """Return whether both have the same corners, over the same denominator."""
         return self.total == other.total and np.array_equal(self.q, other.q) and np.array_equal(self.p, other.p)
 
     @property
     def infinite(self) -> Fraction:
-        """P(loss = inf)."""
+        """Probability P(loss = inf)."""
         return Fraction(int(self.p[0]), self.total)
 
     @property
     def vanishing(self) -> Fraction:
-        """Q(loss = -inf)."""
+        """Probability Q(loss = -inf)."""
         return Fraction(self.total - int(self.q[-1]), self.total)
 
-    def ratio(self, place: int) -> Fraction:
-        """exp(loss) on one edge; edges are numbered from the greatest loss down."""
-        return Fraction(int(self.p[place + 1] - self.p[place]), int(self.q[place + 1] - self.q[place]))
+    def ratio(self, edge: int) -> Fraction:
+        """Return exp(loss) on one edge; edges are numbered from the greatest loss down."""
+        return Fraction(int(self.p[edge + 1] - self.p[edge]), int(self.q[edge + 1] - self.q[edge]))
 
-    def exact_delta(self, odds: Fraction) -> Fraction:
-        """delta at epsilon = ln(odds), a rational number."""
-        gains = self.p.astype(object) * odds.denominator - self.q.astype(object) * odds.numerator
-        return Fraction(int(gains.max()), self.total * odds.denominator)
+    def exact_delta(self, exp_epsilon: Fraction) -> Fraction:
+        """Return delta at epsilon = ln(exp_epsilon), a rational number."""
+        gains = self.p.astype(object) * exp_epsilon.denominator - self.q.astype(object) * exp_epsilon.numerator
+        return Fraction(int(gains.max()), self.total * exp_epsilon.denominator)
 
     def delta(self, epsilon: Fraction) -> Interval:
-        """delta at `epsilon`, to one rounding.
+        """Return delta at `epsilon`, to one rounding.
 
         The best corner is guessed in floats. In ball arithmetic the gain of every edge beyond it is then shown not to
         be positive, and that of every edge before it not to be negative, else more corners are compared.
@@ -109,18 +112,18 @@ class Polygon:
             return Interval.around(self.infinite)
 
         def formula() -> Arb:
-            odds = ball(epsilon).exp()
+            exp_epsilon = ball(epsilon).exp()
 
             def gain(edge: int) -> Arb:
                 rise, run = (int(line[edge + 1] - line[edge]) for line in (self.p, self.q))
-                return rise - odds * run
+                return rise - exp_epsilon * run
 
             last, first = guess, guess
             while last < edges and not gain(last) <= 0:
                 last += 1
             while first > 0 and not gain(first - 1) >= 0:
                 first -= 1
-            values = [int(self.p[corner]) - odds * int(self.q[corner]) for corner in range(first, last + 1)]
+            values = [int(self.p[corner]) - exp_epsilon * int(self.q[corner]) for corner in range(first, last + 1)]
             best = values[0]
             for value in values[1:]:
                 best = best.max(value)
@@ -130,11 +133,11 @@ class Polygon:
 
     @cached_property
     def losses(self) -> NDArray[np.float64]:
-        """The losses of the edges, falling; each to a few roundings."""
+        """Losses of the edges, falling; each to a few roundings."""
         return _logarithms(np.diff(self.p), np.diff(self.q))
 
     def law(self) -> FiniteLaw:
-        """The law of the loss of a pair with this polygon."""
+        """Return the law of the loss of a pair with this polygon."""
         p, q = (np.asarray(np.diff(line) / self.total, dtype=np.float64)[::-1] for line in (self.p, self.q))
         ends = float(self.infinite), float(self.vanishing)
         law = FiniteLaw(self.losses[::-1], p, q, infinite=ends[0], vanishing=ends[1], spacing=self._spacing())
@@ -142,7 +145,10 @@ class Polygon:
         return law
 
     def _spacing(self) -> float | None:
-        """The distance of neighbouring losses when all are equal; of a single one, any."""
+        """Return the distance of neighbouring losses when all are equal, or None.
+
+        Of a single loss, any number.
+        """
         if self.losses.size < 2:
             return max(1.0, float(np.abs(self.losses).max(initial=0.0)))
         p, q = np.diff(self.p).astype(object), np.diff(self.q).astype(object)
@@ -152,7 +158,7 @@ class Polygon:
         return float((self.losses[0] - self.losses[-1]) / (self.losses.size - 1))
 
     def _without_flat_corners(self) -> "Polygon":
-        """Edges of equal slope joined."""
+        """Return the polygon with edges of equal slope joined."""
         p, q = np.diff(self.p).astype(object), np.diff(self.q).astype(object)
         kept = np.ones(self.p.size, dtype=bool)
         kept[1:-1] = p[:-1] * q[1:] != p[1:] * q[:-1]
@@ -160,12 +166,15 @@ class Polygon:
 
 
 def _is_below(point: tuple[int, int], start: tuple[int, int], end: tuple[int, int]) -> bool:
-    """Whether a point between the other two is on or below the line that joins them."""
+    """Return whether a point between two others is on or below the line through them."""
     return (point[1] - start[1]) * (end[0] - start[0]) <= (end[1] - start[1]) * (point[0] - start[0])
 
 
 def _by_falling_ratio(above: Whole, below: Whole) -> NDArray[np.intp]:
-    """The order of falling above / below, exactly. Quotients are rounded correctly, so only ties need a second look."""
+    """Return the order of falling above / below, exactly.
+
+    Quotients are rounded correctly, so only ties need a second look.
+    """
     large = above >= below
     key = np.where(large, -1.0, 1.0)
     size = np.asarray(np.minimum(above, below) / np.maximum(above, below), dtype=np.float64)
@@ -178,25 +187,28 @@ def _by_falling_ratio(above: Whole, below: Whole) -> NDArray[np.intp]:
 
 
 def _running(masses: Whole, start: int) -> Whole:
-    """start and the running sums beyond it."""
+    """Return `start` and the running sums beyond it."""
     return np.concatenate((np.array([start], dtype=masses.dtype), start + np.cumsum(masses)))
 
 
 def _logarithms(above: Whole, below: Whole) -> NDArray[np.float64]:
-    """ln(above / below), relatively within four roundings; quotients of whole numbers are rounded correctly."""
+    """Return ln(above / below), relatively within four roundings.
+
+    Quotients of whole numbers are rounded correctly.
+    """
     if above.size == 0:
         return np.zeros(0)
-    least, greatest = np.minimum(above, below), np.maximum(above, below)
+    smaller, larger = np.minimum(above, below), np.maximum(above, below)
     sign = np.where(above >= below, 1.0, -1.0)
-    near = np.asarray(np.minimum(greatest - least, 2 * least) / least, dtype=np.float64)
-    share = np.asarray(least / greatest, dtype=np.float64)
-    sizes = np.where(near < 1, np.log1p(np.minimum(near, 1.0)), -np.log(np.maximum(share, _STEEPEST)))
-    for place in np.flatnonzero(share < _STEEPEST):
-        sizes[place] = _large_logarithm(int(greatest[place]), int(least[place]))
+    excess = np.asarray(np.minimum(larger - smaller, 2 * smaller) / smaller, dtype=np.float64)
+    share = np.asarray(smaller / larger, dtype=np.float64)
+    sizes = np.where(excess < 1, np.log1p(np.minimum(excess, 1.0)), -np.log(np.maximum(share, _MIN_RATIO)))
+    for index in np.flatnonzero(share < _MIN_RATIO):
+        sizes[index] = _large_logarithm(int(larger[index]), int(smaller[index]))
     return np.asarray(sign * sizes, dtype=np.float64)
 
 
 def _large_logarithm(above: int, below: int) -> float:
-    """ln(above / below) of a quotient that no float holds."""
+    """Return ln(above / below) of a quotient that no float holds."""
     shift = above.bit_length() - below.bit_length()
     return float(shift * np.log(2.0) + np.log(above / (below << shift)))

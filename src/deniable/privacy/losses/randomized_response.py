@@ -18,21 +18,31 @@ from deniable.privacy.pld.law import FiniteLaw, Pairs
 from deniable.privacy.relation import Replace
 from deniable.privacy.statement import Statement
 
-_MAX_CHOICES = 16  # of a channel that is written out
+_MAX_CHOICES = 16  # of a channel that is listed
 
 
 @dataclass(frozen=True, init=False)
 class RandomizedResponseStatement(Statement):
-    """One report of one of `choices` answers: the true one with probability `truth`, each other one equally often.
+    """Loss of randomised response: one report of one of several answers.
 
-    Make it from what is known: `RandomizedResponseLoss(truth="3/4", choices=2)`, `of_bias(gamma)` (truth with
-    probability 1/2 + gamma), `of_coin(share)` (the truth with probability `share`, else an answer drawn evenly from
-    all), or `RandomizedResponseLoss(epsilon=1, choices=3)`: the truth with probability e^epsilon / (e^epsilon + 2).
+    The true answer has probability `truth`; all others are equally likely. Make it from what is known:
+    `RandomizedResponseLoss(truth="3/4", choices=2)`, `of_bias(gamma)` (truth with probability 1/2 + gamma),
+    `of_coin(share)` (the truth with probability `share`, else an answer drawn evenly from all), or
+    `RandomizedResponseLoss(epsilon=1, choices=3)`: the truth with probability e^epsilon / (e^epsilon + 2).
+
+    Args:
+        truth: the probability of the true answer, in (0, 1); this or epsilon.
+        choices: the number of answers, at least 2.
+        epsilon: the local epsilon; this or truth.
 
     Guarantee: with f = (1 - truth)/(choices - 1), h = max(truth, f) and l = min(truth, f), the pair of any two true
-        answers has delta(x) = max(0, h - e^x l), in both directions; ln(h/l)-DP. Relation: replace, one person's
-        answer by any other; that a person reports at all is not hidden.
+        answers has delta(x) = max(0, h - e^x l), in both directions; ln(h/l)-DP. Relation: replace, one person's answer
+        by any other; that a person reports at all is not hidden.
     Source: Warner (1965); Kairouz, Bonawitz, Ramage (2016), arXiv:1602.07387.
+
+    >>> from deniable.privacy import RandomizedResponseLoss
+    >>> print(f"{RandomizedResponseLoss(truth='3/4', choices=2).epsilon(0).upper:.4f}")  # ln 3
+    1.0986
     """
 
     kind: ClassVar[str] = "randomized_response"
@@ -57,7 +67,7 @@ class RandomizedResponseStatement(Statement):
 
     @classmethod
     def of_bias(cls, gamma: Real) -> "RandomizedResponseStatement":
-        """Binary response that tells the truth with probability 1/2 + gamma, for gamma in [0, 1/2)."""
+        """Return binary response with truth of probability 1/2 + gamma, in [0, 1/2)."""
         bias = exact_rational("gamma", gamma)
         if not 0 <= bias < Fraction(1, 2):
             raise InvalidParameterError(f"gamma must be in [0, 1/2), got {gamma!r}")
@@ -65,7 +75,10 @@ class RandomizedResponseStatement(Statement):
 
     @classmethod
     def of_coin(cls, share: Real, *, choices: object = 2) -> "RandomizedResponseStatement":
-        """The truth with probability `share` in [0, 1), else an answer drawn evenly from all, the true one included."""
+        """Return response with the truth with probability `share`, else a random answer.
+
+        `share` is in [0, 1); the random answer is drawn evenly from all, the true one included.
+        """
         known = exact_rational("share", share)
         if not 0 <= known < 1:
             raise InvalidParameterError(f"share must be in [0, 1), got {share!r}")
@@ -77,7 +90,8 @@ class RandomizedResponseStatement(Statement):
         return f"RandomizedResponseLoss(truth={self.truth!r}, choices={self.choices})"
 
     def curve(self, epsilon: Fraction) -> Interval:
-        if self.truth is not None and 1 + epsilon >= self._odds:  # e^x >= 1 + x
+        """Return delta of any two true answers."""
+        if self.truth is not None and 1 + epsilon >= self._ratio:  # e^x >= 1 + x
             return Interval(0.0, 0.0)
         if self.truth is None and self.limit is not None and epsilon >= self.limit:
             return Interval(0.0, 0.0)
@@ -89,29 +103,32 @@ class RandomizedResponseStatement(Statement):
         return certified(formula)
 
     def _masses(self) -> tuple[Arb, Arb]:
-        """The probabilities of the likelier and of the less likely of the two true answers."""
+        """Return the probabilities of the likelier and of the other of two true answers."""
         if self.truth is not None:
             low = self._low
-            return ball(self._odds * low), ball(low)
+            return ball(self._ratio * low), ball(low)
         assert self.limit is not None
         whole = ball(self.limit).exp() + (self.choices - 1)
         return ball(self.limit).exp() / whole, 1 / whole
 
     @property
     def _low(self) -> Fraction:
+        """Smaller of the probabilities of the true and of another answer."""
         assert self.truth is not None
         return min(self.truth, (1 - self.truth) / (self.choices - 1))
 
     @property
-    def _odds(self) -> Fraction:
+    def _ratio(self) -> Fraction:
+        """Likelihood ratio of two true answers, at least 1."""
         assert self.truth is not None
         return max(self.truth, (1 - self.truth) / (self.choices - 1)) / self._low
 
     def laws(self) -> Pairs:
+        """Return the law with two or three losses."""
         if self.truth is not None:
-            high, low = float(self._odds * self._low), float(self._low)
-            limit = math.log1p(float(self._odds - 1)) if self._odds < 2 else math.log(float(self._odds))
-            rest = float(1 - self._low - self._odds * self._low)
+            high, low = float(self._ratio * self._low), float(self._low)
+            limit = math.log1p(float(self._ratio - 1)) if self._ratio < 2 else math.log(float(self._ratio))
+            rest = float(1 - self._low - self._ratio * self._low)
         else:
             assert self.limit is not None
             limit = float(self.limit)
@@ -127,7 +144,7 @@ class RandomizedResponseStatement(Statement):
         return Pairs.symmetric(FiniteLaw(losses, p, p[::-1], spacing=spacing, roundings=16 + 2 * limit))
 
     def as_randomizer(self) -> Randomizer:
-        """The report as the channel that it is."""
+        """Return the report as the channel that it is."""
         if self.limit is not None:
             return KaryResponse(epsilon=self.limit, categories=self.choices)
         if self.choices > _MAX_CHOICES:
@@ -146,7 +163,7 @@ class RandomizedResponseStatement(Statement):
         if self.truth is None:
             assert self.limit is not None
             return self.limit
-        if self._odds == 1:
+        if self._ratio == 1:
             return Fraction(0)
-        found = certified(lambda: ball(self._odds).log(), within=NONNEGATIVE)
-        return decimal_above(Fraction(found.upper), DIGITS)
+        limit = certified(lambda: ball(self._ratio).log(), within=NONNEGATIVE)
+        return decimal_above(Fraction(limit.upper), DIGITS)

@@ -1,4 +1,4 @@
-"""Rényi differential privacy: a loss known by some of its divergences."""
+"""Loss known by some of its Rényi divergences."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,12 +17,19 @@ from deniable.privacy.statement import Statement
 
 @dataclass(frozen=True, init=False, repr=False)
 class RenyiStatement(Statement):
-    """Any mechanism whose divergence of each order is at most that given: `RenyiLoss([2, 8], ["0.1", "0.5"])`.
+    """Loss of any mechanism with bounded Rényi divergences, known by nothing else.
+
+    Args:
+        orders: Rényi orders above 1.
+        divergences: a bound on the divergence of each order.
 
     Guarantee: delta at most the best conversion of one order, and at least the curve of Gaussian noise with mu^2 the
         least 2 divergence/order, which is one of these mechanisms. Between the orders (order - 1) divergence is convex.
-    Source: Mironov (2017), arXiv:1702.07476; Asoodeh et al. (2020), arXiv:2001.05990;
-        docs/theory/privacy/notions.md.
+    Source: Mironov (2017), arXiv:1702.07476; Asoodeh et al. (2020), arXiv:2001.05990; docs/theory/privacy/notions.md.
+
+    >>> from deniable.privacy import RenyiLoss
+    >>> print(f"{RenyiLoss([2, 8], ['0.1', '0.5']).epsilon('1e-6').upper:.2f}")
+    2.04
     """
 
     kind: ClassVar[str] = "renyi"
@@ -47,7 +54,10 @@ class RenyiStatement(Statement):
         object.__setattr__(self, "bounds", tuple(value for _, value in pairs))
 
     def divergence(self, order: Fraction) -> Interval:
-        """Bounds on the greatest divergence of this order that the description allows; infinite above all orders."""
+        """Return bounds on the greatest divergence of this order that is allowed.
+
+        Infinite above all orders.
+        """
         lower = Interval.around(order * self._least_mu_squared / 2).lower
         points = [(Fraction(1), Fraction(0)), *((a, (a - 1) * value) for a, value in self._falling())]
         for (start, low), (end, high) in pairwise(points):
@@ -59,21 +69,27 @@ class RenyiStatement(Statement):
         return Interval(lower, float("inf"))
 
     def divergences(self, order: Fraction) -> Directions:
+        """Return bounds on the divergences, for both directions."""
         return both_ways(self.divergence(order))
 
     def _falling(self) -> list[tuple[Fraction, Fraction]]:
-        """The points with each divergence at most those of greater orders, since it increases with the order."""
-        found, least = [], self.bounds[-1]
+        """Return the points, each divergence at most those of greater orders.
+
+        It increases with the order.
+        """
+        points, smallest_bound = [], self.bounds[-1]
         for order, value in zip(reversed(self.orders), reversed(self.bounds), strict=True):
-            least = min(least, value)
-            found.append((order, least))
-        return found[::-1]
+            smallest_bound = min(smallest_bound, value)
+            points.append((order, smallest_bound))
+        return points[::-1]
 
     @property
     def _least_mu_squared(self) -> Fraction:
+        """Value of mu^2 of Gaussian noise with these divergences."""
         return min(2 * value / order for order, value in zip(self.orders, self.bounds, strict=True))
 
     def curve(self, epsilon: Fraction) -> Interval:
+        """Return delta by the best conversion above, and Gaussian noise below."""
         upper = delta_of_divergences(zip(self.orders, self.bounds, strict=True), epsilon)
         return Interval(min(gaussian_delta(self._least_mu_squared, epsilon).lower, upper), upper)
 

@@ -1,4 +1,7 @@
-"""What the sparse vector technique reveals at least: streams of questions, and events of its answers.
+"""Lower bounds for the sparse vector technique, by streams of queries and events.
+
+Given the threshold's noise, answers are independent, so that the probability of an event is one integral. Good streams
+and events are searched in floats, and the integral of the best one is certified. Docs: docs/theory/privacy/losses.md.
 
 Given the threshold's noise, answers are independent, so that the probability of an event is one integral. Good streams
 and events are searched in floats, and the integral of the best one is certified. Docs: docs/theory/privacy/losses.md.
@@ -21,18 +24,23 @@ from deniable.privacy.pld.laws import NOTHING
 if TYPE_CHECKING:
     from flint import acb
 
-_MAX_ABOVE = 50  # that are counted
-_DOUBLINGS = 12  # of the number of questions
-_NEAR = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)  # levels that are tried, in sums of both scales
-_NODES = 601  # of the integrals in floats
-_LEAST = 1e-9  # events that are rarer are not looked at
-_MAX_LOSS = 700
+_MAX_ABOVE = 50  # answers "above" that are counted
+_DOUBLINGS = 12  # of the number of queries
+_LEVELS_TRIED = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)  # in sums of both scales, around the usual level
+_NODES = 601  # of integrals in floats
+_MIN_PROBABILITY = 1e-9  # rarer events are not tried
+_MAX_EPSILON = 700  # which floats can exponentiate
 _PRECISION = 128  # bits
-_REACH = 70  # scales of the threshold's noise; what lies beyond has a probability below 1e-30
+_THRESHOLD_RANGE = 70  # scales of the threshold's noise; the rest has a probability below 1e-30
 
 
 class Event(NamedTuple):
-    """Fewer than `above` of `asked` questions at `level` are answered "above"; then all of `last` ones at `high` are.
+    """Event of a stream: few answers "above" first, then all of the last ones "above".
+
+    Fewer than `above` of `asked` queries at `level` are answered "above"; then all of `last` ones at `high` are.
+
+    counted: the other event, at least `above`, where nothing follows. moved, moved_high: how much higher the queries
+    are in the second world; levels are counted from the threshold, in sensitivities.
 
     counted: the other event, at least `above`, where nothing follows.
     moved, moved_high: how much higher the questions are in the second world; levels are counted from the threshold, in
@@ -50,11 +58,12 @@ class Event(NamedTuple):
 
 
 class Streams:
-    """The events that are tried for one technique and one order of the worlds.
+    """Events that are tried for one technique and one order of the worlds.
 
     Args:
-        scales: of the threshold's noise and of that of a question, over the sensitivity.
-        ways: -1 and 1, as the questions of the second world may be lower or higher; 1 alone or -1 alone when monotone.
+        scales: of the threshold's noise and of that of a query, over the sensitivity.
+        answers: how often "above" is answered before the technique stops.
+        ways: -1 and 1, as the queries of the second world may be lower or higher; 1 alone or -1 alone when monotone.
     """
 
     def __init__(self, scales: tuple[Fraction, Fraction], answers: int, ways: frozenset[int]) -> None:
@@ -69,11 +78,14 @@ class Streams:
         self._chances = np.array([self._both(event) for event in self.events])  # (events, worlds)
 
     def delta(self, epsilon: Fraction) -> float:
-        """The probability of the best event in the first world, less e^epsilon times that in the second; 0 if less."""
+        """Return the best event's probability less e^epsilon times the other world's.
+
+        0 if that is negative.
+        """
         p, q = self._chances.T
-        if epsilon > _MAX_LOSS:
+        if epsilon > _MAX_EPSILON:
             return 0.0
-        gains = np.where(p > _LEAST, p - math.exp(epsilon) * q, -1.0)
+        gains = np.where(p > _MIN_PROBABILITY, p - math.exp(epsilon) * q, -1.0)
         best = int(np.argmax(gains))
         if gains[best] <= 0:
             return 0.0
@@ -82,12 +94,12 @@ class Streams:
         return round_down(max(Fraction(ours.lower) - growth * Fraction(theirs.upper), Fraction(0)))
 
     def law(self) -> FiniteLaw:
-        """Law of one event, the best one in compositions, which happens or not."""
+        """Return the law of one event, the best one in compositions, which happens or not."""
         p, q = self._chances.T
         usual = (p > 1e-4) & (p < 1 - 1e-4) & (q > 1e-4) & (q < 1 - 1e-4)
         gains = np.where(usual, (p - q) ** 2 / (p * (1 - p) + q * (1 - q) + 1e-300), -1.0)
         event = self.events[int(np.argmax(gains))]
-        p, q = (found.lower for found in self._certified(event))
+        p, q = (interval.lower for interval in self._certified(event))
         if not 0 < q < p < 1:  # nothing is found where scales are extreme
             return NOTHING
         losses = np.array([_log_ratio(1 - p, 1 - q), _log_ratio(p, q)])
@@ -95,7 +107,10 @@ class Streams:
         return FiniteLaw(losses, np.array([1 - p, p]), np.array([1 - q, q]), spacing=spacing, roundings=2**14)
 
     def _certified(self, event: Event) -> tuple[Interval, Interval]:
-        """The probabilities of an event in both worlds. What is far off is not known to more digits."""
+        """Return the probabilities of an event in both worlds, certified.
+
+        Those that are far off are not known to more digits.
+        """
         from flint import ctx
 
         if event not in self._known:
@@ -105,25 +120,28 @@ class Streams:
         return self._known[event]
 
     def chance(self, event: Event, world: int) -> Arb:
-        """The probability of an event, in ball arithmetic: analytic on each piece of the line."""
+        """Return the probability of an event, in ball arithmetic.
+
+        It is analytic on each piece of the line.
+        """
         from flint import acb, arb
 
         threshold, question = self.scales
-        places = event.level + world * event.moved, event.high + world * event.moved_high
-        reach = _REACH * threshold
-        inner = {place for place in (Fraction(0), *places) if abs(place) < reach}
-        ends = sorted({-reach, *inner, reach})
+        levels = event.level + world * event.moved, event.high + world * event.moved_high
+        radius = _THRESHOLD_RANGE * threshold
+        inner = {level for level in (Fraction(0), *levels) if abs(level) < radius}
+        ends = sorted({-radius, *inner, radius})
         total = arb(0)
         for start, end in pairwise(ends):
             middle = (start + end) / 2
 
-            def above(z: "acb", place: Fraction, middle: Fraction = middle) -> "acb":
-                away = (z - ball(place)) / ball(question)
-                return (-away).exp() / 2 if middle > place else 1 - away.exp() / 2
+            def above(z: "acb", level: Fraction, middle: Fraction = middle) -> "acb":
+                away = (z - ball(level)) / ball(question)
+                return (-away).exp() / 2 if middle > level else 1 - away.exp() / 2
 
             def density(z: "acb", _: bool, middle: Fraction = middle) -> "acb":
                 side = -z if middle > 0 else z
-                chance = above(z, places[0])
+                chance = above(z, levels[0])
                 fewer = sum(
                     (
                         math.comb(event.asked, j) * chance**j * (1 - chance) ** (event.asked - j)
@@ -132,60 +150,66 @@ class Streams:
                     acb(0),
                 )
                 seen = 1 - fewer if event.counted else fewer
-                return seen * above(z, places[1]) ** event.last * (side / ball(threshold)).exp()
+                return seen * above(z, levels[1]) ** event.last * (side / ball(threshold)).exp()
 
             total += acb.integral(density, acb(ball(start)), acb(ball(end))).real
-        return total / ball(2 * threshold) + ball(Fraction(-_REACH)).exp() * arb(0.5, 0.5)
+        return total / ball(2 * threshold) + ball(Fraction(-_THRESHOLD_RANGE)).exp() * arb(0.5, 0.5)
 
     def _both(self, event: Event) -> tuple[float, float]:
-        """The probabilities of an event in both worlds, in floats."""
+        """Return the probabilities of an event in both worlds, in floats."""
         from scipy.special import bdtr
 
-        found = []
+        probabilities = []
         for world in (0, 1):
             low, high = (float(event.level + world * event.moved), float(event.high + world * event.moved_high))
             seen = bdtr(event.above - 1, event.asked, self._above(low)) if event.asked else np.ones(_NODES)
             seen = 1 - seen if event.counted else seen
-            found.append(float((self._weights * seen * self._above(high) ** event.last).sum()))
-        return found[0], found[1]
+            probabilities.append(float((self._weights * seen * self._above(high) ** event.last).sum()))
+        return probabilities[0], probabilities[1]
 
-    def _above(self, place: float) -> Floats:
-        away = (self._z - place) / self._scale
+    def _above(self, level: float) -> Floats:
+        """Return the probability that a query at a level is answered "above", by noise."""
+        away = (self._z - level) / self._scale
         return np.asarray(np.where(away > 0, np.exp(-np.maximum(away, 0)) / 2, 1 - np.exp(np.minimum(away, 0)) / 2))
 
 
 def _events(scales: tuple[Fraction, Fraction], answers: int, ways: frozenset[int]) -> tuple[Event, ...]:
-    """Numbers of questions in powers of two, at levels where about the number that is counted is above."""
-    unit, most, found = float(sum(scales)), min(answers, _MAX_ABOVE), []
-    places = [_rounded(near * unit) for near in _NEAR]
+    """Return events with numbers of queries in powers of two.
+
+    Their levels are where about the number that is counted is above.
+    """
+    unit, counted, events = float(sum(scales)), min(answers, _MAX_ABOVE), []
+    offsets = [_rounded(level_tried * unit) for level_tried in _LEVELS_TRIED]
     half = Fraction(1, 2)
     for power in range(_DOUBLINGS):
-        for above in sorted({1, most}):
+        for above in sorted({1, counted}):
             asked = above * 2**power
             usual = -float(scales[1]) * math.log(asked / above)
-            for place in places:
-                level = _rounded(usual) + place
+            for offset in offsets:
+                level = _rounded(usual) + offset
                 if 1 in ways:
-                    found.append(Event(asked, above, level - half, 0, Fraction(0), False, 1, 0))
+                    events.append(Event(asked, above, level - half, 0, Fraction(0), False, 1, 0))
                 if -1 in ways:
-                    found.append(Event(asked, above, level + half, 0, Fraction(0), True, -1, 0))
+                    events.append(Event(asked, above, level + half, 0, Fraction(0), True, -1, 0))
                 if above == 1 and 1 in ways:
                     fall = -1 if -1 in ways else 0
-                    found += [
-                        Event(asked, 1, level - half, answers, high - half * fall, False, 1, fall) for high in places
+                    events += [
+                        Event(asked, 1, level - half, answers, high - half * fall, False, 1, fall) for high in offsets
                     ]
-    return tuple(found)
+    return tuple(events)
 
 
 def _log_ratio(a: float, b: float) -> float:
+    """Return ln(a / b), rounded down."""
     return certified(lambda: ball(Fraction(a) / Fraction(b)).log(), within=REAL).lower
 
 
-def _rounded(place: float) -> Fraction:
-    return Fraction(round(8 * place), 8)
+def _rounded(level: float) -> Fraction:
+    """Return a level as a multiple of 1/8."""
+    return Fraction(round(8 * level), 8)
 
 
 @lru_cache(maxsize=64)
 def streams(scales: tuple[Fraction, Fraction], answers: int, ways: frozenset[int]) -> Streams:
-    """The streams of one technique, searched once."""
+    """Return the streams of one technique, searched once."""
     return Streams(scales, answers, ways)

@@ -1,4 +1,4 @@
-"""The sparse vector technique: a stream of questions "is it above the threshold?", of which few may be answered yes."""
+"""Sparse vector technique: queries compared with a noisy threshold."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,7 +17,7 @@ from deniable.privacy.statement import Statement
 
 @dataclass(frozen=True, init=False, repr=False)
 class SparseVectorStatement(Statement):
-    """AboveThreshold as one interactive mechanism: it stops after `answers` answers "above".
+    """Loss of AboveThreshold, which stops after `answers` answers "above".
 
     One Laplace draw is added to the threshold and kept; each query gets a fresh Laplace draw. Queries may depend on
     earlier answers, and there may be any number of them. Noisy values of the queries found above are not included: add
@@ -58,7 +58,7 @@ class SparseVectorStatement(Statement):
     def for_budget(
         cls, *, threshold_epsilon: object, query_epsilon: object, answers: object, monotone: bool = False
     ) -> "SparseVectorStatement":
-        """The noise that costs threshold_epsilon + query_epsilon in all.
+        """Return the loss of noise that costs threshold_epsilon + query_epsilon in total.
 
         Scales over the sensitivity: 1 / threshold_epsilon, and 2 answers / query_epsilon (half of it when monotone).
         """
@@ -72,19 +72,21 @@ class SparseVectorStatement(Statement):
         )
 
     @property
-    def _reach(self) -> tuple[Fraction, Fraction]:
-        """The greatest loss with the unit against without it, and the other way round."""
+    def _greatest_losses(self) -> tuple[Fraction, Fraction]:
+        """Greatest loss with the unit against without it, and in reverse."""
         threshold, queries = 1 / self.threshold_multiplier, self.answers / self.query_multiplier
         return (queries, threshold + queries) if self.monotone else (threshold + 2 * queries,) * 2
 
     def curve(self, epsilon: Fraction) -> Interval:
-        there, back = self._reach
+        """Return delta of the worst pair, and of the best event below."""
+        there, back = self._greatest_losses
         upper = max(bounded_delta(there, back, epsilon).upper, bounded_delta(back, there, epsilon).upper)
         lower = max(streams.delta(epsilon) for streams in self._streams)
         return Interval(min(lower, upper), upper)
 
     def laws(self) -> Pairs:
-        there, back = (float(reach) for reach in self._reach)
+        """Return the worst pair, and the law of one event below."""
+        there, back = (float(loss) for loss in self._greatest_losses)
         attained = [streams.law() for streams in self._streams]
         if there == back:
             return Pairs.symmetric(bounded_law(there, back), attained[0])
@@ -92,9 +94,12 @@ class SparseVectorStatement(Statement):
 
     @property
     def _streams(self) -> list[Streams]:
-        """Streams of questions that reveal much: for both orders, or one list for both where they are alike."""
+        """Streams of queries that reveal much, for both orders.
+
+        One list for both where they are alike.
+        """
         ways = [frozenset({-1}), frozenset({1})] if self.monotone else [frozenset({-1, 1})]
-        return [streams((self.threshold_multiplier, self.query_multiplier), self.answers, way) for way in ways]
+        return [streams((self.threshold_multiplier, self.query_multiplier), self.answers, shifts) for shifts in ways]
 
     @property
     def relations(self) -> frozenset[Relation]:
@@ -102,14 +107,14 @@ class SparseVectorStatement(Statement):
 
     @property
     def failing_epsilon(self) -> Fraction:
-        return max(self._reach)
+        return max(self._greatest_losses)
 
     @property
     def failing_rho(self) -> Fraction:
-        """A loss that lies in an interval of length r is r^2/8-zCDP."""
-        return sum(self._reach, Fraction(0)) ** 2 / 8
+        """Value r^2/8 of a loss that lies in an interval of length r."""
+        return sum(self._greatest_losses, Fraction(0)) ** 2 / 8
 
     @property
     def mu_squared(self) -> Fraction:
-        """A loss that lies in an interval of length r is mu-GDP with the mu of r/2-DP."""
-        return mu_squared_of_pure(sum(self._reach, Fraction(0)) / 2)
+        """Value of mu^2 of r/2-DP, for a loss that lies in an interval of length r."""
+        return mu_squared_of_pure(sum(self._greatest_losses, Fraction(0)) / 2)

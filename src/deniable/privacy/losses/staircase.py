@@ -20,7 +20,9 @@ from deniable.privacy.statement import Statement
 
 @dataclass(frozen=True, init=False, repr=False)
 class StaircaseStatement(Statement):
-    """Independent noise P(k) ~ exp(-rate floor((|k| + step - centre) / step)) on every coordinate of integers.
+    """Loss of discrete staircase noise on every coordinate of a vector of integers.
+
+    The noise is P(k) ~ exp(-rate floor((|k| + step - centre) / step)), independent.
 
     Guarantee: a change by s <= step in one coordinate has the losses -rate, 0 and rate, and delta(x) =
         a (1 - e^(x - rate)) for x < rate, with b = e^-rate and a = (min(s, 2 centre - 1)(1 - b) + s b) /
@@ -45,35 +47,43 @@ class StaircaseStatement(Statement):
 
     @property
     def crossed(self) -> int:
-        """The most steps that one unit crosses, over all coordinates."""
-        reach = self.sensitivity.integral()
-        l1, linf = int(reach.l1), int(reach.linf)
-        changed = l1 if reach.coordinates is None else min(l1, reach.coordinates)
+        """Largest number of steps that one unit crosses, over all coordinates."""
+        norms = self.sensitivity.integral()
+        l1, linf = int(norms.l1), int(norms.linf)
+        changed = l1 if norms.coordinates is None else min(l1, norms.coordinates)
         return min(changed + (l1 - changed) // self.step, changed * -(-linf // self.step))
 
     @property
     def _is_one_step(self) -> bool:
-        """Whether a unit changes one coordinate, by no more than a step; elsewhere l1 may be spread over many."""
+        """Whether a unit changes one coordinate, by no more than a step.
+
+        Elsewhere l1 may be spread over many.
+        """
         return self.crossed <= 1
 
     @property
     def _shift(self) -> int:
-        """The largest change of one coordinate by up to one step."""
+        """Largest change of one coordinate by up to one step."""
         return min(int(self.sensitivity.integral().linf), self.step)
 
     def curve(self, epsilon: Fraction) -> Interval:
+        """Return delta of one step, and of all epsilon-DP mechanisms above."""
         attained = self._one_step_delta(epsilon)
         if self._is_one_step:
             return attained
         return Interval(attained.lower, max(attained.upper, pure_delta(self.failing_epsilon, epsilon).upper))
 
     def _one_step_delta(self, epsilon: Fraction) -> Interval:
+        """Return delta of a change within one step, exactly."""
         if epsilon >= self.rate or self._shift == 0:
             return Interval(0.0, 0.0)
         return certified(lambda: -self._masses()[0] * ball(epsilon - self.rate).expm1())
 
     def _masses(self) -> tuple[Arb, Arb]:
-        """P(loss = rate) and P(loss = 0) for a change by `_shift`; P(loss = -rate) is b times the first."""
+        """Return P(loss = rate) and P(loss = 0) for a change by `_shift`.
+
+        P(loss = -rate) is b times the first.
+        """
         ratio, gap, top, shift = ball(-self.rate).exp(), -ball(-self.rate).expm1(), 2 * self.centre - 1, self._shift
         whole = top * gap + 2 * self.step * ratio
         high = min(shift, top) * gap + shift * ratio
@@ -81,6 +91,7 @@ class StaircaseStatement(Statement):
         return high / whole, rest / whole
 
     def laws(self) -> Pairs:
+        """Return the law of one step, and randomised response above where more is crossed."""
         if self._shift == 0:
             return Pairs.symmetric(NOTHING)
         attained = self._one_step_law()
@@ -89,6 +100,7 @@ class StaircaseStatement(Statement):
         return Pairs.symmetric(randomized_response_law(float(self.failing_epsilon)), attained)
 
     def _one_step_law(self) -> FiniteLaw:
+        """Return the law of a change within one step."""
         high = certified(lambda: self._masses()[0]).upper
         rest = certified(lambda: self._masses()[1]).upper
         low = certified(lambda: self._masses()[0] * ball(-self.rate).exp()).upper

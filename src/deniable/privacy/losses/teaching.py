@@ -1,4 +1,4 @@
-"""The loss of a mechanism that meets a definition and protects nobody."""
+"""Loss of mechanisms that meet a definition and protect nobody, for teaching."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,10 +14,13 @@ from deniable.privacy.statement import Stated, Statement, statement_of
 
 @dataclass(frozen=True, init=False)
 class TeachingStatement(Statement):
-    """`loss`, of which the curve may be looked at and nothing may be spent: `TeachingLoss(loss)`.
+    """Loss whose curve may be read, and for which nothing may be charged.
 
     Every number from which a charge could be made is refused, so that no sum, group, sample or statement that holds
     this loss can be charged either.
+
+    Args:
+        loss: the loss of the mechanism.
 
     Guarantee: the curve is that of `loss`.
     """
@@ -82,6 +85,7 @@ class TeachingStatement(Statement):
 
 
 def _refuse() -> NoReturn:
+    """Raise the error that says why nothing may be charged."""
     raise UnprovedError(
         "this mechanism is for teaching: it satisfies a definition and publishes private records all the same, so no "
         "ledger pays for it. Use one of the other families, such as Laplace."

@@ -19,12 +19,14 @@ from deniable.privacy.pld.laws import NOTHING
 from deniable.privacy.sensitivity import Sensitivity
 from deniable.privacy.statement import Statement
 
-_MAX_ATOMS = 2**12
+_MAX_ATOMS = 2**12  # of a law whose losses are listed
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class TruncatedLaplaceStatement(Statement):
-    """Real noise with density e^(-|z|/b) / (2 b (1 - e^(-t/b))) on |z| <= t.
+    """Loss of real Laplace noise cut off at a bound.
+
+    The density is e^(-|z|/b) / (2 b (1 - e^(-t/b))) on |z| <= t.
 
     Args:
         noise_multiplier: b over the l1 sensitivity.
@@ -51,7 +53,10 @@ class TruncatedLaplaceStatement(Statement):
 
     @classmethod
     def for_target(cls, epsilon: Real, delta: Real) -> "TruncatedLaplaceStatement":
-        """The least bound (rounded up) for (epsilon, delta)-DP with noise of scale sensitivity / epsilon.
+        """Return the loss with the least bound for (epsilon, delta)-DP, rounded up.
+
+        The noise has the scale sensitivity / epsilon. The bound is ln(1 + (e^epsilon - 1)/(2 delta)) / epsilon
+        sensitivities, for delta in (0, 1/2].
 
         It is ln(1 + (e^epsilon - 1)/(2 delta)) / epsilon sensitivities, for delta in (0, 1/2].
         """
@@ -59,10 +64,11 @@ class TruncatedLaplaceStatement(Statement):
         if not 0 < failed <= Fraction(1, 2):
             raise InvalidParameterError(f"delta must be in (0, 1/2], got {delta!r}")
 
-        least = certified(lambda: (1 + ball(limit).expm1() / ball(2 * failed)).log() / ball(limit), within=NONNEGATIVE)
-        return cls(1 / limit, decimal_above(Fraction(least.upper), DIGITS))
+        bound = certified(lambda: (1 + ball(limit).expm1() / ball(2 * failed)).log() / ball(limit), within=NONNEGATIVE)
+        return cls(1 / limit, decimal_above(Fraction(bound.upper), DIGITS))
 
     def curve(self, epsilon: Fraction) -> Interval:
+        """Return delta in closed form; beyond the greatest loss, the infinite part."""
         limit = self.failing_epsilon
         if epsilon >= limit:
             return self._infinite
@@ -76,10 +82,12 @@ class TruncatedLaplaceStatement(Statement):
 
     @property
     def _infinite(self) -> Interval:
+        """Probability of an infinite loss."""
         limit = self.failing_epsilon
         return certified(lambda: ball(limit).expm1() / ball(self.bound * limit).expm1() / 2)
 
     def laws(self) -> Pairs:
+        """Return the truncated law."""
         limit = self.failing_epsilon
         infinite = self._infinite.upper
         return Pairs.symmetric(TruncatedLaplaceLaw(float(limit), float((self.bound - 1) * limit), infinite))
@@ -99,7 +107,9 @@ class TruncatedLaplaceStatement(Statement):
 
 @dataclass(frozen=True, init=False, repr=False)
 class DiscreteTruncatedLaplaceStatement(Statement):
-    """Independent noise P(k) ~ exp(-|k| / scale) on the integers |k| <= bound, on every coordinate of a vector.
+    """Loss of discrete Laplace noise cut off at a bound, on every coordinate.
+
+    The noise is P(k) ~ exp(-|k| / scale) on the integers |k| <= bound, independent.
 
     Guarantee: with q = exp(-1/scale), a change by d in all and D = 1 + q - 2 q^(bound + 1): the loss is infinite with
         probability (q^(bound + 1 - d) - q^(bound + 1)) / D and at most d / scale otherwise. The curve is that of one
@@ -125,20 +135,26 @@ class DiscreteTruncatedLaplaceStatement(Statement):
 
     @property
     def _shift(self) -> int:
+        """Change of all coordinates together, l1."""
         return int(self.sensitivity.integral().l1)
 
     @property
     def _single(self) -> int:
+        """Largest change of one coordinate, linf."""
         return int(self.sensitivity.integral().linf)
 
     def curve(self, epsilon: Fraction) -> Interval:
+        """Return delta of one coordinate with the l1 change, and with linf below."""
         upper = self._shift_delta(self._shift, epsilon)
         if self._single == self._shift:
             return upper
         return Interval(self._shift_delta(self._single, epsilon).lower, upper.upper)
 
     def _shift_delta(self, shift: int, epsilon: Fraction) -> Interval:
-        """delta between one noisy integer and the same moved by `shift`; the best event is {y <= m}."""
+        """Return delta of one noisy integer moved by `shift`.
+
+        The best event is {y <= m}.
+        """
         if shift == 0:
             return Interval(0.0, 0.0)
         if epsilon * self.scale >= shift:
@@ -153,6 +169,8 @@ class DiscreteTruncatedLaplaceStatement(Statement):
         return certified(formula)
 
     def _infinite(self, shift: int) -> Interval:
+        """Return the probability of an infinite loss after a move by `shift`."""
+
         def formula() -> Arb:
             beyond = ball(-(self.bound + 1) / self.scale).exp()
             whole = 1 + ball(-1 / self.scale).exp() - 2 * beyond
@@ -161,6 +179,7 @@ class DiscreteTruncatedLaplaceStatement(Statement):
         return certified(formula)
 
     def laws(self) -> Pairs:
+        """Return the law of the l1 change, and that of linf below."""
         if self._shift == 0:
             return Pairs.symmetric(NOTHING)
         upper = self._law(self._shift)
@@ -186,18 +205,23 @@ class DiscreteTruncatedLaplaceStatement(Statement):
 
 
 class _MirroredLaw(LossLaw):
-    """A law with the same loss in both directions: L under P is distributed as -L under Q."""
+    """Law with one loss in both directions: L under P is distributed as -L under Q."""
 
     def below(self, losses: Floats) -> Tails:
-        found = self.above(np.nextafter(-losses, -np.inf))  # {L <= l} is {-L >= -l}
-        return Tails(found.q, found.p, found.error)
+        """Return lower tails: -L has under Q the law of L under P."""
+        mirrored = self.above(np.nextafter(-losses, -np.inf))  # {L <= l} is {-L >= -l}
+        return Tails(mirrored.q, mirrored.p, mirrored.error)
 
     def slack(self, magnitude: float) -> float:
+        """Return 16 roundings of the magnitude or of the greatest loss."""
         return 16 * UNIT * max(magnitude, self.highest)
 
 
 class TruncatedLaplaceLaw(_MirroredLaw):
-    """Real noise, moved by `limit` scales and cut off `limit + room` scales from its centre; two atoms at the ends."""
+    """Law of real noise cut off at a bound, moved by `limit` scales.
+
+    It is cut off `limit + room` scales from its centre; there are two atoms at the ends.
+    """
 
     def __init__(self, limit: float, room: float, infinite: float) -> None:
         self.limit, self.room, self.lowest, self.highest = limit, room, -limit, limit
@@ -205,6 +229,7 @@ class TruncatedLaplaceLaw(_MirroredLaw):
         self._twice = -2 * math.expm1(-(limit + room))
 
     def above(self, losses: Floats) -> Tails:
+        """Return the tails of the loss, which is bounded by `limit` or infinite."""
         inside = np.clip(losses, -self.limit, self.limit)
         left = (self.limit - inside) / 2
         p = -(np.expm1(-left) + math.expm1(-self.room)) / self._twice
@@ -225,7 +250,10 @@ class DiscreteTruncatedLaplaceLaw(_MirroredLaw):
         self._whole = -math.expm1(-(bound + 1) / scale) - math.exp(-1 / scale) * math.expm1(-bound / scale)
 
     def above(self, losses: Floats) -> Tails:
-        """{L > l} is {y <= m}, m the greatest integer below (shift - l scale) / 2, while l is inside."""
+        """Return the tails of the loss: {L > l} is {y <= m} while l is inside.
+
+        m is the greatest integer below (shift - l scale) / 2.
+        """
         inside = np.clip(losses, self.lowest - 1, self.highest + 1)
         last = np.clip(np.ceil((self.shift - inside * self.scale) / 2) - 1, 0, self.shift)
         p, q = self._at_most(last)
@@ -234,7 +262,10 @@ class DiscreteTruncatedLaplaceLaw(_MirroredLaw):
         return Tails(p, q, np.full(p.shape, (32 + 8 * (self.bound + 1) / self.scale) * UNIT))
 
     def _at_most(self, last: Floats) -> tuple[Floats, Floats]:
-        """P and Q of y <= last, from 0 to shift, losses of infinity left out; nothing here cancels."""
+        """Return P and Q of y <= last, from 0 to shift, without infinite losses.
+
+        Nothing here cancels.
+        """
         rate = 1 / self.scale
         room = math.exp(-rate) * math.expm1(-(self.bound - self.shift) * rate)
         p = -(np.expm1(-(last + 1) * rate) + room) / self._whole
@@ -243,6 +274,7 @@ class DiscreteTruncatedLaplaceLaw(_MirroredLaw):
         return p, q
 
     def atoms(self) -> Atoms | None:
+        """Return the shift + 1 finite losses, where they are few."""
         if self.shift > _MAX_ATOMS:
             return None
         last = np.arange(self.shift, -1, -1, dtype=np.float64)  # losses increase
