@@ -35,12 +35,9 @@ from deniable.learning import (
     GaussianNB,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
-    HuberisedHinge,
     KMeans,
-    L2Ball,
     LinearRegression,
     LinearSVM,
-    Logistic,
     LogisticRegression,
     NearestCentroid,
     Poisson,
@@ -54,8 +51,10 @@ from deniable.learning import (
 from deniable.learning.erm.perturbation import Objective
 from deniable.learning.estimators import bayes, kmeans
 from deniable.learning.federated import Federated, Participant, SecureSum, Simulation, rounds
+from deniable.learning.losses import HuberisedHinge, Logistic
 from deniable.learning.plan import TrainingRun
 from deniable.learning.samplers import Sampler
+from deniable.learning.sets import L2Ball
 from deniable.mechanisms.price import Price
 from deniable.mechanisms.ranks import ExponentialExtreme, ExponentialQuantile, Quartiles, RecursiveQuantiles
 from deniable.mechanisms.ranks.base import RankMechanism
@@ -159,7 +158,7 @@ def test_fits_draw_what_proves_their_loss(
 
     def run(rows: Rows, bits: Bits) -> PrivacyLoss:
         given = [[row for row, _ in rows], *([[target for _, target in rows]] if targets is not NOTHING else [])]
-        return model(**public, **price, relation=relation).fit(*given, bits=bits).privacy_loss_
+        return model(**public, **price, relation=relation).fit(*given, bits=bits).cost_
 
     rows = list(zip(OTHERS.get(name, POINTS), targets, strict=True))
     prove(
@@ -187,7 +186,7 @@ def test_classifiers_draw_what_proves_their_loss(
 
     def run(rows: Rows, bits: Bits) -> PrivacyLoss:
         given = model(bounds=BOX, classes=list(classes), expected_rows=6, plan=plan)
-        return given.fit([row for row, _ in rows], [label for _, label in rows], bits=bits).privacy_loss_  # type: ignore[no-any-return]
+        return given.fit([row for row, _ in rows], [label for _, label in rows], bits=bits).cost_  # type: ignore[no-any-return]
 
     pairs = neighbours(list(zip(POINTS, LETTERS, strict=True)), list(product(CORNERS, ["a", "b"])), relation)
     prove(run, pairs[:8], relation, shares[relation is Replace])
@@ -205,7 +204,7 @@ def test_minimisers_draw_what_proves_their_loss(method: dict[str, Any], least: f
 
     def run(rows: Rows, bits: Bits) -> PrivacyLoss:
         model = RiskMinimiser(**public, **method, relation=relation)
-        return model.fit([row for row, _ in rows], [label for _, label in rows], bits=bits).privacy_loss_
+        return model.fit([row for row, _ in rows], [label for _, label in rows], bits=bits).cost_
 
     more = [([1, 0], 1), ([1, 0], -1), ([0, 1], 1), ([0.6, 0.8], 1)]
     prove(run, neighbours([([0.6, 0.8], 1), ([0.6, -0.8], -1)] * 3, more, relation), relation, least)
@@ -311,7 +310,7 @@ def test_votes_draw_what_proves_their_loss(vote: Vote, relation: Relation) -> No
     def run(labels: Rows, bits: Bits) -> PrivacyLoss:
         rows = [[0.1] for _ in labels]
         asked = Teachers(rows, labels, teacher=rule, count=3, classes=["a", "b"], relation=relation)
-        return asked.label([[0.0], [1.0]], vote, bits=bits).privacy_loss
+        return asked.label([[0.0], [1.0]], vote, bits=bits).cost
 
     prove(run, neighbours(["a"] * 20, ["a", "b"], relation), relation, 1)
 
@@ -327,7 +326,7 @@ def test_rounds_draw_what_proves_their_loss(uses: int, relation: Relation) -> No
             return lambda _: np.array(to, dtype=float)
 
         clients = {i: Participant(federated, i, work(each), bits=bits) for i, each in enumerate(updates)}
-        found = federated.fit(Simulation(clients), clients=len(updates), expected_clients=3, bits=bits).privacy_loss
+        found = federated.fit(Simulation(clients), clients=len(updates), expected_clients=3, bits=bits).cost
         assert found.mu_squared is not None
         return ConcentratedLoss(rho=found.mu_squared / 2)
 
@@ -361,7 +360,7 @@ def test_shares_draw_what_proves_their_loss(noise: str, colluding: int) -> None:
     assert (len(variances), len(sums)) == (2 * 2 * 3, 2 * 2)
     moved = sum(int(((one - other) ** 2).sum()) for one, other in zip(sums[:2], sums[2:], strict=True))
     spent = GaussianDPLoss(Fraction(np.sqrt(moved / float(min(variances) * (3 - colluding)))))
-    share = spent.epsilon("1e-6").lower / federated.privacy_loss().epsilon("1e-6").upper
+    share = spent.epsilon("1e-6").lower / federated.privacy_loss.epsilon("1e-6").upper
     assert (0.99 if noise == "gaussian" else 0.8) <= share <= 1
 
 
@@ -474,7 +473,7 @@ def test_sampled_steps_draw_what_proves_their_loss(sampler: Sampler, relation: R
         pairs = neighbours([0.0, 0.0], [9.0, -9.0], relation)[:2]
         spent = max(sampled_delta(plan, *pair[::way], epsilon) for pair in pairs for way in (1, -1)
                     if relation is AddRemove or len(pair[0]) == 3)  # fmt: skip
-        shares.append(spent / plan.privacy_loss().delta(epsilon).upper)
+        shares.append(spent / plan.privacy_loss.delta(epsilon).upper)
     assert max(shares) <= 1 + 1e-9
     assert max(shares) >= least
 

@@ -16,8 +16,12 @@ from deniable.adaptive.holdout import LATTICE_STEPS, SENSITIVITY
 from deniable.attacks.tracing import attributes_to_trace, code_length, tracing_power
 from deniable.attacks.tracing.fingerprinting import collective_score, draw_code
 from deniable.games import CongestionGame, Counters, PrivateMatching
-from deniable.learning import Clip, L2Ball, Logistic, NoisyDescent, TrainingPlan, Tree, Uses, noisy_descent_steps
+from deniable.learning import Clip, NoisyDescent, TrainingPlan, Tree
+from deniable.learning.correlated import Uses
 from deniable.learning.federated import Federated, SecureSum
+from deniable.learning.losses import Logistic
+from deniable.learning.rates import noisy_descent_steps
+from deniable.learning.sets import L2Ball
 from deniable.limits import (
     histogram_error,
     learner_rows,
@@ -235,7 +239,7 @@ def test_noise_of_those_who_collude_does_not_count() -> None:
     assert made.share_squared == square
     sums = [math.exp(-2 * math.pi**2 * float(square) * k / (k + 1)) for k in (1, 2)]
     assert made.lattice_delta == pytest.approx(5 * sum(sums) * 3 * 2, rel=1e-6)
-    far = made.privacy_loss().delta(60).upper  # where Gaussian noise has nothing left to add
+    far = made.privacy_loss.delta(60).upper  # where Gaussian noise has nothing left to add
     assert far == pytest.approx(made.lattice_delta, rel=1e-6)
 
 
@@ -260,7 +264,7 @@ def test_bounds_of_descent() -> None:
 
 
 def test_a_shuffled_sum_has_the_delta_of_both_halves() -> None:
-    made = ShuffledSum(lower=0, upper=1, epsilon=1, delta="1e-3", least=40, people=50, steps=10)
+    made = ShuffledSum(bounds=(0, 1), epsilon=1, delta="1e-3", min_people=40, people=50, steps=10)
     loss = made.privacy_loss
     assert float(loss.delta(1).upper) == pytest.approx(
         (1 + math.e) * mixing_distance(40, made.messages, 2**made.bits), rel=1e-5

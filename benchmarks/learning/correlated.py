@@ -14,7 +14,8 @@ import time
 import numpy as np
 from sklearn.datasets import load_digits
 
-from deniable.learning import Banded, Buffered, Clip, CyclicPoisson, TrainingPlan, Tree, Uses
+from deniable.learning import Banded, Buffered, Clip, CyclicPoisson, TrainingPlan, Tree
+from deniable.learning.correlated import Uses
 
 EPOCHS, PERIOD = 8, 16
 ONE = Banded(coefficients=(1.0,))

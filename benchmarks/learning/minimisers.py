@@ -12,8 +12,10 @@ import argparse
 import numpy as np
 from sklearn.datasets import load_breast_cancer
 
-from deniable.learning import L2Ball, Logistic, RiskComparison, compare_minimisers
-from deniable.learning.erm.minimiser import METHODS
+from deniable.learning import compare_minimisers
+from deniable.learning.erm.minimiser import METHODS, RiskComparison
+from deniable.learning.losses import Logistic
+from deniable.learning.sets import L2Ball
 
 EPSILONS = ["1/4", 1, 4]
 

@@ -13,7 +13,8 @@ import time
 
 import numpy as np
 
-from deniable.local import Collector, CountMeanSketch, HadamardSketch, Protocol, pack
+from deniable.local import Collector, Protocol, pack
+from deniable.local.deployed import CountMeanSketch, HadamardSketch
 from deniable.local.frequencies import PROTOCOLS
 
 KINDS = {each.__name__: each for each in (*PROTOCOLS, CountMeanSketch, HadamardSketch)}

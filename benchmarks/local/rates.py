@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from deniable.local import FrequencyProtocol, LocalHashing, pack, unpack
+from deniable.local import LocalHashing, pack, unpack
 from deniable.local.frequencies import PROTOCOLS
+from deniable.local.protocol import FrequencyProtocol
 
 
 def main() -> None:
@@ -45,7 +46,7 @@ def row(protocol: FrequencyProtocol, values: np.ndarray) -> str:
     tally = protocol.supports(unpack(protocol, message))
     counted = time.process_time()
     true = np.bincount(values, minlength=protocol.size)
-    found = (tally - people * float(protocol.false)) / float(protocol.true - protocol.false)
+    found = (tally - people * float(protocol.q)) / float(protocol.p - protocol.q)
     expected = float(protocol.variance(true / people, people=people).mean()) * people**2
     return (
         f"{type(protocol).__name__:18}{protocol.width:6}{people / (encoded - start):14,.0f}"

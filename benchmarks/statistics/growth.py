@@ -10,7 +10,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from deniable import statistics
-from deniable.learning import L2Ball, Logistic, NoisyDescent, Poisson, TrainingPlan
+from deniable.learning import NoisyDescent, Poisson, TrainingPlan
+from deniable.learning.losses import Logistic
+from deniable.learning.sets import L2Ball
 
 REPEATS = 5
 

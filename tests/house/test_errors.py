@@ -108,7 +108,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     ),
     **{
         f"RiskMinimiser {method}": lambda method=method: dl.RiskMinimiser(
-            loss=dl.Logistic(), feasible=dl.L2Ball(radius=1, columns=2), expected_rows=40, method=method,
+            loss=dl.losses.Logistic(), feasible=dl.sets.L2Ball(radius=1, columns=2), expected_rows=40, method=method,
             epsilon=1, delta="1e-3", candidates=16, steps=2,
         )
         for method in ("exponential", "output", "objective", "gradient")
@@ -146,14 +146,14 @@ def voted(teacher: Any) -> "Call":
     def call(rows: Any, labels: Any, purse: Purse) -> Any:
         teachers = dl.Teachers(rows, labels, teacher=teacher, count=3, classes=["a", "b"])
         found = teachers.label([[0.0, 0.0]] * 4, dl.Vote.gnmax(sigma=2), ledger=purse, bits=BITS)
-        return [kind(each) for each in (found.labels, found.answered, found.privacy_loss)]
+        return [kind(each) for each in (found.labels, found.answered, found.cost)]
 
     return call
 
 
 def descended(loss: Any) -> "Call":
     def call(rows: Any, labels: Any, purse: Purse) -> Any:
-        ball = dl.L2Ball(radius=1, columns=2)
+        ball = dl.sets.L2Ball(radius=1, columns=2)
         descent = dl.NoisyDescent(loss=loss, feasible=ball, plan=PLAN, size=4, step_size=1)
         return descent.release(rows, numeric(labels), ledger=purse, bits=BITS)
 
@@ -201,7 +201,7 @@ def board_of(function: Any) -> "Call":
 Call = Callable[[Any, Any, Purse], Any]
 CALLS: dict[str, Call] = {
     **{name: fitted(name) for name in MODELS},
-    "NoisyDescent": descended(dl.Logistic()),
+    "NoisyDescent": descended(dl.losses.Logistic()),
     "Teachers": voted(dl.GaussianNB(**PUBLIC, classes=["a", "b"], epsilon=1)),
     **{f"Federated {trust}": trained(trust, plain_work) for trust in ("central", "local", "distributed")},
     "Federated examples": trained("examples", private_work),
@@ -322,7 +322,7 @@ def test_no_number_of_rows_is_an_error_of_a_mechanism(name: str) -> None:
         assert outcome(partial(call, few)) == outcome(partial(call, rows))
 
 
-class Odd(dl.Logistic):
+class Odd(dl.losses.Logistic):
     """A loss whose slopes and values are what a function gives; with made-up rows of zeros it is a usual one."""
 
     way: ClassVar[Any]
@@ -427,7 +427,6 @@ OPEN = {  # public names that take rows or functions and may raise, each with th
     **dict.fromkeys(("Clip", "AdaptiveClip", "Sign", "Top"), "gives secret integers, for any floats: test_clips.py"),
     **dict.fromkeys(("Loss", "Hinge", "HuberisedHinge", "Logistic", "Squared", "Softmax"), "gives secret gradients"),
     "LocalDescent": "runs inside a Participant",
-    "Answers": "holds released labels",
     "Federated": "takes work on made-up rows",
     **dict.fromkeys(("define", "bootstrap"), "takes functions of what was released"),
     "variance_of_shares": "takes reports, which are public",

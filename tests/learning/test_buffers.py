@@ -8,8 +8,9 @@ import pytest
 from scipy.signal import lfilter
 
 from deniable.errors import InvalidParameterError
-from deniable.learning import Buffered, Uses
+from deniable.learning import Buffered
 from deniable.learning.buffers import best_buffers, certified_norm, squared_errors
+from deniable.learning.correlated import Uses
 from deniable.privacy.amplification.training.correlated import ToeplitzStrategy
 
 SOME = [((0.3,), (0.9,)), ((0.3, 0.1), (0.5, 0.99)), ((1.5, 0.2, 0.01), (0.25, 0.75, 1 - 2**-12))]

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.learning import AdaptiveClip, Banded, Buffered, CyclicPoisson, TrainingPlan, Tree, Uses
-from deniable.learning.correlated import Correlation, Stream
+from deniable.learning import AdaptiveClip, Banded, Buffered, CyclicPoisson, TrainingPlan, Tree
+from deniable.learning.correlated import Correlation, Stream, Uses
 from deniable.mechanisms import Gaussian
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, PrivacyLoss, Replace
@@ -180,13 +180,13 @@ def test_the_loss_of_a_plan_is_that_of_its_noise_and_of_how_rows_take_part() -> 
     banded = Banded(coefficients=(1, 0.5, 0.375, 0.3125))
     strategy = ToeplitzStrategy(banded.coefficients, steps=12)
     known = CorrelatedLoss(strategy, noise_multiplier=2, participations=3, separation=4).epsilon("1e-5").upper
-    assert plan(banded).privacy_loss().epsilon("1e-5").upper == pytest.approx(known, rel=1e-4)
-    sampled = plan(banded, sampler=CyclicPoisson(classes=4, rate="1/2")).privacy_loss().epsilon("1e-5").upper
+    assert plan(banded).privacy_loss.epsilon("1e-5").upper == pytest.approx(known, rel=1e-4)
+    sampled = plan(banded, sampler=CyclicPoisson(classes=4, rate="1/2")).privacy_loss.epsilon("1e-5").upper
     known = PrivacyLoss(banded_poisson_sampled(strategy, noise_multiplier=2, rate="1/2")).epsilon("1e-5").upper
     assert sampled == pytest.approx(known, rel=1e-3)
-    assert sampled < plan(banded).privacy_loss().epsilon("1e-5").upper
+    assert sampled < plan(banded).privacy_loss.epsilon("1e-5").upper
     wide = plan(Banded(coefficients=(1, *[0.1] * 4)), sampler=CyclicPoisson(classes=4, rate="1/2"))
-    assert wide.privacy_loss() == plan(wide.correlation).privacy_loss()
+    assert wide.privacy_loss == plan(wide.correlation).privacy_loss
 
 
 def test_correlated_sums_of_a_run_are_nearer_than_independent_ones() -> None:
@@ -200,7 +200,7 @@ def test_correlated_sums_of_a_run_are_nearer_than_independent_ones() -> None:
         sums = np.cumsum([run.mean_gradient(np.zeros((len(batch), 1000))) for batch in run], axis=0)
         found.append(float(np.sqrt((sums**2).mean())))
         stated.append(correlation.errors(uses)[1])
-        assert float(scaled.privacy_loss().statement.mu) == pytest.approx(1, rel=1e-4)
+        assert float(scaled.privacy_loss.statement.mu) == pytest.approx(1, rel=1e-4)
     assert found[0] / found[1] == pytest.approx(stated[0] / stated[1], rel=0.1)
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.learning import Hinge, HuberisedHinge, L2Ball, Logistic, Loss, Squared
+from deniable.learning.losses import Hinge, HuberisedHinge, Logistic, Loss, Squared
+from deniable.learning.sets import L2Ball
 
 LOSSES: list[Loss] = [Squared(label_bound=Fraction(2)), Logistic(), Hinge(), HuberisedHinge(width=Fraction(1, 2))]
 NAMED = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)

@@ -23,11 +23,11 @@ from deniable.learning import (
     Poisson,
     ShuffledEpochs,
     TrainingPlan,
-    TrainingRun,
     TruncatedPoisson,
     samplers,
 )
 from deniable.learning.federated import Federated
+from deniable.learning.plan import TrainingRun
 from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import Budget, GaussianLoss, PrivacyLoss, PrivacyUnit, Relation, Replace
@@ -56,35 +56,33 @@ def test_full_batches_cost_what_real_gaussian_noise_does() -> None:
     """delta = F(-e/mu + mu/2) - exp(e) F(-e/mu - mu/2), F normal, mu = sqrt(steps)/noise (Dong, Roth, Su 2022)."""
     mu = math.sqrt(60) / 28.9
     exact = float(ndtr(-1 / mu + mu / 2) - math.e * ndtr(-1 / mu - mu / 2))
-    found = plan(noise_multiplier="28.9", steps=60, dimensions=100).privacy_loss().delta(1).upper
+    found = plan(noise_multiplier="28.9", steps=60, dimensions=100).privacy_loss.delta(1).upper
     assert exact <= found <= exact * 1.01
 
 
 def test_samples_cost_what_a_peer_computes() -> None:
     """3.7697 is dp_accounting 0.6.0, rounded up; the truth lies at most 1e-3 below."""
     run = plan(sampler=Poisson(rate="1/10"), noise_multiplier=3, steps=512, dimensions=100)
-    assert run.privacy_loss().epsilon("1e-6").upper == pytest.approx(3.7697, abs=2e-3)
+    assert run.privacy_loss.epsilon("1e-6").upper == pytest.approx(3.7697, abs=2e-3)
 
 
 def test_under_replace_a_row_counts_twice() -> None:
     once, twice = plan(), plan(noise_multiplier=4, relation=Replace)
-    assert twice.privacy_loss().relations == {Replace}
-    assert twice.privacy_loss().delta(1).upper == pytest.approx(once.privacy_loss().delta(1).upper, rel=1e-3)
+    assert twice.privacy_loss.relations == {Replace}
+    assert twice.privacy_loss.delta(1).upper == pytest.approx(once.privacy_loss.delta(1).upper, rel=1e-3)
     sampled = {"sampler": Poisson(rate="1/10"), "steps": 1}
-    assert (
-        plan(**sampled, relation=Replace).privacy_loss().delta(1).upper > plan(**sampled).privacy_loss().delta(1).upper
-    )
+    assert plan(**sampled, relation=Replace).privacy_loss.delta(1).upper > plan(**sampled).privacy_loss.delta(1).upper
 
 
 def test_calibrated_noise_is_private_and_hardly_more_than_needed() -> None:
     found = TrainingPlan.calibrate(epsilon=1, delta="1e-5", steps=20, dimensions=1, clip=COARSE)
     less = plan(noise_multiplier=found.noise_multiplier * Fraction(99, 100), steps=20, dimensions=1)
-    assert found.privacy_loss().epsilon("1e-5").upper <= 1 < less.privacy_loss().epsilon("1e-5").upper
+    assert found.privacy_loss.epsilon("1e-5").upper <= 1 < less.privacy_loss.epsilon("1e-5").upper
 
 
 def test_rho_is_kept_with_hardly_more_noise_than_needed() -> None:
     found = TrainingPlan.calibrate(rho="1/10", steps=20, dimensions=4, relation=Replace)
-    assert Fraction("0.0999999") < found.privacy_loss().rho <= Fraction("0.1")
+    assert Fraction("0.0999999") < found.privacy_loss.rho <= Fraction("0.1")
     for given in ({"sampler": Poisson(rate="1/2")}, {"epsilon": 1}, {"delta": "1e-6"}):
         with pytest.raises(InvalidParameterError, match="rho alone"):
             TrainingPlan.calibrate(rho="1/10", steps=20, dimensions=4, **given)
@@ -289,12 +287,12 @@ def test_trainers_pay_for_samples_from_a_budget_of_rho(trainer: str) -> None:
             linear, torch.optim.SGD(linear.parameters(), lr=1), torch.utils.data.DataLoader(rows, batch_size=2),
             loss=torch.nn.MSELoss(), plan=own, expected_rows=8, ledger=ledger,
         )  # fmt: skip
-    assert ledger.spent().rho == own.known_loss().rho == Fraction(5, 8)
+    assert ledger.spent().rho == own.known_loss.rho == Fraction(5, 8)
 
 
 def test_samples_are_paid_for_in_pairs() -> None:
     sampled = plan(sampler=Poisson(rate="1/2"))
-    epsilon = sampled.privacy_loss().epsilon("1e-5").upper
+    epsilon = sampled.privacy_loss.epsilon("1e-5").upper
     for most, paid in ((epsilon * 1.0001, True), (epsilon * 0.999, False)):
         budget = Budget(epsilon=most, delta="1e-5")
         ledger = dn.Ledger.open(None, budget=budget, relation=dn.AddRemove, unit=PrivacyUnit(), dataset="rows")
@@ -414,8 +412,8 @@ def test_sums_made_elsewhere_get_the_noise_of_the_plan() -> None:
 
 def test_a_hundred_million_numbers_have_a_plan() -> None:
     large = plan(dimensions=10**8, clip=Clip(lattice=2**26))
-    assert large.privacy_loss().epsilon("1e-5").upper == pytest.approx(
-        plan().privacy_loss().epsilon("1e-5").upper, rel=1e-3
+    assert large.privacy_loss.epsilon("1e-5").upper == pytest.approx(
+        plan().privacy_loss.epsilon("1e-5").upper, rel=1e-3
     )
 
 

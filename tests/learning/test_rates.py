@@ -7,14 +7,14 @@ import pytest
 from scipy.integrate import quad
 
 from deniable.errors import InvalidParameterError
-from deniable.learning import (
+from deniable.learning.rates import (
+    _rho,
     descent_bound,
     exponential_excess_risk,
     noisy_descent_excess_risk,
     noisy_descent_steps,
     optimal_rate,
 )
-from deniable.learning.rates import _rho
 from deniable.privacy import AddRemove, ConcentratedLoss, Replace
 
 

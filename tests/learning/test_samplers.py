@@ -100,10 +100,10 @@ def test_no_tiny_table_reveals_more_than_is_stated(
 
     The Rényi divergence of order a is at most a times the rho of public samples.
     """
-    loss, worst = plan(sampler, relation).privacy_loss(), 0.0
-    rho, nearest = plan(sampler, relation).known_loss().rho, 0.0
+    loss, worst = plan(sampler, relation).privacy_loss, 0.0
+    rho, nearest = plan(sampler, relation).known_loss.rho, 0.0
     assert rho is not None
-    assert relation in plan(sampler, relation).known_loss().relations
+    assert relation in plan(sampler, relation).known_loss.relations
     whole = [3] if relation is Replace else [1, 2, 3]
     for others in {rows for size in whole for rows in product((-1, 0, 1), repeat=size - 1)}:
         tables = [(*others, own) for own in (-1, 1)] if relation is Replace else [(*others, 1), others]
@@ -159,7 +159,7 @@ def test_other_draws_accounted_as_poisson_would_be_too_cheap(sampler: FixedSize)
     """The twin: the loss of a Poisson sample of the same share is exceeded by a table (Lebeda et al. 2024)."""
     chances = subsets if type(sampler) is FixedSize else shuffles
     one, other = (law((-1, -1, own), lambda rows: chances(rows, 1), min(sampler.period, 2)) for own in (-1, 1))
-    claimed = plan(Poisson(rate=THIRD), AddRemove).privacy_loss().delta(1).upper
+    claimed = plan(Poisson(rate=THIRD), AddRemove).privacy_loss.delta(1).upper
     assert np.maximum(other - math.e * one, 0).sum() > 1.5 * claimed
 
 
@@ -188,7 +188,7 @@ def test_an_epoch_has_every_row_once(sampler: Sampler) -> None:
 
 def test_an_epoch_that_is_cut_short_costs_a_whole_one() -> None:
     for sampler in (BallsInBins(bins=4), ShuffledEpochs(size=5, population=20)):
-        five, eight = (plan(sampler, Replace, steps=steps).privacy_loss() for steps in (5, 8))
+        five, eight = (plan(sampler, Replace, steps=steps).privacy_loss for steps in (5, 8))
         assert five.epsilon("1e-5").upper == eight.epsilon("1e-5").upper
 
 
@@ -200,7 +200,7 @@ def test_lattices_and_dimensions_hardly_change_the_cost(sampler: Sampler) -> Non
     """
     relation = Replace if isinstance(sampler, FixedSize) else AddRemove
     coarse, fine = (
-        plan(sampler, relation, noise_multiplier=3, dimensions=size, clip=Clip(lattice=steps)).privacy_loss()
+        plan(sampler, relation, noise_multiplier=3, dimensions=size, clip=Clip(lattice=steps)).privacy_loss
         for size, steps in ((1, 500), (10**6, 2**26))
     )
     more, less = (loss.delta(Fraction(1, 2)).upper for loss in (coarse, fine))

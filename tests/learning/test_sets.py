@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 from deniable.errors import InvalidParameterError
-from deniable.learning import Box, FeasibleSet, L1Ball, L2Ball, Simplex
+from deniable.learning.sets import Box, FeasibleSet, L1Ball, L2Ball, Simplex
 
 CENTRE = (Fraction(1, 2), Fraction(-1), Fraction(0))
 SETS = [

@@ -88,7 +88,7 @@ def test_no_values_cost_nothing(name: str) -> None:
 def test_what_does_not_fit_a_protocol_is_refused_before_the_charge() -> None:
     ledger = opened(MeanProtocol.unit)
     with pytest.raises(InvalidParameterError):
-        MeanProtocol(lower=0, upper=1, columns=2, epsilon=1).encode(np.ones((2, 3)), ledger=ledger)
+        MeanProtocol(bounds=(0, 1), columns=2, epsilon=1).encode(np.ones((2, 3)), ledger=ledger)
     assert not ledger.entries()
 
 
@@ -118,23 +118,24 @@ def test_bits_are_checked_before_the_charge(wrong: Any) -> None:
 
 
 ROOMS = ("statistics", "learning", "learning.federated", "games", "adaptive", "variants", "local")
-ROWS = {"values", "X", "rows", "places", "series", "bids", "reports", "own", "queries"}
+ROWS = {"values", "X", "rows", "places", "points", "series", "bids", "reports", "own", "queries"}
 WITHIN = {  # public names that read rows and draw noise, each with the reason why it is not charged
     "compare_minimisers": "is not private, and says so",
     **dict.fromkeys(
         ("BallsInBins", "CyclicPoisson", "FixedSize", "Poisson", "ShuffledEpochs", "TruncatedPoisson"),
         "samples for a TrainingRun",
     ),
-    "TrainingRun": "is made by TrainingPlan.run",
     **dict.fromkeys(("MeanProtocol", "OneBitMean"), "`draw` is a part of `encode`"),
 }
 
 
 def unpaid(room: str) -> Iterator[str]:
-    """Public names that read rows and draw noise, and take no ledger."""
+    """Public names that read rows and draw noise, and take no ledger; of public modules too."""
     module = import_module(f"deniable.{room}")
     for name in module.__all__:
         found = getattr(module, name)
+        if inspect.ismodule(found) and hasattr(found, "__all__"):
+            yield from unpaid(f"{room}.{name}")
         methods = [found] if inspect.isfunction(found) else []
         if inspect.isclass(found):
             names = (each for each in dir(found) if each in ("__init__", "__call__") or not each.startswith("_"))

@@ -30,25 +30,30 @@ HOSTILE: list[Any] = [
 
 
 def test_the_greatest_loss_over_all_pairs_of_vectors_is_epsilon_whatever_floats_say() -> None:
-    for protocol in (PrivUnit(columns=3, epsilon=2, directions=8, near=3), PrivUnit(columns=3, epsilon=6, repeats=2)):
+    for protocol in (
+        PrivUnit(columns=3, epsilon=2, directions=8, cap_size=3),
+        PrivUnit(columns=3, epsilon=6, repeats=2),
+    ):
         for seed in (0, 1, 2**63 + 5):
             rows = protocol.channel(HOSTILE, seed=seed)
             assert len(rows) == len(HOSTILE)
             assert all(sum(row) == 1 for row in rows)
             worst = max(max(column) / min(column) for column in zip(*rows, strict=True))
-            assert worst == protocol.odds  # in rationals
-            assert protocol.odds**protocol.repeats <= Fraction(math.exp(protocol.epsilon)) * (1 + Fraction(1, 10**14))
+            assert worst == protocol.likelihood_ratio  # in rationals
+            assert protocol.likelihood_ratio**protocol.repeats <= Fraction(math.exp(protocol.epsilon)) * (
+                1 + Fraction(1, 10**14)
+            )
 
 
 def test_codes_are_drawn_from_the_channel() -> None:
     """Chi-square of the rank of a report at level 1e-6, given its seed; a channel with 0.8 of epsilon is refused."""
-    protocol, twin = (PrivUnit(columns=4, epsilon=e, directions=6, near=2) for e in (2, "1.6"))
+    protocol, twin = (PrivUnit(columns=4, epsilon=e, directions=6, cap_size=2) for e in (2, "1.6"))
     values = np.tile([0.5, 0.5, 0.5, -0.5], (20_000, 1))
     seeds, codes = protocol._parts(protocol.encode(values, bits=BITS))
-    ranks = (protocol.listed(values, seeds) == codes[:, np.newaxis]).argmax(axis=1)
+    ranks = (protocol.ranked_codes(values, seeds) == codes[:, np.newaxis]).argmax(axis=1)
     drawn = np.bincount(ranks, minlength=12)
     for each, right in ((protocol, True), (twin, False)):
-        odds = np.where(np.arange(12) < 2, float(each.odds), 1)
+        odds = np.where(np.arange(12) < 2, float(each.likelihood_ratio), 1)
         assert (stats.chisquare(drawn, 20_000 * odds / odds.sum()).pvalue > 1e-6) == right
 
 
@@ -132,14 +137,14 @@ def test_the_variance_is_that_of_the_best_caps_and_far_below_that_of_coordinates
     ):
         protocol = PrivUnit(columns=columns, epsilon=epsilon)
         found = float(protocol.variance(np.eye(columns)[:1], people=1).sum())
-        cubes = MeanProtocol(lower=-1, upper=1, columns=columns, epsilon=epsilon)
+        cubes = MeanProtocol(bounds=(-1, 1), columns=columns, epsilon=epsilon)
         assert 0.9 < found / priv_unit(columns, epsilon) < most
         assert found < 0.6 * cubes.variance(np.eye(columns)[:1], people=1).sum()
     assert PrivUnit(columns=2000, epsilon=4).variance(people=1).size == 2000
     found = float(PrivUnit(columns=2000, epsilon=4).variance([[1, *[0] * 1999]], people=1).sum()) / 2000
     assert found == pytest.approx(priv_unit_g(4), rel=0.03)
-    tried = [PrivUnit(columns=5, epsilon=3, near=w).moments[0] for w in range(1, 65)]
-    assert PrivUnit(columns=5, epsilon=3).near == 1 + int(np.argmax(tried))
+    tried = [PrivUnit(columns=5, epsilon=3, cap_size=w).moments[0] for w in range(1, 65)]
+    assert PrivUnit(columns=5, epsilon=3).cap_size == 1 + int(np.argmax(tried))
     once, twice = (PrivUnit(columns=50, epsilon=16, repeats=r).variance(people=1)[0] for r in (1, 2))
     assert (PrivUnit(columns=50, epsilon=16).repeats, twice < once) == (2, True)
 
@@ -165,7 +170,7 @@ def test_hostile_rows_are_rows_and_the_wire_carries_them() -> None:
     protocol = PrivUnit(columns=3, epsilon=12, repeats=2)
     reports = protocol.encode(HOSTILE, bits=BITS)
     assert reports.shape == (len(HOSTILE), protocol.width)
-    units, lengths = protocol._units(HOSTILE)
+    units, lengths = protocol._unit_vectors(HOSTILE)
     assert np.linalg.norm(units, axis=1) == pytest.approx(1)
     assert lengths.round(3).tolist() == [1, 1, 0, 1, 0, 0, 0, 0, 0, 0.374, 0]
     assert protocol_of(protocol.to_json()) == protocol
@@ -176,7 +181,7 @@ def test_hostile_rows_are_rows_and_the_wire_carries_them() -> None:
     assert (unpack(protocol, pack(protocol, reports)) == reports).all()
     with pytest.raises(InvalidParameterError, match="rows must have 3 columns"):
         protocol.encode(np.ones((2, 4)), bits=BITS)
-    with pytest.raises(InvalidParameterError, match="no report"):
+    with pytest.raises(InvalidParameterError, match="invalid report"):
         protocol.supports(np.full((1, protocol.width), 255, dtype=np.uint8))
     with pytest.raises(InvalidParameterError, match="tally"):
         protocol.estimate(np.full(protocol.size, 2**40), people=5)

@@ -20,21 +20,13 @@ from hypothesis import strategies as st
 
 from deniable.errors import BudgetExceededError, InvalidParameterError
 from deniable.local import (
-    BitFlip,
-    Client,
-    CountMeanSketch,
     DirectResponse,
-    FragmentPuzzle,
     HadamardResponse,
-    HadamardSketch,
     HeavyHitters,
     LocalHashing,
-    LongitudinalUnary,
     MeanProtocol,
-    OneBitMean,
     PrivUnit,
     RangeProtocol,
-    Rappor,
     Shuffler,
     SubsetSelection,
     UnaryEncoding,
@@ -44,7 +36,18 @@ from deniable.local import (
     shuffled_loss,
     unpack,
 )
-from deniable.local.deployed import memo, microsoft
+from deniable.local.deployed import (
+    BitFlip,
+    Client,
+    CountMeanSketch,
+    FragmentPuzzle,
+    HadamardSketch,
+    LongitudinalUnary,
+    OneBitMean,
+    Rappor,
+    memo,
+    microsoft,
+)
 from deniable.local.deployed.memo import Memoised
 from deniable.local.protocol import PureProtocol
 from deniable.local.wire import KINDS
@@ -64,6 +67,11 @@ def of(kind: Any, values: Any, /, **facts: Any) -> st.SearchStrategy[tuple[Any, 
     return st.fixed_dictionaries({"epsilon": EPSILONS, **varied}).map(lambda facts: (kind(**facts), values))
 
 
+def bounded(kind: Any) -> Any:
+    """A protocol of numbers that may lie between a lower and an upper end, each of which may vary."""
+    return lambda lower, upper, **facts: kind(bounds=(lower, upper), **facts)
+
+
 def longitudinal(facts: tuple[Fraction, int]) -> tuple[Any, Any]:
     epsilon, values = facts
     return LongitudinalUnary(values=values, epsilon=epsilon, report_epsilon=epsilon / 3), range(values)
@@ -75,7 +83,7 @@ KEPT: dict[str, st.SearchStrategy[tuple[Any, Any]]] = {
         lambda facts: (BitFlip(values=facts[1], chosen=min(facts[:2]), epsilon=facts[2]), [*range(facts[1]), None])
     ),
     "longitudinal": st.tuples(EPSILONS, FEW).map(longitudinal),
-    "onebit": of(OneBitMean, NUMBERS, lower=0, upper=2, steps=st.integers(1, 2)),
+    "onebit": of(bounded(OneBitMean), NUMBERS, lower=0, upper=2, steps=st.integers(1, 2)),
     "rappor": st.builds(Rappor, cells=FEW, hashes=st.integers(1, 2), cohorts=st.integers(1, 2),
                         f=st.sampled_from(["1/2", "1/5"]), p=st.sampled_from([0, "1/2"]),
                         q=st.sampled_from(["7/8", "3/4"])).map(lambda found: (found, TEXTS)),
@@ -86,10 +94,10 @@ FRESH: dict[str, st.SearchStrategy[tuple[Any, Any]]] = {
     "hashing": of(LocalHashing, range(6), values=st.integers(2, 6), cells=st.sampled_from([0, 2, 3])),
     "subset": of(SubsetSelection, range(4), values=st.integers(2, 4)),
     "unary": of(UnaryEncoding, range(3), values=FEW, symmetric=st.booleans()),
-    "mean": of(MeanProtocol, [*NUMBERS, -9, 1e300], lower=0, upper=2, steps=st.integers(1, 3),
+    "mean": of(bounded(MeanProtocol), [*NUMBERS, -9, 1e300], lower=0, upper=2, steps=st.integers(1, 3),
                share=st.sampled_from([None, 0, 1, "1/2"])),
     "privunit": of(PrivUnit, [[0, 1], [1, 0], [-0.5, 0], [math.nan, 0]], columns=2, directions=2, repeats=1,
-                   near=st.integers(1, 2)),
+                   cap_size=st.integers(1, 2)),
     "ranges": of(RangeProtocol, [0, 1, 2, 3, 9], values=4, branching=st.sampled_from([2, 4])),
     "prefixes": of(HeavyHitters, TEXTS, alphabet="ab", length=2, whole=st.booleans()).filter(
         lambda found: found[0].epsilon < 2),
@@ -103,8 +111,8 @@ FRESH: dict[str, st.SearchStrategy[tuple[Any, Any]]] = {
 def coarse() -> Iterator[None]:
     """Offsets in quarters of a step, and lengths in quarters: all of them can be tried."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(microsoft, "_PARTS", 4)
-        patch.setattr(directions, "_UNIT", 4)
+        patch.setattr(microsoft, "_OFFSETS", 4)
+        patch.setattr(directions, "_TALLY_UNIT", 4)
         yield
 
 
@@ -319,7 +327,7 @@ def test_a_damaged_state_is_refused_or_works(case: tuple[Any, int, list[Event]],
 
 
 SHUFFLED = {kind: FRESH[kind] for kind in ("direct", "hadamard")} | {
-    "mean": of(MeanProtocol, NUMBERS, lower=0, upper=2, steps=1, share=0)
+    "mean": of(bounded(MeanProtocol), NUMBERS, lower=0, upper=2, steps=1, share=0)
 }
 
 
@@ -338,7 +346,7 @@ def test_shuffled_reports_reveal_what_is_stated(case: tuple[Any, int, list[Event
 
 
 def shuffled(protocol: Any, values: list[Any], bits: Bits) -> bytes:
-    shuffler = Shuffler(protocol, least=len(values))
+    shuffler = Shuffler(protocol, min_reports=len(values))
     for sender, value in enumerate(values):
         shuffler.add(pack(protocol, protocol.encode([value], bits=bits)), sender=str(sender))
     return shuffler.release(bits=bits)
@@ -374,7 +382,7 @@ def states_changes(patch: pytest.MonkeyPatch) -> None:
 
 
 def lies_less(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(UnaryEncoding, "false", property(lambda self: Fraction(1, 9) / (1 + self.odds)))
+    patch.setattr(UnaryEncoding, "q", property(lambda self: Fraction(1, 9) / (1 + self.likelihood_ratio)))
 
 
 @pytest.mark.parametrize("plant", [forgets, counts_new_values, states_changes])

@@ -51,7 +51,7 @@ def test_the_law_of_a_cell_keeps_epsilon_and_support_is_as_stated() -> None:
     """The share of reports that support the own and another text, within five standard errors of 200,000 reports."""
     for whole, epsilon in ((False, 1.0), (True, 2.0)):
         protocol = HeavyHitters(alphabet=LETTERS, length=12, epsilon=str(epsilon), whole=whole)
-        odds, cells = protocol.cell.odds, protocol.cell.cells
+        odds, cells = protocol.cell.likelihood_ratio, protocol.cell.cells
         assert float(odds) == pytest.approx(math.e, rel=1e-8)
         assert (odds <= math.e, cells) == (True, 4)
         own, other = protocol.code("heavy"), protocol.code("light")
@@ -59,10 +59,10 @@ def test_the_law_of_a_cell_keeps_epsilon_and_support_is_as_stated() -> None:
         functions = np.ascontiguousarray(reports[:, :-1]).view("<u8").astype(np.uint64)
         away = (reports[:, -1] - _cells(functions, np.uint64(own), cells).astype(int)) % cells
         for lie in range(1, cells):
-            chance = float((1 - protocol.cell.true) / (cells - 1))
+            chance = float((1 - protocol.cell.p) / (cells - 1))
             assert (away == lie).mean() == pytest.approx(chance, abs=5 * math.sqrt(chance / 200_000))
         shares = protocol._support(reports, np.array([own, other])) / 200_000
-        for share, chance in zip(shares, (float(protocol.cell.true), float(protocol.cell.false)), strict=True):
+        for share, chance in zip(shares, (float(protocol.cell.p), float(protocol.cell.q)), strict=True):
             assert share == pytest.approx(chance, abs=5 * math.sqrt(chance * (1 - chance) / 200_000))
 
 
@@ -98,7 +98,7 @@ def test_the_wire_carries_them_and_bad_input_is_refused() -> None:
     odd: list[Any] = [None, 3, "x" * 99, float("nan"), "ok", b"ok"]
     reports = protocol.encode(odd, bits=BITS)
     assert (unpack(protocol, pack(protocol, reports)) == reports).all()
-    with pytest.raises(InvalidParameterError, match="no report"):
+    with pytest.raises(InvalidParameterError, match="invalid report"):
         protocol.supports(np.full((1, protocol.width), 255, dtype=np.uint8))
     with pytest.raises(InvalidParameterError, match="keep them"):
         protocol.estimate(protocol.supports(reports), people=6)

@@ -65,9 +65,9 @@ def test_reports_of_two_populations_are_as_close_as_the_floor_needs() -> None:
     for epsilon in ("1/4", 1, 3):
         protocols = [
             DirectResponse(values=4, epsilon=epsilon),
-            MeanProtocol(lower=0, upper=1, epsilon=epsilon, steps=3),
+            MeanProtocol(bounds=(0, 1), epsilon=epsilon, steps=3),
         ]
-        p, q = float(protocols[0].true), float(protocols[0].false)
+        p, q = float(protocols[0].p), float(protocols[0].q)
         for law in (q + (p - q) * np.eye(4), np.array(protocols[1].channel(range(4)), dtype=np.float64)):
             for one, other in random.dirichlet([0.2] * 4, (50, 2)):
                 first, second = one @ law, other @ law

@@ -13,21 +13,17 @@ from scipy import stats
 
 from deniable.errors import InvalidParameterError
 from deniable.local import (
-    BitFlip,
-    CountMeanSketch,
     DirectResponse,
     HadamardResponse,
-    HadamardSketch,
     LocalHashing,
-    LongitudinalUnary,
     MeanProtocol,
-    OneBitMean,
     PrivUnit,
     SubsetSelection,
     UnaryEncoding,
 )
+from deniable.local.deployed import BitFlip, CountMeanSketch, HadamardSketch, LongitudinalUnary, OneBitMean
 from deniable.local.deployed.sketches import keys_of
-from deniable.local.protocol import odds_below
+from deniable.local.protocol import likelihood_ratio_below
 from deniable.noise.bits import DeterministicBits
 
 BITS = DeterministicBits(4)
@@ -49,11 +45,11 @@ def names(protocol: Any) -> str:
 
 def law(protocol: Any, own: int) -> dict[tuple[int, ...], Fraction]:
     """The probability of every report, written down anew from the definition of each protocol."""
-    k, odds = protocol.size, protocol.odds
+    k, odds = protocol.size, protocol.likelihood_ratio
     if protocol.kind == "direct":
         return {report(protocol, code): (odds if code == own else 1) / (odds + k - 1) for code in range(k)}
     if protocol.kind == "unary":
-        q = protocol.false
+        q = protocol.q
         p = 1 - q if protocol.symmetric else Fraction(1, 2)
         found = {}
         for bits in product((0, 1), repeat=k):
@@ -88,13 +84,17 @@ def test_no_report_is_likelier_than_e_to_epsilon_times_and_one_nearly_is(protoco
     laws = [law(protocol, own) for own in range(min(protocol.size, 4))]
     assert all(sum(each.values()) == 1 for each in laws)
     worst = max(one[y] / other[y] for one in laws for other in laws for y in one)
-    assert worst <= protocol.odds <= Fraction(math.exp(protocol.epsilon)) * (1 + Fraction(1, 10**14))
+    assert worst <= protocol.likelihood_ratio <= Fraction(math.exp(protocol.epsilon)) * (1 + Fraction(1, 10**14))
     assert float(worst) == pytest.approx(math.exp(protocol.epsilon), rel=1e-8)
 
 
 def test_odds_are_never_above_e_to_epsilon() -> None:
     for epsilon in (Fraction(1, 100), Fraction(1), Fraction(7, 3), Fraction(40)):
-        assert 0 <= math.exp(epsilon) * (1 + 1e-14) - float(odds_below(epsilon)) <= 2**-31 + math.exp(epsilon) * 2e-14
+        assert (
+            0
+            <= math.exp(epsilon) * (1 + 1e-14) - float(likelihood_ratio_below(epsilon))
+            <= 2**-31 + math.exp(epsilon) * 2e-14
+        )
 
 
 @pytest.mark.parametrize("protocol", SMALL, ids=names)
@@ -103,7 +103,7 @@ def test_chances_of_support_are_those_of_the_law(protocol: Any) -> None:
         found = Fraction(0)
         for told, mass in law(protocol, own).items():
             found += mass * int(protocol.supports(np.array([told], dtype=np.uint8))[value])
-        assert found == (protocol.true if value == own else protocol.false)
+        assert found == (protocol.p if value == own else protocol.q)
 
 
 @pytest.mark.parametrize("protocol", SMALL, ids=names)
@@ -143,7 +143,7 @@ def test_bytes_that_no_client_sends_are_refused(protocol: Any) -> None:
         protocol.supports(good.astype(np.int64))
     bad = good.copy()
     bad[1] = 255
-    with pytest.raises(InvalidParameterError, match="no report"):
+    with pytest.raises(InvalidParameterError, match="invalid report"):
         protocol.supports(bad)
     with pytest.raises(InvalidParameterError, match="at least one report"):
         protocol.estimate(good[:0])
@@ -183,7 +183,7 @@ def test_errors_of_shares_are_within_two_percent_of_the_exact_variance(protocol:
     tally = protocol.supports(protocol.encode(np.ones(PEOPLE, dtype=np.int64), bits=BITS))
     for value, held in ((1, 1.0), (2, 0.0)):
         share = tally[value] / PEOPLE
-        found = share * (1 - share) / float(protocol.true - protocol.false) ** 2
+        found = share * (1 - share) / float(protocol.p - protocol.q) ** 2
         assert found == pytest.approx(protocol.variance(held, people=1), rel=0.02)
         assert found != pytest.approx(protocol.variance(held, people=1) * 1.04, rel=0.02)
 
@@ -194,7 +194,7 @@ def test_errors_of_sketches_are_within_two_percent_of_the_exact_variance(kind: A
     sketch = kind(epsilon=2, hashes=4, cells=8)
     table = sketch.supports(sketch.encode(["a"] * PEOPLE, bits=BITS)).reshape(4, -1)
     share = int(sketch.support(table, np.arange(4), keys_of(["a"]))[0]) / PEOPLE
-    found = share * (1 - share) / float(sketch.row.true - sketch.row.false) ** 2 * (8 / 7) ** 2
+    found = share * (1 - share) / float(sketch.row.p - sketch.row.q) ** 2 * (8 / 7) ** 2
     assert found == pytest.approx(sketch.variance(1, people=1, squares=0), rel=0.02)
 
 
@@ -203,7 +203,7 @@ def test_errors_of_buckets_are_within_two_percent(chosen: int) -> None:
     """300,000 reports of one value, as above; k / d (b - q) / (p - q) of a bucket among a client's, else 0."""
     flips = BitFlip(values=4, epsilon=2, chosen=chosen)
     table = flips.supports(flips.encode(np.ones(PEOPLE, dtype=np.int64), bits=BITS)).reshape(4, -1)
-    p, q = float(flips.row.true), float(flips.row.false)
+    p, q = float(flips.row.p), float(flips.row.q)
     for value, held in ((1, 1.0), (2, 0.0)):
         groups = [(table[(value - place) % 4, 0], table[(value - place) % 4, 1 + place]) for place in range(chosen)]
         ones, among = sum(each[1] for each in groups), sum(each[0] for each in groups)
@@ -214,9 +214,9 @@ def test_errors_of_buckets_are_within_two_percent(chosen: int) -> None:
 
 
 MEANS: list[tuple[Any, Any]] = [
-    *((MeanProtocol(lower=-1, upper=1, epsilon=2, share=share), 0.5) for share in (0, 1, None)),
-    (MeanProtocol(lower=-1, upper=1, epsilon=2, columns=3), [0.5, 0, -1]),
-    (OneBitMean(lower=-1, upper=1, epsilon=1, steps=4), 0.5),
+    *((MeanProtocol(bounds=(-1, 1), epsilon=2, share=share), 0.5) for share in (0, 1, None)),
+    (MeanProtocol(bounds=(-1, 1), epsilon=2, columns=3), [0.5, 0, -1]),
+    (OneBitMean(bounds=(-1, 1), epsilon=1, steps=4), 0.5),
     (PrivUnit(columns=3, epsilon=2, directions=8), [0.6, 0, 0.7]),
 ]
 

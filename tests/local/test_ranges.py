@@ -31,7 +31,7 @@ def test_the_estimate_is_least_squares_and_its_variance_is_exact(values: int, br
     shares, noise, at = [], [], 0
     for level, number in zip(protocol.levels, numbers, strict=True):
         part = tally[at : at + level.size] / number
-        shares.append((part - float(level.false)) / float(level.true - level.false))
+        shares.append((part - float(level.q)) / float(level.p - level.q))
         noise.append(np.full(level.size, float(level.variance(people=int(number)))))
         at += level.size
     tree, weights = design(protocol), 1 / np.concatenate(noise)
@@ -91,7 +91,7 @@ def test_the_wire_carries_them_and_hostile_bytes_are_refused() -> None:
     assert len(collector.estimate()) == 30
     bad = protocol.encode([1, 2], bits=BITS)
     bad[0, 0] = 99
-    with pytest.raises(InvalidParameterError, match="no report"):
+    with pytest.raises(InvalidParameterError, match="invalid report"):
         protocol.supports(bad)
     with pytest.raises(InvalidParameterError, match="each of the"):
         protocol.estimate(protocol.encode([1], bits=BITS))

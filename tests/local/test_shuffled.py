@@ -27,8 +27,8 @@ BITS = DeterministicBits(15)
 PROTOCOL = DirectResponse(values=4, epsilon=1)
 
 
-def shuffler(least: int = 3) -> Shuffler:
-    found = Shuffler(PROTOCOL, least=least)
+def shuffler(min_reports: int = 3) -> Shuffler:
+    found = Shuffler(PROTOCOL, min_reports=min_reports)
     for sender, code in (("a", 0), ("b", 1), ("c", 2)):
         found.add(pack(PROTOCOL, np.array([[code]], dtype=np.uint8)), sender=sender)
     return found
@@ -52,7 +52,7 @@ def test_equal_words_are_drawn_anew() -> None:
 
 
 def test_a_shuffler_refuses_and_forgets() -> None:
-    found = shuffler(least=4)
+    found = shuffler(min_reports=4)
     with pytest.raises(InvalidParameterError, match="4 reports are needed"):
         found.release()
     for message, sender in ((np.zeros((1, 1)), "a"), (np.zeros((2, 1)), "d"), (np.zeros((0, 1)), "e")):
@@ -65,15 +65,15 @@ def test_a_shuffler_refuses_and_forgets() -> None:
     with pytest.raises(InvalidParameterError, match="needed"):
         found.release()
     with pytest.raises(InvalidParameterError, match="reveal more"):
-        analyse(PROTOCOL, message, least=4)
-    assert analyse(PROTOCOL, message, least=3).cost == shuffled_loss(PROTOCOL, 3)
+        analyse(PROTOCOL, message, min_reports=4)
+    assert analyse(PROTOCOL, message, min_reports=3).cost == shuffled_loss(PROTOCOL, 3)
 
 
 def test_the_loss_is_that_of_the_protocol() -> None:
     at = 1e-6
-    duchi = MeanProtocol(lower=0, upper=1, epsilon=1, share=0)
+    duchi = MeanProtocol(bounds=(0, 1), epsilon=1, share=0)
     assert shuffled_loss(duchi, 1000) == shuffled_loss(DirectResponse(values=2, epsilon=1), 1000)
-    small = MeanProtocol(lower=0, upper=1, epsilon=1, share=1, steps=3)
+    small = MeanProtocol(bounds=(0, 1), epsilon=1, share=1, steps=3)
     known, unknown = shuffled_loss(small, 1000), shuffled_loss(HadamardResponse(values=9, epsilon=1), 1000)
     assert known.epsilon(at).upper < unknown.epsilon(at).upper < 1
 
@@ -81,7 +81,7 @@ def test_the_loss_is_that_of_the_protocol() -> None:
 def test_a_vector_is_known_by_its_epsilon_alone() -> None:
     """Its place hides nothing: as k-RR over places and bits it would seem to hide far too much."""
     for share in (0, 1):
-        vector = MeanProtocol(lower=0, upper=1, epsilon=1, share=share, steps=2, columns=3)
+        vector = MeanProtocol(bounds=(0, 1), epsilon=1, share=share, steps=2, columns=3)
         assert shuffled_loss(vector, 100) == shuffled_loss(HadamardResponse(values=9, epsilon=1), 100)
     with pytest.raises(InvalidParameterError, match="pure epsilon"):
         shuffled_loss(object(), 100)  # type: ignore[arg-type]
@@ -96,7 +96,7 @@ sys.stdout.buffer.write(pack(protocol, protocol.encode([int(sys.argv[2])])))
 SHUFFLE = """
 import sys
 from deniable.local import Shuffler, protocol_of
-shuffler = Shuffler(protocol_of(sys.argv[1]), least=2)
+shuffler = Shuffler(protocol_of(sys.argv[1]), min_reports=2)
 for sender, message in enumerate(sys.argv[2:]):
     shuffler.add(bytes.fromhex(message), sender=str(sender))
 sys.stdout.buffer.write(shuffler.release())
@@ -109,4 +109,4 @@ def test_two_clients_and_a_shuffler_are_processes_beside_the_analyser() -> None:
         return subprocess.run(command, capture_output=True, check=True).stdout
 
     sent = [run(CLIENT, value).hex() for value in ("1", "3")]
-    assert analyse(PROTOCOL, run(SHUFFLE, *sent), least=2)["count"].sum() == pytest.approx(2)
+    assert analyse(PROTOCOL, run(SHUFFLE, *sent), min_reports=2)["count"].sum() == pytest.approx(2)

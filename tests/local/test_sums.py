@@ -15,7 +15,7 @@ from deniable.local.sums import mixing_distance
 from deniable.noise.bits import DeterministicBits
 
 BITS = DeterministicBits(41)
-TINY: dict[str, Any] = {"lower": 0, "upper": 1, "epsilon": 1, "delta": "1e-3"}
+TINY: dict[str, Any] = {"bounds": (0, 1), "epsilon": 1, "delta": "1e-3"}
 
 
 def views(modulus: int, messages: int, inputs: tuple[int, ...]) -> dict[tuple[int, ...], float]:
@@ -98,11 +98,11 @@ def test_the_distance_falls_with_people_and_messages_also_where_it_is_cut() -> N
 def test_the_noise_is_discrete_laplace_and_the_interval_that_of_its_law() -> None:
     """8000 sums of 3 people: chi-square at level 1e-6, twins of 0.8 and 1.25 of the scale are refused; 4 people have
     a third more variance (12%, five standard errors), and 90% intervals cover between 88.5% and 95% (steps)."""
-    facts: dict[str, Any] = {"lower": 0, "upper": 4, "steps": 4, "epsilon": 2, "delta": "1e-1", "least": 3, "people": 4}
+    facts: dict[str, Any] = {"bounds": (0, 4), "steps": 4, "epsilon": 2, "delta": "1e-1", "min_people": 3, "people": 4}
     protocol, runs = ShuffledSum(**facts), 8000
     for people in (3, 4):
         reports = protocol.encode(np.tile(np.arange(people), runs), bits=BITS).reshape(runs, people, -1)
-        tallies = protocol._told(reports.reshape(-1, protocol.width)).reshape(runs, -1).sum(axis=1)
+        tallies = protocol._messages(reports.reshape(-1, protocol.width)).reshape(runs, -1).sum(axis=1)
         told = {tally: protocol.estimate(np.array([tally]), people=people) for tally in set(tallies.tolist())}
         truth = people * (people - 1) // 2
         off = np.array([told[tally]["sum"][0] for tally in tallies.tolist()]) - truth
@@ -121,34 +121,34 @@ def test_the_noise_is_discrete_laplace_and_the_interval_that_of_its_law() -> Non
 
 
 def test_the_error_does_not_grow_with_people_and_messages_are_few() -> None:
-    found = [ShuffledSum(**{**TINY, "delta": "1e-6"}, least=n, people=n) for n in (100, 10_000, 10**6)]
-    assert [round(float(each.variance(people=each.least)), 3) for each in found] == [2, 2, 2]
+    found = [ShuffledSum(**{**TINY, "delta": "1e-6"}, min_people=n, people=n) for n in (100, 10_000, 10**6)]
+    assert [round(float(each.variance(people=each.min_people)), 3) for each in found] == [2, 2, 2]
     assert [each.messages for each in found] == sorted((each.messages for each in found), reverse=True)
     assert found[1].messages == 7
     for each in found:
         assert each.privacy_loss.delta(1).upper <= 1e-6
-        apart = mixing_distance(each.least, each.messages, 2**each.bits)  # of each of two laws from one of the sum
+        apart = mixing_distance(each.min_people, each.messages, 2**each.bits)  # of each of two laws from one of the sum
         assert each.privacy_loss.delta(1).upper == pytest.approx(apart + math.e * apart, rel=1e-5)
         fewer = {**TINY, "delta": "1e-6", "messages": each.messages - 1}
         with pytest.raises(InvalidParameterError, match="do not reach delta"):
-            ShuffledSum(**fewer, least=each.least, people=each.least)
+            ShuffledSum(**fewer, min_people=each.min_people, people=each.min_people)
 
 
 def test_encode_shuffle_analyse() -> None:
-    protocol = ShuffledSum(**TINY, least=20, people=30)
+    protocol = ShuffledSum(**TINY, min_people=20, people=30)
     assert protocol_of(protocol.to_json()) == protocol
     values: list[Any] = [0.5] * 20 + [None, float("nan"), -1, 7, "x"]
-    shuffler = Shuffler(protocol, least=20)
+    shuffler = Shuffler(protocol, min_reports=20)
     reports = protocol.encode(values, bits=BITS)
     for sender, each in enumerate(reports):
         shuffler.add(pack(protocol, each[np.newaxis]), sender=str(sender))
     message = shuffler.release(bits=BITS)
-    answer = analyse(protocol, message, least=20)
+    answer = analyse(protocol, message, min_reports=20)
     assert answer.cost == protocol.privacy_loss == shuffled_loss(protocol, 25)
     assert answer["sum"][0] == pytest.approx(11, abs=15)
-    mixed = protocol._told(np.frombuffer(message[17:], dtype=np.uint8).reshape(25, -1))
-    assert sorted(mixed.ravel()) == sorted(protocol._told(reports).ravel())
-    assert not {tuple(sorted(row)) for row in mixed} & {tuple(sorted(row)) for row in protocol._told(reports)}
+    mixed = protocol._messages(np.frombuffer(message[17:], dtype=np.uint8).reshape(25, -1))
+    assert sorted(mixed.ravel()) == sorted(protocol._messages(reports).ravel())
+    assert not {tuple(sorted(row)) for row in mixed} & {tuple(sorted(row)) for row in protocol._messages(reports)}
     with pytest.raises(InvalidParameterError, match="enough people"):
         shuffled_loss(protocol, 19)
     with pytest.raises(InvalidParameterError, match="20 to 30 people"):
@@ -156,14 +156,14 @@ def test_encode_shuffle_analyse() -> None:
     collector = Collector(protocol)
     collector.add(pack(protocol, reports))
     assert collector.estimate()["sum"] == answer["sum"]
-    with pytest.raises(InvalidParameterError, match="no report"):
+    with pytest.raises(InvalidParameterError, match="invalid report"):
         protocol.supports(np.full((20, protocol.width), 255, dtype=np.uint8))
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"lower": 1},
+        {"bounds": (1, 1)},
         {"delta": 0},
         {"delta": "1e-299"},
         {"epsilon": "1e-4"},

@@ -20,17 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError
-from deniable.local import (
-    BitFlip,
-    Client,
-    Collector,
-    CountMeanSketch,
-    DirectResponse,
-    HadamardSketch,
-    Rappor,
-    protocol_of,
-    send,
-)
+from deniable.local import Collector, DirectResponse, protocol_of, send
+from deniable.local.deployed import BitFlip, Client, CountMeanSketch, HadamardSketch, Rappor
 from deniable.local.protocol import PureProtocol
 from deniable.local.values import name_of, of_data, to_data
 from deniable.noise.bits import DeterministicBits
@@ -231,7 +222,7 @@ def test_declared_values_of_every_type_survive_json_and_are_reported_as_themselv
         for order in (values, values[::-1]):
             for each in (protocol, there):
                 own = order[-1]
-                assert each._places([own]).tolist() == [values.index(own)]
+                assert each._indices([own]).tolist() == [values.index(own)]
     found = there.encode([values[-1]] * 500, bits=DeterministicBits(2))
     assert protocol.estimate(found)["count"][-1] > 400
 
@@ -288,7 +279,7 @@ def test_columns_of_a_type_that_holds_no_declared_value_are_refused_whatever_the
         for rows in (column, column[:0]):
             with pytest.raises(InvalidParameterError, match="cannot be among declared values that are"):
                 protocol.encode(rows)
-        assert set(protocol._places(list(column)).tolist()) == {0}
+        assert set(protocol._indices(list(column)).tolist()) == {0}
     for values, column, places in (
         ([Fraction(1), Fraction(2)], np.array([2, 1]), [1, 0]),
         ([0, 0.5, 1], np.array([1]), [2]),
@@ -296,7 +287,7 @@ def test_columns_of_a_type_that_holds_no_declared_value_are_refused_whatever_the
         ([1, 2**70], np.array([1]), [0]),
         ([datetime(2020, 1, 2), datetime(2020, 1, 1)], pl.Series(DAYS), [1, 0, 0]),
     ):
-        assert DirectResponse(values=values, epsilon=1)._places(column).tolist() == places
+        assert DirectResponse(values=values, epsilon=1)._indices(column).tolist() == places
 
 
 @pytest.mark.parametrize("values", [9, 2**16])
@@ -306,7 +297,7 @@ def test_whole_numbers_that_are_not_declared_are_reported_as_the_first(values: i
         [1, -1, values, 10**30, math.inf, None, "x", values - 1],
         pd.Series([1, -1, values, values - 1, None]),
     ):
-        places = protocol._places(column).tolist()
+        places = protocol._indices(column).tolist()
         assert places[0] == 1
         assert sorted(places)[-1] == values - 1
         assert places.count(0) == len(places) - 2

@@ -18,20 +18,19 @@ from hypothesis import strategies as st
 from deniable.errors import InvalidParameterError
 from deniable.local import (
     Collector,
-    CountMeanSketch,
     DirectResponse,
-    FrequencyProtocol,
     MeanProtocol,
     PrivUnit,
     ShuffledSum,
-    UnaryEncoding,
     best_protocol,
     pack,
     protocol_of,
     send,
     unpack,
 )
+from deniable.local.deployed import CountMeanSketch
 from deniable.local.frequencies import PROTOCOLS
+from deniable.local.protocol import FrequencyProtocol
 from deniable.local.wire import KINDS
 from deniable.noise.bits import DeterministicBits
 
@@ -48,8 +47,8 @@ def test_a_protocol_and_its_reports_survive_the_wire(kind: type) -> None:
     assert (unpack(there, pack(protocol, reports)) == reports).all()
 
 
-FACTS = {"epsilon": 2, "values": 9, "alphabet": "ab", "length": 4, "lower": 0, "upper": 1, "report_epsilon": 1}
-FACTS |= {"columns": 2, "delta": "1e-3", "least": 2, "people": 2}
+FACTS = {"epsilon": 2, "values": 9, "alphabet": "ab", "length": 4, "bounds": (0, 1), "report_epsilon": 1}
+FACTS |= {"columns": 2, "delta": "1e-3", "min_people": 2, "people": 2}
 SMALL = {"cells": 9, "hashes": 3, "cohorts": 3}
 
 
@@ -130,7 +129,7 @@ def test_a_client_agrees_to_no_more_than_its_own_epsilon(protocol: Any) -> None:
     if not isinstance(protocol, ShuffledSum):
         assert protocol_of(text, epsilon=most) == protocol
         most = most * Fraction(99, 100)
-    with pytest.raises(InvalidParameterError, match="tells more than epsilon"):
+    with pytest.raises(InvalidParameterError, match="reveals more than epsilon"):
         protocol_of(text, epsilon=most)
 
 
@@ -171,33 +170,14 @@ def test_servers_put_together_what_they_counted() -> None:
         one.add(pack(protocol, reports[:1]), sender="me")
         again = Collector(protocol)
         again.add(pack(protocol, reports[:1]), sender="me")
-        for wrong, said in ((again, "one sender"), (one, "two"), (Collector(example(KINDS["unary"])), "one protocol")):
+        for wrong, said in (
+            (again, "one sender"),
+            (one, "same protocol"),
+            (Collector(example(KINDS["unary"])), "same protocol"),
+        ):
             with pytest.raises(InvalidParameterError, match=said):
                 one.merge(wrong)
         assert one.people == 101
-
-
-@pytest.mark.parametrize(
-    ("message", "said"),
-    [
-        (b"", "too short"),
-        ("text", "too short"),
-        (b"x" * 40, "no message"),
-        (pack(UnaryEncoding(values=["a", "b", "c"], epsilon=1), np.zeros((1, 1), dtype=np.uint8)), "another protocol"),
-        (pack(PROTOCOL, np.zeros((2, 1), dtype=np.uint8))[:-1], "should hold 2"),
-        (pack(PROTOCOL, np.zeros((1, 1), dtype=np.uint8))[:-1] + b"\x03", "no report"),
-    ],
-)
-def test_messages_that_are_none_are_refused_by_name(message: bytes, said: str) -> None:
-    with pytest.raises(InvalidParameterError, match=said):
-        unpack(PROTOCOL, message)
-
-
-def test_another_version_is_refused() -> None:
-    message = bytearray(pack(PROTOCOL, np.zeros((1, 1), dtype=np.uint8)))
-    message[4] += 1
-    with pytest.raises(InvalidParameterError, match="version 2"):
-        unpack(PROTOCOL, bytes(message))
 
 
 def test_a_sender_counts_once_and_sends_one_report() -> None:

@@ -129,7 +129,8 @@ class Banded(Correlation):
 
     Source: Choquette-Choo et al. (2023), arXiv:2306.08153; McKenna (2024), arXiv:2405.15913, for Toeplitz matrices.
 
-    >>> from deniable.learning import Banded, Uses
+    >>> from deniable.learning import Banded
+    >>> from deniable.learning.correlated import Uses
     >>> uses = Uses(steps=256, dimensions=1)
     >>> [round(Banded.best(uses, bands=bands).errors(uses)[1], 2) for bands in (1, 4, 16)]
     [11.34, 5.98, 3.64]
@@ -193,7 +194,8 @@ class Buffered(Correlation):
 
     Source: Dvijotham, McMahan, Pillutla, Steinke, Thakurta (2024), arXiv:2404.16706 (buffered linear Toeplitz, BLT).
 
-    >>> from deniable.learning import Buffered, Uses
+    >>> from deniable.learning import Buffered
+    >>> from deniable.learning.correlated import Uses
     >>> uses = Uses(steps=1024, dimensions=1)
     >>> round(Buffered.best(uses, buffers=2).errors(uses)[0], 2)
     3.33
@@ -280,7 +282,8 @@ class Tree(Correlation):
     Guarantee: `squared_tree_sensitivity`: the uses that are in one node, squared, over the worst steps for a row.
     Source: Kairouz et al. (2021), arXiv:2103.00039 (DP-FTRL); each node is improved by those below: Honaker (2015).
 
-    >>> from deniable.learning import Tree, Uses
+    >>> from deniable.learning import Tree
+    >>> from deniable.learning.correlated import Uses
     >>> [round(error, 3) for error in Tree().errors(Uses(steps=1024, dimensions=1))]
     [7.989, 5.65]
     """

@@ -21,6 +21,8 @@ from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, positive_rational
 from deniable.rows import numbers, silence, table
 
+__all__ = ["Hinge", "HuberisedHinge", "Logistic", "Loss", "Squared"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Loss(metaclass=InWords):
@@ -60,7 +62,8 @@ class Loss(metaclass=InWords):
         Args:
             row_radius, feasible: the largest norm of a row, and where the parameters lie.
 
-        >>> from deniable.learning import L2Ball, Squared
+        >>> from deniable.learning.losses import Squared
+        >>> from deniable.learning.sets import L2Ball
         >>> Squared(label_bound=1).lipschitz(row_radius=1, feasible=L2Ball(radius=2, columns=3))
         3.0
         """
@@ -82,7 +85,7 @@ class Loss(metaclass=InWords):
         Args:
             parameters, rows, labels: of shape (columns,), (rows, columns) and (rows,).
 
-        >>> from deniable.learning import Hinge
+        >>> from deniable.learning.losses import Hinge
         >>> Hinge().mean([1, 0], [[1, 0], [2, 2]], [1, -1])
         1.5
         """
@@ -101,7 +104,7 @@ class Loss(metaclass=InWords):
         Guarantee: the gradient of a row is a function of that row, its label and the parameters alone, wherever it
             stands: all float work is element by element, in a fixed order.
 
-        >>> from deniable.learning import Squared
+        >>> from deniable.learning.losses import Squared
         >>> Squared(label_bound=1).gradients([1, 0], [[2, 0], [0, 3]], [1, 1]).tolist()
         [[2.0, 0.0], [-0.0, -3.0]]
         """

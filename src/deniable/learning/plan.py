@@ -55,12 +55,12 @@ class TrainingPlan(Part):
             together; their gradients are averaged before they are clipped, so a unit may have any number of them.
         correlation: of the noise of all steps, for DP-FTRL; None: each step has noise of its own.
 
-    Guarantee: `privacy_loss()`, which the sampler makes from that of `ClippedSum` on its samples.
+    Guarantee: `privacy_loss`, which the sampler makes from that of `ClippedSum` on its samples.
     Source: Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar, Zhang (2016), arXiv:1607.00133, on a lattice.
 
     >>> from deniable.learning import Poisson, TrainingPlan
     >>> plan = TrainingPlan(sampler=Poisson(rate="1/100"), noise_multiplier=2, steps=100, dimensions=10)
-    >>> print(round(plan.privacy_loss().epsilon("1e-5").upper, 2))
+    >>> print(round(plan.privacy_loss.epsilon("1e-5").upper, 2))
     0.19
     """
 
@@ -83,7 +83,7 @@ class TrainingPlan(Part):
             raise InvalidParameterError("noise that cancels between steps needs a norm that stays: take Clip")
         if self.unit.ids > 1:
             raise UnprovedError("a plan protects one value of a column: name a column with ids=1, or group() its loss")
-        if self.relation not in self.privacy_loss().relations:
+        if self.relation not in self.privacy_loss.relations:
             raise UnprovedError(
                 f"{type(self.sampler).__name__} is proved under replace, where the number of rows is public. Say "
                 "relation=Replace, or use Poisson or BallsInBins."
@@ -96,14 +96,16 @@ class TrainingPlan(Part):
         noise = Gaussian(sigma_squared=(self.noise_multiplier * steps) ** 2)
         return ClippedSum(noise=noise, columns=columns, radius=self.clip.norm, steps=steps)
 
+    @property
     def privacy_loss(self) -> PrivacyLoss:
-        """What the whole run reveals about one unit; the same for all data."""
+        """Privacy loss of the whole run for one unit, whatever the data."""
         if self.correlation is not None:
             return self.sampler.correlated_loss(self.correlation, self.noise_multiplier, self.uses, self.relation)
         return self.sampler.privacy_loss(self.mechanism, self.relation, self.steps)
 
+    @property
     def known_loss(self) -> PrivacyLoss:
-        """A larger loss, that of the run if everybody knew the samples: it has a rho and a mu, for ledgers of these.
+        """A larger loss, with a rho and a mu: that of the run if the samples were public.
 
         Guarantee: the run is post-processing of the run with its samples, which have one law in both worlds. Given
             them a step is a sum that one row moves by its norm, or by nothing, so the steps compose to this rho and mu,
@@ -114,8 +116,8 @@ class TrainingPlan(Part):
         return self.sampler.known_loss(self.mechanism, self.relation, self.steps)
 
     def booked(self, delta: Real) -> PrivacyLoss:
-        """`privacy_loss()` with its epsilon at delta, for ledgers that add up pairs; samples have no mu and no rho."""
-        return stated(self.privacy_loss(), positive_rational("delta", delta))
+        """`privacy_loss` with its epsilon at delta, for ledgers that add up pairs; samples have no mu and no rho."""
+        return stated(self.privacy_loss, positive_rational("delta", delta))
 
     @cached_property
     def uses(self) -> Uses:
@@ -140,7 +142,7 @@ class TrainingPlan(Part):
         if rho is None:
             goal = [positive_rational(name, value) for name, value in (("epsilon", epsilon), ("delta", delta))]
             return _calibrated(start, *goal)
-        spent = start.privacy_loss().rho
+        spent = start.privacy_loss.rho
         if spent is None or epsilon is not None or delta is not None:
             raise InvalidParameterError("give rho alone, where steps look at all rows; else epsilon with delta")
         square = spent / positive_rational("rho", rho) * (1 + Fraction(start.correlation is not None, 10**10))
@@ -176,7 +178,7 @@ class TrainingPlan(Part):
                 raise InvalidParameterError(
                     "this run was paid when it began. Leave out ledger: nothing more is charged."
                 )
-            payment.charge(self.booked(delta), self.known_loss())
+            payment.charge(self.booked(delta), self.known_loss)
             run.paid = True
         return run
 
@@ -377,12 +379,12 @@ def stated(loss: PrivacyLoss, delta: Fraction) -> PrivacyLoss:
 @lru_cache(maxsize=64)
 def _calibrated(start: TrainingPlan, epsilon: Fraction, delta: Fraction) -> TrainingPlan:
     def loss(noise: Fraction) -> PrivacyLoss:
-        return replace(start, noise_multiplier=noise).privacy_loss()
+        return replace(start, noise_multiplier=noise).privacy_loss
 
     if start.sampler.share() == 1:  # a hair more than one release of real Gaussian noise of the same mu needs
         moved = 1 if start.relation is AddRemove else 2
         guess = moved * math.sqrt(start.steps / float(largest_mu_squared(epsilon, delta)))
         found = replace(start, noise_multiplier=Fraction(math.ceil(guess * 1e6 * (1 + 1e-7)), 10**6))
-        if found.privacy_loss().proves(epsilon, delta):
+        if found.privacy_loss.proves(epsilon, delta):
             return found
     return replace(start, noise_multiplier=calibrate(loss, over=(0, 10**6), epsilon=epsilon, delta=delta))

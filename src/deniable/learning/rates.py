@@ -13,6 +13,14 @@ from deniable.numbers.rationals import Real, positive_integer, positive_rational
 from deniable.privacy import AddRemove, Relation
 from deniable.privacy.notions.concentrated import largest_rho
 
+__all__ = [
+    "descent_bound",
+    "exponential_excess_risk",
+    "noisy_descent_excess_risk",
+    "noisy_descent_steps",
+    "optimal_rate",
+]
+
 
 def _number(name: str, value: Any) -> float:
     return float(positive_rational(name, value))

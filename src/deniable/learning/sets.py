@@ -18,6 +18,8 @@ from deniable.mechanisms.vectors.clipped_sum import public_vector
 from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import positive_integer, positive_rational
 
+__all__ = ["Box", "FeasibleSet", "L1Ball", "L2Ball", "Simplex"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class FeasibleSet(metaclass=InWords):

@@ -1,47 +1,31 @@
-"""Local privacy: clients randomise one value each, and a server estimates how many people hold which."""
+"""Local privacy: clients randomise one value each, and a server estimates from their reports.
 
-from deniable.local.deployed import (
-    BitFlip,
-    CountMeanSketch,
-    FragmentPuzzle,
-    HadamardSketch,
-    LongitudinalUnary,
-    OneBitMean,
-    Rappor,
-)
-from deniable.local.deployed.client import Client
+Protocols as they were deployed, and clients that keep their state, are in `deployed`.
+"""
+
+from deniable.local import deployed
 from deniable.local.directions import PrivUnit
 from deniable.local.frequencies import DirectResponse, HadamardResponse, LocalHashing, SubsetSelection, UnaryEncoding
 from deniable.local.means import MeanProtocol
+from deniable.local.messages import pack, unpack
 from deniable.local.prefixes import HeavyHitters
-from deniable.local.price import LocalPrice, consistent, local_price
-from deniable.local.protocol import FrequencyProtocol, Protocol, PureProtocol
+from deniable.local.price import consistent, local_price
+from deniable.local.protocol import Protocol
 from deniable.local.ranges import RangeProtocol
 from deniable.local.shuffled import Shuffler, analyse, shuffled_loss
 from deniable.local.sums import ShuffledSum
-from deniable.local.wire import Collector, best_protocol, pack, protocol_of, send, unpack
+from deniable.local.wire import Collector, best_protocol, protocol_of, send
 
 __all__ = [
-    "BitFlip",
-    "Client",
     "Collector",
-    "CountMeanSketch",
     "DirectResponse",
-    "FragmentPuzzle",
-    "FrequencyProtocol",
     "HadamardResponse",
-    "HadamardSketch",
     "HeavyHitters",
     "LocalHashing",
-    "LocalPrice",
-    "LongitudinalUnary",
     "MeanProtocol",
-    "OneBitMean",
     "PrivUnit",
     "Protocol",
-    "PureProtocol",
     "RangeProtocol",
-    "Rappor",
     "ShuffledSum",
     "Shuffler",
     "SubsetSelection",
@@ -49,6 +33,7 @@ __all__ = [
     "analyse",
     "best_protocol",
     "consistent",
+    "deployed",
     "local_price",
     "pack",
     "protocol_of",

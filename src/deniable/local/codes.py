@@ -1,4 +1,4 @@
-"""Bytes of reports: integers of few bytes, and bits by the row, added up column by column."""
+"""Bytes of reports: integers of few bytes, and rows of bits with sums by column."""
 
 from fractions import Fraction
 
@@ -10,40 +10,44 @@ from deniable.noise.bits import Bits
 
 Bytes = NDArray[np.uint8]
 
-_BLOCK = 1 << 12  # rows that are added up inside the cache
+_ROWS_AT_ONCE = 1 << 12  # that are added up inside the cache
 
 
 def to_bytes(codes: NDArray[np.int64], width: int) -> Bytes:
-    """Each integer as `width` bytes, the least first."""
+    """Write each integer as `width` bytes, the low one first."""
     return codes.astype("<u8").view(np.uint8).reshape(-1, 8)[:, :width].copy()
 
 
 def of_bytes(reports: Bytes) -> NDArray[np.int64]:
-    """The inverse of `to_bytes`."""
+    """Read the integers that `to_bytes` wrote."""
     whole = np.zeros((len(reports), 8), dtype=np.uint8)
     whole[:, : reports.shape[1]] = reports
     return whole.view("<u8").ravel().astype(np.int64)
 
 
 def row_width(columns: int) -> int:
-    """Bytes that a row of bits takes."""
+    """Return the bytes that a row of bits takes."""
     return -(-columns // 8)
 
 
 def last_bits(columns: int) -> int:
-    """The bits of the last byte that belong to a column."""
+    """Return the mask of the bits of the last byte that belong to a column."""
     return (1 << (columns - 1) % 8 + 1) - 1
 
 
 def column_sums(reports: Bytes, columns: int) -> NDArray[np.int64]:
-    """How many rows have each bit: carry-save adders over 64 columns at once, about one addition a row and word."""
-    found = np.zeros(columns, dtype=np.int64)
+    """Count the rows that have each bit, shape (columns,).
+
+    Carry-save adders over 64 columns at once take about one addition a row and word.
+    """
+    counts = np.zeros(columns, dtype=np.int64)
     words = -(-columns // 64)
-    for start in range(0, len(reports), _BLOCK):
-        part = reports[start : start + _BLOCK]
+    for start in range(0, len(reports), _ROWS_AT_ONCE):
+        part = reports[start : start + _ROWS_AT_ONCE]
         rows = np.zeros((len(part), 8 * words), dtype=np.uint8)
         rows[:, : part.shape[1]] = part
-        planes, weight = rows.view(np.uint64), 1
+        planes = rows.view(np.uint64)
+        weight = 1
         while len(planes):
             carried = []
             while len(planes) > 2:
@@ -53,13 +57,14 @@ def column_sums(reports: Bytes, columns: int) -> NDArray[np.int64]:
                 carried.append((one & two) | (either & three))
                 planes = np.concatenate([either ^ three, planes[3 * third :]])
             unpacked = np.unpackbits(planes.view(np.uint8), axis=1, count=columns, bitorder="little")
-            found += weight * unpacked.sum(axis=0, dtype=np.int64)
-            planes, weight = np.concatenate(carried) if carried else planes[:0], 2 * weight
-    return found
+            counts += weight * unpacked.sum(axis=0, dtype=np.int64)
+            planes = np.concatenate(carried) if carried else planes[:0]
+            weight *= 2
+    return counts
 
 
 def rows_of_coins(*, p: Fraction, people: int, columns: int, bits: Bits) -> Bytes:
-    """Rows of coins, one for each column, packed as reports have them; p is a multiple of 2^-64."""
+    """Draw rows of coins, one for each column, packed as in reports; p is a multiple of 2^-64."""
     words = -(-columns // 64)
     coins = bernoulli.packed(p=p, words=people * words, bits=bits).reshape(people, words).astype("<u8", copy=False)
     rows = np.ascontiguousarray(coins).view(np.uint8)[:, : row_width(columns)].copy()

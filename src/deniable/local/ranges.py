@@ -1,4 +1,4 @@
-"""Ranges and quantiles of ordered values: each client reports the node of one level of a tree."""
+"""Ranges and quantiles of ordered values, from reports about a tree of ranges."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -19,22 +19,23 @@ from deniable.numbers.rationals import Real, probability, whole_number
 from deniable.release import Bounds, Estimate, Key, Release
 from deniable.rows import Container, replaced
 
-_MOST_NODES = 2**20
-_MOST_BITS = 2**13  # of a report by unary encoding
+_MAX_VALUES = 2**20  # memory of the tree on the server
+_MAX_UNARY_BITS = 2**13  # of a report by unary encoding; larger levels use local hashing
 
 
 @dataclass(frozen=True, kw_only=True)
 class RangeProtocol(PureProtocol):
-    """The numbers of people in ranges of 0, 1, ..., values - 1, and quantiles, from one report a person.
+    """The numbers of people in ranges of 0, 1, ..., values - 1, and quantiles.
 
     A client draws a level of a tree over the values, and reports its node there by unary encoding (large levels by
     local hashing). The server makes the levels agree: least squares, in which the number of people is known.
 
     Args:
-        values: how many ordered values there are; a number outside is moved to the nearest.
+        epsilon: of one report, in (0, 40].
+        values: the number of ordered values; a number outside is moved to the nearest.
         branching: children of a node, from 2 to 64; by default those with the least variance of ranges from 0.
 
-    Guarantee: the level is independent of the value, and the report of each level keeps odds.
+    Guarantee: the level is independent of the value, and the report of each level has the likelihood ratio e^epsilon.
     Source: Cormode, Kulkarni, Srivastava (2019), arXiv:1812.10942; least squares: Hay et al. (2010).
 
     >>> from deniable.local import RangeProtocol
@@ -51,7 +52,7 @@ class RangeProtocol(PureProtocol):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "values", whole_number("values", self.values, lower=2, upper=_MOST_NODES))
+        object.__setattr__(self, "values", whole_number("values", self.values, lower=2, upper=_MAX_VALUES))
         if not self.branching:
             tried = [replace(self, branching=branching) for branching in (*range(2, 17), 32, 64)]
             ends = np.linspace(1, self.values, 40).astype(np.int64)
@@ -61,119 +62,148 @@ class RangeProtocol(PureProtocol):
 
     @cached_property
     def levels(self) -> tuple[FrequencyProtocol, ...]:
-        """The protocols of the levels below the root."""
-        nodes, found = 1, []
+        """Protocols of the levels below the root."""
+        nodes = 1
+        levels = []
         while nodes < self.values:
             nodes *= self.branching
-            kind = UnaryEncoding if nodes <= _MOST_BITS else LocalHashing
-            found.append(kind(values=nodes, epsilon=self.epsilon))
-        return tuple(found)
+            kind = UnaryEncoding if nodes <= _MAX_UNARY_BITS else LocalHashing
+            levels.append(kind(values=nodes, epsilon=self.epsilon))
+        return tuple(levels)
 
     @cached_property
     def size(self) -> int:
-        """How many nodes there are, and levels: a tally ends with the numbers of reports about each level."""
+        """Number of nodes and levels: a tally ends with the numbers of reports about each level."""
         return sum(level.size for level in self.levels) + len(self.levels)
 
     @cached_property
     def width(self) -> int:
+        """Number of bytes of a report: the level, and the longest report of one."""
         return 1 + max(level.width for level in self.levels)
 
     def _encode(self, values: Container, bits: Bits) -> NDArray[np.uint8]:
-        places = replaced("values", values, by=0, lower=0, upper=self.values - 1)
-        drawn = uniform.below(len(self.levels), size=places.shape, bits=bits)
-        reports = np.zeros((len(places), self.width), dtype=np.uint8)
+        """Draw a level for each value, and randomise its node there."""
+        leaves = replaced("values", values, by=0, lower=0, upper=self.values - 1)
+        drawn = uniform.below(len(self.levels), size=leaves.shape, bits=bits)
+        reports = np.zeros((len(leaves), self.width), dtype=np.uint8)
         reports[:, 0] = drawn
-        for at, level in enumerate(self.levels):
-            rows = np.flatnonzero(drawn == at)
-            nodes = places[rows] // (self.levels[-1].size // level.size)
+        for index, level in enumerate(self.levels):
+            rows = np.flatnonzero(drawn == index)
+            nodes = leaves[rows] // (self.levels[-1].size // level.size)
             reports[rows, 1 : 1 + level.width] = level._draw(nodes, bits)
         return reports
 
     def _sound(self, reports: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        found = np.zeros(len(reports), dtype=np.bool_)
-        for at, level in enumerate(self.levels):
-            rows = np.flatnonzero(reports[:, 0] == at)
-            told, rest = reports[rows, 1 : 1 + level.width], reports[rows, 1 + level.width :]
-            found[rows] = level._sound(told) & ~rest.any(axis=1)
-        return found
+        """Return whether each report is valid for its level, and zero behind it."""
+        sound = np.zeros(len(reports), dtype=np.bool_)
+        for index, level in enumerate(self.levels):
+            rows = np.flatnonzero(reports[:, 0] == index)
+            about_node = reports[rows, 1 : 1 + level.width]
+            rest = reports[rows, 1 + level.width :]
+            sound[rows] = level._sound(about_node) & ~rest.any(axis=1)
+        return sound
 
     def _supports(self, reports: NDArray[np.uint8]) -> Integers:
-        rows = [reports[reports[:, 0] == at, 1 : 1 + level.width] for at, level in enumerate(self.levels)]
+        """Return the tallies of all levels, and the number of reports about each."""
+        rows = [reports[reports[:, 0] == index, 1 : 1 + level.width] for index, level in enumerate(self.levels)]
         tallies = [level._supports(part) for level, part in zip(self.levels, rows, strict=True)]
         return np.concatenate([*tallies, [len(part) for part in rows]])
 
     # --- on the server -------------------------------------------------------------------------------------------
 
-    def _agreed(self, tally: Integers, count: int) -> tuple[Floats, Floats, Floats]:
-        """Shares of the leaves that agree with all levels; variances of a node of each level, to weigh and to state."""
+    def _consistent(self, tally: Integers, count: int) -> tuple[Floats, Floats, Floats]:
+        """Return shares of the leaves by least squares over all levels, and variances of a node of each level.
+
+        The first variances are for weighting levels, of a rare node; the second bound those of any node.
+        """
+        shares, rare_variances, variances = self._level_shares(tally, count)
+        upward = [shares[-1]]
+        for share, weight in list(zip(shares, self._weights(rare_variances), strict=True))[-2::-1]:
+            of_children = upward[-1].reshape(-1, self.branching).sum(axis=1)
+            upward.append(weight * share + (1 - weight) * of_children)
+        consistent = np.ones(1)
+        for nodes in reversed(upward):
+            families = nodes.reshape(-1, self.branching)
+            excess = consistent - families.sum(axis=1)
+            consistent = (families + excess[:, np.newaxis] / self.branching).ravel()
+        return consistent[: self.values], rare_variances, variances
+
+    def _level_shares(self, tally: Integers, count: int) -> tuple[list[Floats], Floats, Floats]:
+        """Return estimated shares of the nodes of each level, and variances of a rare and of the largest one."""
         people = tally[-len(self.levels) :]
         if people.sum() != count or not people.all():
             raise InvalidParameterError(f"ranges need reports about each of the {len(self.levels)} levels")
         cuts = np.cumsum([level.size for level in self.levels])
-        shares, weigh, state = [], [], []
+        shares, rare_variances, variances = [], [], []
         for level, part, number in zip(self.levels, np.split(tally[: cuts[-1]], cuts[:-1]), people, strict=True):
-            share = (part / number - float(level.false)) / float(level.true - level.false)
-            most = float(np.clip(share.max(), 0, 1))
+            share = (part / number - float(level.q)) / float(level.p - level.q)
+            largest = float(np.clip(share.max(), 0, 1))
             shares.append(share)
-            weigh.append(float(level.variance(people=int(number))))
-            state.append(float(level.variance(most, people=int(number))) + most / number)
-        upward = [shares[-1]]
-        for share, weight in list(zip(shares, self._weights(np.array(weigh)), strict=True))[-2::-1]:
-            below = upward[-1].reshape(-1, self.branching).sum(axis=1)
-            upward.append(weight * share + (1 - weight) * below)
-        agreed = np.ones(1)
-        for nodes in reversed(upward):
-            families = nodes.reshape(-1, self.branching)
-            agreed = (families + (agreed - families.sum(axis=1))[:, np.newaxis] / self.branching).ravel()
-        return agreed[: self.values], np.array(weigh), np.array(state)
+            rare_variances.append(float(level.variance(people=int(number))))
+            variances.append(float(level.variance(largest, people=int(number))) + largest / number)
+        return shares, np.array(rare_variances), np.array(variances)
 
     def _weights(self, noise: Floats) -> Floats:
-        """The weight of a node's own estimate beside the sum of its children's, for each level."""
-        weights, below = np.ones(len(noise)), noise[-1]
-        for at in range(len(noise) - 2, -1, -1):
-            weights[at] = self.branching * below / (noise[at] + self.branching * below)
-            below = weights[at] * noise[at]
+        """Return the weight of a node's own estimate beside the sum of its children's, for each level."""
+        weights = np.ones(len(noise))
+        below = noise[-1]
+        for level in range(len(noise) - 2, -1, -1):
+            weights[level] = self.branching * below / (noise[level] + self.branching * below)
+            below = weights[level] * noise[level]
         return weights
 
-    def _range_variance(self, weigh: Floats, state: Floats, lower: Integers, upper: Integers) -> Floats:
-        """The variance of the agreed share of [lower, upper).
+    def _range_variance(self, rare_variances: Floats, variances: Floats, lower: Integers, upper: Integers) -> Floats:
+        """Return the variance of the consistent share of [lower, upper).
 
         Let a node be covered to the part a. After the way up it has variance v, alike on a level, and what its children
         differ by does not correlate with their sum: siblings add v sum (a - a of the parent)^2, and the root is known.
         """
-        weights, own = self._weights(weigh), state.copy()
-        for at in range(len(own) - 2, -1, -1):
-            own[at] = weights[at] ** 2 * own[at] + (1 - weights[at]) ** 2 * self.branching * own[at + 1]
+        weights = self._weights(rare_variances)
+        upward = variances.copy()  # of a node after the way up
+        for level in range(len(upward) - 2, -1, -1):
+            of_children = self.branching * upward[level + 1]
+            upward[level] = weights[level] ** 2 * upward[level] + (1 - weights[level]) ** 2 * of_children
         width = self.levels[-1].size
-        above, found = ((upper - lower) / width) ** 2, np.zeros(len(lower))
-        for variance in own:
+        covered_above = ((upper - lower) / width) ** 2
+        total = np.zeros(len(lower))
+        for variance in upward:
             width //= self.branching
             first, last = lower // width, upper // width
             ends = ((first + 1) * width - lower) ** 2 + (upper - last * width) ** 2
             covered = np.where(first == last, (upper - lower) ** 2 / width**2, ends / width**2 + last - first - 1)
-            found += variance * (covered - self.branching * above)
-            above = covered
-        return found
+            total += variance * (covered - self.branching * covered_above)
+            covered_above = covered
+        return total
 
     def _count(self, tally: Integers, count: int, lower: Integers, upper: Integers) -> Estimate:
-        leaves, weigh, state = self._agreed(tally, count)
+        """Return the estimated number of people in each range [lower, upper)."""
+        leaves, rare_variances, variances = self._consistent(tally, count)
         below = np.concatenate([[0.0], np.cumsum(leaves)])
-        found = count * (below[upper] - below[lower])
-        error = count * np.sqrt(np.maximum(self._range_variance(weigh, state, lower, upper), 0))
+        counts = count * (below[upper] - below[lower])
+        error = count * np.sqrt(np.maximum(self._range_variance(rare_variances, variances, lower, upper), 0))
 
         def ends(level: float) -> Bounds:
             half = ndtri((1 + level) / 2) * error
-            return Bounds(np.clip(found - half, 0, count), np.clip(found + half, 0, count))
+            return Bounds(np.clip(counts - half, 0, count), np.clip(counts + half, 0, count))
 
-        return Estimate(name="count", estimates=found, ends=ends)
+        return Estimate(name="count", estimates=counts, ends=ends)
 
     def variance(self, lower: Integers, upper: Integers, *, people: int) -> Floats:
-        """The variances of the estimated shares of [lower, upper) in large crowds, where every value is rare."""
+        """Return variances of the estimated shares of [lower, upper), for many people and rare values.
+
+        Args:
+            lower, upper: ends of ranges, shape (ranges,).
+            people: who report.
+        """
         noise = np.array([float(level.variance(people=people)) for level in self.levels]) * len(self.levels)
         return self._range_variance(noise, noise, np.asarray(lower), np.asarray(upper))
 
     def estimate(self, reports: NDArray[np.uint8] | Integers, *, people: int | None = None) -> Release:
-        """The number of people with each value, without bias, and normal intervals: see `ranges`."""
+        """Estimate the number of people with each value, without bias, with normal intervals: see `ranges`.
+
+        Args:
+            reports, people: as in `Protocol.estimate`.
+        """
         tally, count = self.tallied(reports, people)
         lower = np.arange(self.values)
         keys = Key(name="value", values=tuple(lower.tolist()))
@@ -182,11 +212,12 @@ class RangeProtocol(PureProtocol):
     def ranges(
         self, reports: NDArray[np.uint8] | Integers, ranges: Iterable[tuple[int, int]], *, people: int | None = None
     ) -> Release:
-        """The number of people in each range, without bias; (0, t) for the distribution function.
+        """Estimate the number of people in each range, without bias; (0, t) for the distribution function.
 
-        Intervals are normal, with each level's greatest variance at the greatest share that it shows.
+        Intervals are normal, with the variance of each level at its largest share.
 
         Args:
+            reports, people: as in `Protocol.estimate`.
             ranges: pairs (lower, upper) of whole numbers; upper does not belong to the range.
         """
         given = np.array(list(ranges), dtype=np.int64).reshape(-1, 2)
@@ -199,7 +230,12 @@ class RangeProtocol(PureProtocol):
     def quantiles(
         self, reports: NDArray[np.uint8] | Integers, chances: Iterable[Real], *, people: int | None = None
     ) -> Release:
-        """The least value with at least these shares of the people at or below it, such as 0.5, with intervals."""
+        """Estimate quantiles: the least value with at least these shares of the people at or below it.
+
+        Args:
+            reports, people: as in `Protocol.estimate`.
+            chances: shares of people, such as 0.5.
+        """
         wanted = np.array([float(probability("a chance", chance)) for chance in chances])
         tally, count = self.tallied(reports, people)
         upper = np.arange(1, self.values + 1)
@@ -211,7 +247,7 @@ class RangeProtocol(PureProtocol):
 
         def ends(level: float) -> Bounds:
             low, high = below.bounds(level)
-            last = np.minimum.accumulate(low[::-1])[::-1][:-1] / count  # beyond its last place below a share
+            last = np.minimum.accumulate(low[::-1])[::-1][:-1] / count  # beyond its last index below a share
             return Bounds(first(high), np.searchsorted(last, wanted, side="left").astype(np.float64))
 
         part = Estimate(name="value", estimates=first(np.asarray(below.estimates)), ends=ends, digits=0)

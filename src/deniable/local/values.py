@@ -15,7 +15,7 @@ from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import quotient_text
 from deniable.rows import Column, Container, codes, column
 
-_FIELD = 2**521 - 1  # a prime: numbers too long to write are named by their residue
+_FIELD = 2**521 - 1  # a prime: numbers too long to write are named by their residue, as equal ones have one
 _LONGEST = 2**2048  # Python writes whole numbers of 640 digits whatever its settings are
 _NUMBERS = (int, float, Decimal, Fraction)
 
@@ -53,12 +53,12 @@ def _name_of_number(form: Any) -> str:
     return f"number:{residue:x}"
 
 
-def places_among(values: Container, names: dict[str, int], kinds: set[str]) -> NDArray[np.int64]:
-    """Return the place of each value among declared ones, 0 for what is not declared.
+def indices_among(values: Container, names: dict[str, int], kinds: set[str]) -> NDArray[np.int64]:
+    """Return the index of each value among declared ones, 0 for an undeclared value.
 
     Args:
         values: a column of any container.
-        names: the place of each declared value by its name.
+        names: the index of each declared value by its name.
         kinds: of declared values.
 
     Raises: InvalidParameterError for a column of a type that holds none of these kinds.
@@ -68,12 +68,13 @@ def places_among(values: Container, names: dict[str, int], kinds: set[str]) -> N
         raise InvalidParameterError(
             f"values of type {given.type} cannot be among declared values that are {' or '.join(sorted(kinds))}"
         )
-    found, known = codes(values)
-    return np.array([*(names.get(name_of(form), 0) for form in known), 0], dtype=np.int64)[found]
+    code_of_row, distinct_values = codes(values)
+    indices = [names.get(name_of(form), 0) for form in distinct_values]
+    return np.array([*indices, 0], dtype=np.int64)[code_of_row]
 
 
 def kind_of(form: Any) -> str:
-    """Return what a declared value is, as messages have it; values of two kinds are never equal."""
+    """Return the kind of a declared value, in words; values of two kinds are never equal."""
     if isinstance(form, date):
         return "moments with a zone" if isinstance(form, datetime) and form.tzinfo else "dates"
     return "numbers" if isinstance(form, _NUMBERS) else _KINDS.get(type(form), type(form).__name__)
@@ -142,7 +143,7 @@ def to_data(form: Any) -> object:
 def of_data(data: object) -> object:
     """Return the value that `to_data` wrote; anything else stays as it is.
 
-    Raises: InvalidParameterError for text that is no value of the type it names.
+    Raises: InvalidParameterError for text that is not a valid value of the type it names.
     """
     if not isinstance(data, dict) or len(data) != 1:
         return data
@@ -152,4 +153,4 @@ def of_data(data: object) -> object:
     try:
         return _READ[kind](written)
     except (ValueError, TypeError, ArithmeticError, AttributeError):
-        raise InvalidParameterError(f"values must be of the type that they name, and one of {kind} is not") from None
+        raise InvalidParameterError(f"values must be of the type that they name; one is not a valid {kind}") from None

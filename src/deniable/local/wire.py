@@ -1,11 +1,9 @@
-"""Reports on the wire: a versioned header that names the protocol, then bytes that are checked before they count."""
+"""Reports on the wire: streams of messages, collectors, and protocols by their names."""
 
-import struct
 from collections.abc import Iterable
 from typing import Any, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.ledger import Ledger
@@ -13,6 +11,7 @@ from deniable.local.deployed import DEPLOYED
 from deniable.local.directions import PrivUnit
 from deniable.local.frequencies import PROTOCOLS
 from deniable.local.means import MeanProtocol
+from deniable.local.messages import HEADER, announced, pack, unpack
 from deniable.local.prefixes import HeavyHitters
 from deniable.local.protocol import FrequencyProtocol, Protocol, PureProtocol
 from deniable.local.ranges import RangeProtocol
@@ -24,70 +23,22 @@ from deniable.release import Release
 from deniable.rows import Container
 
 _OTHERS = (MeanProtocol, PrivUnit, ShuffledSum, RangeProtocol, HeavyHitters)
-KINDS: dict[str, Any] = {each.kind: each for each in (*PROTOCOLS, *DEPLOYED, *_OTHERS)}
-VERSION = 1
-_HEADER = struct.Struct("<4sB8sI")  # magic, version, fingerprint of the protocol, reports
-_MAGIC = b"dnlr"
-_MOST = 2**32 - 1
-_SENT, _READ = 2**22, 2**26  # bytes of a message that `send` writes, and that a collector reads, at most
-
-
-def pack(protocol: Protocol, reports: NDArray[np.uint8]) -> bytes:
-    """A message with reports of one protocol: 17 bytes, then `protocol.width` bytes a report.
-
-    >>> from deniable.local import DirectResponse, pack, unpack
-    >>> protocol = DirectResponse(values=300, epsilon=1)
-    >>> message = pack(protocol, protocol.encode([5, 299]))
-    >>> len(message), len(unpack(protocol, message))
-    (21, 2)
-    """
-    protocol.check_shape(reports)
-    if len(reports) > _MOST:
-        raise InvalidParameterError(f"a message holds at most {_MOST} reports")
-    return _HEADER.pack(_MAGIC, VERSION, protocol.fingerprint, len(reports)) + reports.tobytes()
-
-
-def unpack(protocol: Protocol, message: bytes) -> NDArray[np.uint8]:
-    """The reports of a message, of shape (people, width).
-
-    Raises: InvalidParameterError for bytes of another version, length or protocol, and reports that no client sends.
-
-    >>> from deniable.local import HadamardResponse, pack, unpack
-    >>> protocol = HadamardResponse(values=7, epsilon=1)
-    >>> unpack(protocol, pack(protocol, protocol.encode([1, 2, 3]))).shape
-    (3, 1)
-    """
-    if not isinstance(message, bytes) or len(message) < _HEADER.size:
-        raise InvalidParameterError("a message must be bytes with a header; this one is too short")
-    count = _announced(protocol, message)
-    if len(message) != _HEADER.size + count * protocol.width:
-        raise InvalidParameterError(f"the message should hold {count} reports of {protocol.width} bytes, and does not")
-    reports = np.frombuffer(message, dtype=np.uint8, offset=_HEADER.size).reshape(count, protocol.width)
-    if not protocol.sound(reports):
-        raise InvalidParameterError("some bytes of the message are no report of this protocol")
-    return reports
-
-
-def _announced(protocol: Protocol, message: bytes) -> int:
-    """How many reports a message says it holds."""
-    magic, version, fingerprint, count = _HEADER.unpack_from(message)
-    if magic != _MAGIC:
-        raise InvalidParameterError("these bytes are no message of reports")
-    if version != VERSION:
-        raise InvalidParameterError(f"the message has version {version}, and this server reads version {VERSION}")
-    if fingerprint != protocol.fingerprint:
-        raise InvalidParameterError("the message is of another protocol: other values, another epsilon or kind")
-    return int(count)
+KINDS: dict[str, type[Protocol]] = {each.kind: each for each in (*PROTOCOLS, *DEPLOYED, *_OTHERS)}
+_SENT_BYTES = 2**22  # of a message that `send` writes
+_MAX_READ_BYTES = 2**26  # of a message that a collector reads: it bounds memory
 
 
 def send(
     protocol: Protocol, values: Container, *, to: BinaryIO, ledger: Ledger | None = None, bits: Bits = SECURE
 ) -> None:
-    """Encode one value a person, and write the reports to a stream as messages, for `Collector.read`.
+    """Encode one value a person, and write the reports to a stream as messages.
+
+    `Collector.read` counts them at the other end.
 
     Args:
+        protocol: of all reports.
         values: secret; a list or a column.
-        to: a binary stream: a pipe, a socket's `makefile("wb")`, a file.
+        to: a binary stream: a pipe, the `makefile("wb")` of a socket, a file.
         ledger: as for `encode`.
         bits: leave it out, except in tests.
 
@@ -100,14 +51,14 @@ def send(
     3
     """
     reports = protocol.encode(values, ledger=ledger, bits=bits)
-    step = max(_SENT // protocol.width, 1)
+    step = max(_SENT_BYTES // protocol.width, 1)
     for start in range(0, len(reports), step):
         to.write(pack(protocol, reports[start : start + step]))
     to.flush()
 
 
 class Collector:
-    """Counts reports as they come in, in memory that does not grow with their number.
+    """Counter of reports as they come in, in memory that does not grow with their number.
 
     Args:
         protocol: of all reports.
@@ -130,9 +81,10 @@ class Collector:
         """Count a message, all of it or nothing.
 
         Args:
-            sender: who sent it, where a second message of one sender is to be refused.
+            message: as `pack` makes it.
+            sender: who sent it, if a second message of one sender is to be refused.
 
-        Raises: InvalidParameterError for a message that is none, and for a second one of one sender.
+        Raises: InvalidParameterError for an invalid message, and for a second one of one sender.
         """
         reports = unpack(self.protocol, message)
         if sender is not None:
@@ -145,59 +97,70 @@ class Collector:
         self.people += len(reports)
 
     def read(self, stream: BinaryIO) -> int:
-        """Count the messages of a stream until it ends, each one whole or not at all; returns how many reports came.
+        """Count the messages of a stream until it ends, each one whole or not at all.
 
-        Raises: InvalidParameterError for a message that is none, is longer than 64 MiB, or breaks off; those before it
+        Args:
+            stream: binary, as `send` writes it.
+
+        Returns: the number of reports.
+        Raises: InvalidParameterError for a message that is invalid, longer than 64 MiB, or breaks off; those before it
             are counted, and nothing after it is read.
         """
         before = self.people
-        while header := _taken(stream, _HEADER.size):
-            if len(header) < _HEADER.size:
+        while header := _taken(stream, HEADER.size):
+            if len(header) < HEADER.size:
                 raise InvalidParameterError("the stream broke off in a message; its reports are not counted")
-            length = _announced(self.protocol, header) * self.protocol.width
-            if length > _READ:
-                raise InvalidParameterError(f"a message must have at most {_READ} bytes; send several")
+            length = announced(self.protocol, header) * self.protocol.width
+            if length > _MAX_READ_BYTES:
+                raise InvalidParameterError(f"a message must have at most {_MAX_READ_BYTES} bytes; send several")
             self.add(header + _taken(stream, length))
         return self.people - before
 
     def merge(self, other: "Collector") -> None:
-        """Add what another server has counted; servers that trust each other send a collector as a pickle.
+        """Add the counts of another server; servers that trust each other send a collector as a pickle.
+
+        Args:
+            other: of the same protocol.
 
         Raises: InvalidParameterError for another protocol, and where both have counted one sender.
         """
         if not isinstance(other, Collector) or other is self or other.protocol.fingerprint != self.protocol.fingerprint:
-            raise InvalidParameterError("collectors are merged that are two, and of one protocol")
+            raise InvalidParameterError("other must be another collector of the same protocol")
         if self._senders & other._senders:
             raise InvalidParameterError("both collectors have counted one sender; a sender is counted once")
         self._tally += other._tally
         self.people += other.people
         self._senders |= other._senders
 
-    def estimate(self, **asked: Any) -> Release:
-        """What the protocol estimates from these reports: see its `estimate`, which takes what is asked beside them.
+    def estimate(self, **options: Any) -> Release:
+        """Return the estimate of the protocol from these reports.
+
+        Args:
+            options: further arguments of the protocol's `estimate`, such as candidates.
 
         Raises: InvalidParameterError before the first report.
         """
-        return self.protocol.estimate(self._tally, people=self.people, **asked)
+        return self.protocol.estimate(self._tally, people=self.people, **options)
 
 
 def _taken(stream: BinaryIO, length: int) -> bytes:
-    """The next bytes of a stream, fewer if it ends; a stream may hand out less than it is asked for."""
+    """Read the next bytes of a stream, fewer if it ends; one `read` may return less than it is asked for."""
     parts = []
-    while length and (part := stream.read(min(length, _SENT))):
+    while length and (part := stream.read(min(length, _SENT_BYTES))):
         parts.append(part)
         length -= len(part)
     return b"".join(parts)
 
 
 def protocol_of(text: str, *, epsilon: Real | None = None) -> Protocol:
-    """The protocol that a server announced: the inverse of `to_json`.
+    """Return the protocol that a server announced: the inverse of `to_json`.
 
     Args:
-        epsilon: the most that one report may tell, which a client says who does not trust the server. A protocol with
-            more is refused, and so is a `ShuffledSum`, which without a shuffler tells a server everything.
+        text: JSON.
+        epsilon: the largest loss of one report that a client accepts from a server that it does not trust. A protocol
+            with more is refused, and so is a `ShuffledSum`, which without a shuffler reveals everything to a server.
 
-    Raises: InvalidParameterError if the text is no protocol, or asks for more.
+    Raises: InvalidParameterError if the text is not a valid protocol, or has more than epsilon.
 
     >>> from deniable.local import LocalHashing, protocol_of
     >>> protocol = LocalHashing(values=["red", "blue"], epsilon=1)
@@ -209,23 +172,26 @@ def protocol_of(text: str, *, epsilon: Real | None = None) -> Protocol:
         raise InvalidParameterError(f"a protocol is one of {', '.join(KINDS)}, got {shown(text)}")
     if isinstance(values := data.get("values"), list):
         data["values"] = [*map(of_data, values)]
-    protocol: Protocol = kind(**data)
-    most = None if epsilon is None else positive_rational("epsilon", epsilon)
-    if most is not None and not (isinstance(protocol, PureProtocol) and protocol.epsilon <= most):
-        raise InvalidParameterError(f"one report of this {protocol.kind} protocol tells more than epsilon={most}")
+    protocol = kind.from_data(data)
+    if epsilon is not None:
+        largest = positive_rational("epsilon", epsilon)
+        if not (isinstance(protocol, PureProtocol) and protocol.epsilon <= largest):
+            raise InvalidParameterError(
+                f"one report of this {protocol.kind} protocol reveals more than epsilon={largest}"
+            )
     return protocol
 
 
 def best_protocol(
     values: Iterable[object] | int, *, epsilon: Real, share: float = 0.0, width: int | None = None
 ) -> FrequencyProtocol:
-    """The protocol with the least exact variance, from public facts alone; of equally good ones the shortest reports.
+    """Return the protocol with the least exact variance; of equally good ones that with the shortest reports.
 
     Args:
         values: as in the protocols.
         epsilon: of one report.
-        share: for which the variance counts; 0: of rare values.
-        width: the most bytes of a report.
+        share: of people, whose estimate has the variance; 0 for rare values.
+        width: the largest number of bytes of a report.
 
     Raises: InvalidParameterError if no protocol has such short reports.
 
@@ -235,10 +201,9 @@ def best_protocol(
     """
     given = values if isinstance(values, int) else tuple(values)
     positive_rational("epsilon", epsilon)
-    found = [kind(values=given, epsilon=epsilon) for kind in PROTOCOLS]  # type: ignore[arg-type]
-    short = [each for each in found if width is None or each.width <= width]
+    candidates = [kind(values=given, epsilon=epsilon) for kind in PROTOCOLS]  # type: ignore[arg-type]
+    short = [each for each in candidates if width is None or each.width <= width]
     if not short:
-        raise InvalidParameterError(
-            f"the shortest report of these values has {min(each.width for each in found)} bytes; allow as many"
-        )
+        shortest = min(each.width for each in candidates)
+        raise InvalidParameterError(f"the shortest report of these values has {shortest} bytes; allow as many")
     return min(short, key=lambda each: (round(float(each.variance(share, people=1)), 9), each.width))

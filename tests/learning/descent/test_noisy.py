@@ -8,18 +8,9 @@ import pytest
 from scipy.stats import norm
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.learning import (
-    Box,
-    Clip,
-    FixedSize,
-    L2Ball,
-    Logistic,
-    NoisyDescent,
-    Poisson,
-    Squared,
-    TrainingPlan,
-    descend,
-)
+from deniable.learning import Clip, FixedSize, NoisyDescent, Poisson, TrainingPlan, descend
+from deniable.learning.losses import Logistic, Squared
+from deniable.learning.sets import Box, L2Ball
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import Replace
 
@@ -67,7 +58,7 @@ def test_one_row_a_step_is_not_accounted_by_the_formula_of_the_notes() -> None:
     sampler = FixedSize(size=1, population=1000)
     noise = Fraction(2 * math.sqrt(2 * math.log(1e6)) / 1000)
     plan = TrainingPlan(noise_multiplier=noise, steps=1, dimensions=1, sampler=sampler, relation=Replace)
-    assert plan.privacy_loss().delta(1).upper >= 1e-3
+    assert plan.privacy_loss.delta(1).upper >= 1e-3
     louder = TrainingPlan.calibrate(epsilon=1, delta="1e-6", steps=20, dimensions=1, sampler=sampler, relation=Replace)
     assert louder.noise_multiplier > 10 * noise
 
@@ -95,7 +86,7 @@ def test_a_line_is_fitted_by_many_noisy_steps_on_samples() -> None:
     plan = TrainingPlan(
         sampler=Poisson(rate="1/10"), clip=Clip(norm=2), noise_multiplier=3, steps=300, dimensions=1
     )  # 300 samples of about 100 rows: epsilon 2.83 at delta 1e-6
-    assert plan.privacy_loss().epsilon("1e-6").upper == pytest.approx(2.8266, abs=1e-3)
+    assert plan.privacy_loss.epsilon("1e-6").upper == pytest.approx(2.8266, abs=1e-3)
     settings = {"loss": Squared(label_bound=4), "feasible": Box.ball(radius=10, columns=1), "size": 1000}
     line = NoisyDescent(plan=plan, step_size=1, **settings)
     slopes = [line.release(x[:, None], 3 * x, bits=DeterministicBits(seed)).value.last[0] for seed in range(8)]
@@ -223,5 +214,5 @@ def test_public_rows_give_a_start_that_costs_nothing_and_helps() -> None:
             )
             found = descent.release(rows[private], labels[private], bits=DeterministicBits(seed)).value.average
             scores.append(float((np.sign(rows[test] @ found) == labels[test]).mean()))
-            assert descent.plan.privacy_loss() == plan.privacy_loss()
+            assert descent.plan.privacy_loss == plan.privacy_loss
     assert np.mean(right[True]) > np.mean(right[False]) + 0.02

@@ -8,18 +8,11 @@ import pytest
 from scipy.optimize import nnls
 
 from deniable.errors import InvalidParameterError
-from deniable.learning import (
-    Box,
-    FeasibleSet,
-    Hinge,
-    L1Ball,
-    L2Ball,
-    Simplex,
-    descend,
-    descend_by_samples,
-    descent_bound,
-)
+from deniable.learning import descend, descend_by_samples
 from deniable.learning.descent.projected import walk
+from deniable.learning.losses import Hinge
+from deniable.learning.rates import descent_bound
+from deniable.learning.sets import Box, FeasibleSet, L1Ball, L2Ball, Simplex
 from deniable.noise import gaussian
 from deniable.noise.bits import DeterministicBits
 

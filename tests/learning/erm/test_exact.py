@@ -5,9 +5,10 @@ import pytest
 from scipy.optimize import minimize
 
 from deniable.errors import UnprovedError
-from deniable.learning import Box, FeasibleSet, HuberisedHinge, L1Ball, L2Ball, Logistic, Loss, Simplex, Squared
 from deniable.learning.erm import exact
 from deniable.learning.erm.exact import CERTIFIED, distance_bound, minimise
+from deniable.learning.losses import HuberisedHinge, Logistic, Loss, Squared
+from deniable.learning.sets import Box, FeasibleSet, L1Ball, L2Ball, Simplex
 from tests.learning.erm.test_problem import problem
 
 SETS: list[FeasibleSet] = [

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.learning import Box, Hinge, L2Ball, Logistic, Simplex, Squared, exponential_excess_risk
 from deniable.learning.erm.exponential import _STEPS, Exponential
 from deniable.learning.erm.problem import Problem
+from deniable.learning.losses import Hinge, Logistic, Squared
+from deniable.learning.rates import exponential_excess_risk
+from deniable.learning.sets import Box, L2Ball, Simplex
 from deniable.mechanisms.price import Price
 from deniable.privacy import AddRemove, Relation, Replace
 from tests.learning.erm.test_exact import people

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from deniable.errors import BudgetExceededError, InvalidParameterError
-from deniable.learning import HuberisedHinge, L2Ball, Logistic, RiskMinimiser, Squared, compare_minimisers
+from deniable.learning import RiskMinimiser, compare_minimisers
 from deniable.learning.erm.minimiser import METHODS
+from deniable.learning.losses import HuberisedHinge, Logistic, Squared
+from deniable.learning.sets import L2Ball
 from deniable.ledger import Ledger
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Budget, PrivacyUnit, Replace
@@ -33,7 +35,7 @@ def test_each_method_finds_the_direction_and_says_what_it_cost(method: str, loss
     model = fitted(method, loss=loss)
     assert model.coef_ @ [1, -1] > 0.3
     assert abs(model.coef_ @ [1, 1]) < model.coef_ @ [1, -1]
-    assert model.privacy_loss_.epsilon("1e-6").upper <= 2
+    assert model.cost_.epsilon("1e-6").upper <= 2
     assert 0 < model.excess_risk_ <= 8 * loss.lipschitz(row_radius=1, feasible=PUBLIC["feasible"]) * (1 + 1e-9)
     assert "Cost: epsilon=" in model.note_
     assert not model.safe_
@@ -73,7 +75,7 @@ def test_a_public_start_costs_nothing_and_helps_where_noise_is_large() -> None:
     for name, start in (("origin", None), ("public", [2.0, -2.0])):
         models = [fitted("output", seed, epsilon="1/20", start=start) for seed in range(5)]
         losses[name] = np.mean([Logistic().mean(model.coef_, rows, labels) for model in models])
-        assert models[0].privacy_loss_ == fitted("output", epsilon="1/20").privacy_loss_
+        assert models[0].cost_ == fitted("output", epsilon="1/20").cost_
     assert losses["public"] < losses["origin"]
 
 

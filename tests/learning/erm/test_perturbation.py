@@ -8,11 +8,12 @@ import pytest
 from scipy.special import expit
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.learning import Hinge, L2Ball, Logistic
 from deniable.learning.erm import exact, perturbation
 from deniable.learning.erm.exact import CERTIFIED, minimise
 from deniable.learning.erm.perturbation import Objective, Output
 from deniable.learning.erm.problem import Problem
+from deniable.learning.losses import Hinge, Logistic
+from deniable.learning.sets import L2Ball
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace

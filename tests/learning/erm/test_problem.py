@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.learning import Hinge, L2Ball, Squared
 from deniable.learning.erm.problem import Problem
+from deniable.learning.losses import Hinge, Squared
+from deniable.learning.sets import L2Ball
 from deniable.mechanisms.price import Price
 from deniable.privacy import AddRemove
 

@@ -64,7 +64,7 @@ def test_a_fit_costs_what_was_said_and_predicts(kind: Any, public: Any, data: An
     rows, labels = data()
     model = kind(**public, **price).fit(rows[:2000], labels[:2000], bits=BITS(2))
     assert model.score(rows[2000:], labels[2000:]) > {GaussianNB: 0.9, NearestCentroid: 0.9, CategoricalNB: 0.65}[kind]
-    assert model.privacy_loss_.epsilon(price.get("delta", "1e-6" if "rho" in price else 0)).upper <= 1.6
+    assert model.cost_.epsilon(price.get("delta", "1e-6" if "rho" in price else 0)).upper <= 1.6
     assert "each row, under add/remove" in model.note_
     ledger = dn.Ledger.open(None, budget=Budget(epsilon=2, delta="1e-5"), relation=dn.AddRemove,
                             unit=PrivacyUnit(), dataset="t")  # fmt: skip

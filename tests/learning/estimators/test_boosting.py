@@ -81,11 +81,11 @@ def test_one_row_moves_each_sum_by_what_its_noise_is_for(relation: Relation, cla
 
 @pytest.mark.parametrize("relation", Relation)
 def test_the_whole_run_costs_what_was_asked_for(relation: Relation) -> None:
-    found = classifier(survey(20), relation=relation).privacy_loss_
+    found = classifier(survey(20), relation=relation).cost_
     assert found.rho == pytest.approx(0.5)
     assert found.rho <= 0.5
     assert found.relations >= {relation}
-    assert classifier(survey(20), rho=None, epsilon=1, delta="1e-5").privacy_loss_.epsilon("1e-5").upper <= 1
+    assert classifier(survey(20), rho=None, epsilon=1, delta="1e-5").cost_.epsilon("1e-5").upper <= 1
 
 
 def test_without_noise_a_round_is_a_shrunken_newton_step() -> None:

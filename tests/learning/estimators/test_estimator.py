@@ -107,7 +107,7 @@ def test_the_share_of_variance_is_that_of_its_definition() -> None:
 def test_an_estimator_is_shown_with_what_it_promises() -> None:
     assert "no row was read" in str(Middle())
     assert Middle()._repr_html_().startswith("<pre>")
-    assert not hasattr(Estimator, "privacy_loss_")
+    assert not hasattr(Estimator, "cost_")
 
 
 @pytest.mark.parametrize(("rows", "labels"), [(3, [1]), ([1], None), ([1, 2], [1])])

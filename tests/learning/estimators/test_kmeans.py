@@ -93,14 +93,14 @@ def test_each_round_of_lloyd_spends_half_on_counts_and_half_on_sums(relation: Re
         model = fitted(blobs(30), method="lloyd", rounds=4, relation=relation)
     counts = 8 * (1 if relation is AddRemove else 2)
     assert scales == [counts, counts * 2**20] * 4
-    assert model.privacy_loss_.pure_epsilon == 1
+    assert model.cost_.pure_epsilon == 1
 
 
 def test_the_gaussian_version_is_concentrated() -> None:
     model = fitted(blobs(30), method="lloyd", epsilon=None, rho="1/2")
-    assert model.privacy_loss_.rho == pytest.approx(0.5)
+    assert model.cost_.rho == pytest.approx(0.5)
     assert "Gaussian" in model.note_
-    assert fitted(blobs(30), delta="1e-6").privacy_loss_.epsilon("1e-6").upper <= 1
+    assert fitted(blobs(30), delta="1e-6").cost_.epsilon("1e-6").upper <= 1
 
 
 # --- what it finds ---------------------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ def test_odd_rows_are_a_fit_like_any_other(given: list[object], method: str) -> 
     assert model.cluster_centers_.shape == (3, 2)
     assert (np.abs(model.cluster_centers_) <= 10).all()
     assert sorted(name for name in vars(model) if name.endswith("_")) == [
-        "budget_left_", "cluster_centers_", "n_features_in_", "path_", "privacy_loss_", "safe_",
+        "budget_left_", "cluster_centers_", "cost_", "n_features_in_", "path_", "safe_",
     ]  # fmt: skip
 
 
@@ -193,7 +193,7 @@ def test_one_row_changes_nothing_but_what_mechanisms_release(row: list[float], c
             model = fitted(given, **changed)
             return model.path_, model.note_
 
-        more, claim = np.vstack([rows, row]), fitted(rows, **changed).privacy_loss_
+        more, claim = np.vstack([rows, row]), fitted(rows, **changed).cost_
         found = replay(run, rows, more, samplers=RELEASES, sensitivity=0, claim=claim, delta=changed.get("delta", 0))
         assert found.epsilon == 0, found.event
 

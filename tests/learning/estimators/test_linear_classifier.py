@@ -127,7 +127,7 @@ def test_no_release_moves_by_more_than_the_plan_states(kind: type[LogisticRegres
 
     pair = (rows, labels), (rows[:-1], labels[:-1])
     for claimed, violated in ((plan, False), (replace(plan, noise_multiplier=50), lattice > 1)):
-        claim = claimed.privacy_loss()
+        claim = claimed.privacy_loss
         found = replay(run, *pair, samplers=RELEASES, sensitivity=0, claim=claim, delta=1e-5)
         assert (found.epsilon > 0) == violated
 
@@ -170,7 +170,7 @@ def test_many_short_runs_agree_with_the_stated_loss() -> None:
         found = measure(
             lambda data, runs: shown[len(data)],
             *pair,
-            claim=claim.privacy_loss(),
+            claim=claim.privacy_loss,
             runs=120,
             batched=True,
             low_bits=False,

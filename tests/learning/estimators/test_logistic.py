@@ -11,8 +11,9 @@ import pytest
 import deniable as dn
 from deniable.audit import replay
 from deniable.errors import BudgetExceededError, InvalidParameterError
-from deniable.learning import AdaptiveClip, Clip, FixedSize, LogisticRegression, Poisson, TrainingPlan, TrainingRun
+from deniable.learning import AdaptiveClip, Clip, FixedSize, LogisticRegression, Poisson, TrainingPlan
 from deniable.learning.estimators.logistic import probabilities
+from deniable.learning.plan import TrainingRun
 from deniable.noise.bits import SECURE, DeterministicBits
 from deniable.privacy import Budget, PrivacyUnit, Replace
 from tests.audit.draws import RELEASES
@@ -60,7 +61,7 @@ def test_a_user_gets_an_accuracy_an_epsilon_and_a_note() -> None:
     model = LogisticRegression(**{**PUBLIC, "expected_rows": 4000}, epsilon=1, delta="1e-5")
     assert model.fit(rows[:3000], labels[:3000], bits=DeterministicBits(1)) is model
     assert model.score(rows[3000:], labels[3000:]) > 0.9
-    assert 0.99 < model.privacy_loss_.epsilon("1e-5").upper <= 1
+    assert 0.99 < model.cost_.epsilon("1e-5").upper <= 1
     assert model.classes_.tolist() == ["no", "yes"]
     assert model.n_features_in_ == 2
     for said in (
@@ -110,7 +111,7 @@ def test_adult_is_predicted_better_than_by_the_most_frequent_class() -> None:
         [np.eye(min(size, 50), dtype=np.int8)[part] for size, part in zip(codes, parts, strict=True)]
     )
     plan = TrainingPlan(noise_multiplier="23.6", steps=40, dimensions=rows.shape[1] + 2, clip=Clip(norm=1))
-    assert plan.privacy_loss().epsilon("1e-5").upper < 1.01
+    assert plan.privacy_loss.epsilon("1e-5").upper < 1.01
     model = LogisticRegression(bounds=(0, 1), classes=[0, 1], expected_rows=8_000, plan=plan)
     model.fit(rows[:8_000], table[:8_000, -1], bits=DeterministicBits(3))
     assert model.score(rows[44_000:], table[44_000:, -1]) > 0.8

@@ -41,7 +41,7 @@ def test_a_mixture_is_found_under_privacy(kind: Any) -> None:
     assert model.covariances_.shape == ((3, 2) if kind == "diag" else (3, 2, 2))
     assert model.predict_proba(rows).sum(axis=1) == pytest.approx(1)
     assert (model.predict(rows) == model.predict_proba(rows).argmax(axis=1)).all()
-    assert model.privacy_loss_.epsilon("1e-6").upper <= 1
+    assert model.cost_.epsilon("1e-6").upper <= 1
     assert "12 times" in model.note_
 
 

@@ -29,7 +29,7 @@ def test_it_is_the_statistic_with_its_loss_and_predicts(kind: type[LinearRegress
     asked = statistic(**PUBLIC, epsilon=1, delta="1e-6")
     answer = asked((rows, values), bits=DeterministicBits(1))
     assert [model.intercept_, *model.coef_] == answer["coefficient"].tolist()
-    assert model.privacy_loss_ == asked.privacy_loss
+    assert model.cost_ == asked.privacy_loss
     assert model.score(rows, values) > 0.9
     assert model.predict([[99, 0]]).tolist() == model.predict([[10, 0]]).tolist()
     assert model.predict([[None, np.inf]]).shape == (1,)

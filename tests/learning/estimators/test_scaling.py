@@ -75,7 +75,7 @@ def test_a_pipeline_of_scikit_learn_scales_turns_and_predicts() -> None:
         GaussianNB(bounds=(-4, 4), classes=["old", "young"], **price),
     )
     assert model.fit(rows[:3000], labels[:3000]).score(rows[3000:], labels[3000:]) > 0.8
-    assert all(step.privacy_loss_.epsilon("1e-6").upper <= 1 for step in model)
+    assert all(step.cost_.epsilon("1e-6").upper <= 1 for step in model)
 
 
 @pytest.mark.parametrize("kind", [StandardScaler, PCA])

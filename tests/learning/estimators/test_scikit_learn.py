@@ -105,7 +105,7 @@ def test_estimators_end_a_pipeline_with_public_preprocessing_and_are_cloned() ->
         name = pipeline.steps[-1][0]
         pipeline.fit(rows, labels, **{f"{name}__bits": DeterministicBits(1)})
         assert pipeline.score(rows, labels) > 0.85
-        assert pipeline[-1].privacy_loss_.epsilon("1e-5").upper <= 3
+        assert pipeline[-1].cost_.epsilon("1e-5").upper <= 3
         assert is_classifier(pipeline)
     assert is_regressor(MODELS[2])
     assert repr(clone(model)) == repr(model)
@@ -119,7 +119,7 @@ def test_a_search_of_scikit_learn_runs_and_pays_for_every_fit() -> None:
     model = LogisticRegression(bounds=[(-4, 6)] * 2, classes=[0, 1], expected_rows=200, epsilon=2, delta="1e-5")
     with pytest.warns(UserWarning, match="Use PrivateGridSearch"):
         found = GridSearchCV(model, {"learning_rate": [0.01, 4]}, cv=2).fit(rows, labels)
-    assert not hasattr(found, "privacy_loss_")
+    assert not hasattr(found, "cost_")
     assert found.predict(rows).shape == (300,)
 
 

@@ -54,14 +54,14 @@ def test_the_best_setting_wins_and_the_whole_search_is_stated(fitted: PrivateGri
     assert fitted.best_params_ == {"learning_rate": 4}
     assert fitted.score(rows, labels) > 0.9
     assert abs(fitted.best_score_ - fitted.score(rows, labels)) < 0.2
-    assert 1e-6 < fitted.privacy_loss_.delta(3).upper <= 1e-5
+    assert 1e-6 < fitted.cost_.delta(3).upper <= 1e-5
     assert (fitted.predict(rows) == fitted.best_estimator_.predict(rows)).all()
-    assert fitted.best_estimator_.privacy_loss_ is fitted.privacy_loss_
+    assert fitted.best_estimator_.cost_ is fitted.cost_
     assert "5 on average" in fitted.best_estimator_.note_
 
 
 def test_the_loss_is_that_of_the_best_of_runs_that_fit_or_score(fitted: PrivateGridSearch) -> None:
-    best = fitted.privacy_loss_.statement.loss  # type: ignore[attr-defined]
+    best = fitted.cost_.statement.loss  # type: ignore[attr-defined]
     assert isinstance(best, BestOfStatement)
     one = PrivacyLoss(best.base)
     base = one.epsilon("1e-5").upper
@@ -103,8 +103,8 @@ def test_a_tree_without_a_delta_is_searched_too() -> None:
         *survey(), bits=DeterministicBits(2)
     )
     assert model.score(*survey()) > 0.8
-    assert model.privacy_loss_.epsilon("1e-5").upper <= 3
-    best: Any = model.privacy_loss_.statement.loss
+    assert model.cost_.epsilon("1e-5").upper <= 3
+    best: Any = model.cost_.statement.loss
     assert model.best_estimator_.epsilon == best.base.parts[0].pure_epsilon
 
 

@@ -73,9 +73,9 @@ def test_scores_are_those_of_a_loop() -> None:
 @pytest.mark.parametrize("depth", [1, 3])
 def test_levels_and_leaves_cost_epsilon_together(relation: Relation, depth: int) -> None:
     model = fitted(*survey(50), depth=depth, relation=relation)
-    assert model.privacy_loss_.pure_epsilon == 1
-    assert model.privacy_loss_.relations == {relation}
-    assert model.privacy_loss_.epsilon(0).upper <= 1 + 1e-12
+    assert model.cost_.pure_epsilon == 1
+    assert model.cost_.relations == {relation}
+    assert model.cost_.epsilon(0).upper <= 1 + 1e-12
 
 
 def test_it_learns_what_two_questions_tell() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.learning import Clip, Hinge, Logistic, Poisson, Squared, TrainingPlan
+from deniable.learning import Clip, Poisson, TrainingPlan
 from deniable.learning.federated import (
     Federated,
     LocalDescent,
@@ -24,6 +24,7 @@ from deniable.learning.federated import (
     private_descent,
 )
 from deniable.learning.federated.secure import pack
+from deniable.learning.losses import Hinge, Logistic, Squared
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import Replace
 from tests.rows.containers import ODD

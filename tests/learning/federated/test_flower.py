@@ -23,10 +23,11 @@ from flwr.app import ArrayRecord, ConfigRecord, Message, RecordDict
 from flwr.supercore.task_identity import TaskIdentity
 
 from deniable.errors import InvalidParameterError
-from deniable.learning import AdaptiveClip, Clip, Squared, TrainingPlan
+from deniable.learning import AdaptiveClip, Clip, TrainingPlan
 from deniable.learning.federated import Federated, LocalDescent, Participant, private_descent
 from deniable.learning.federated.flower import Nodes, client_app
 from deniable.learning.federated.secure import unpack
+from deniable.learning.losses import Squared
 
 BIN = Path(sys.executable).parent
 CENTRAL = Federated(plan=TrainingPlan(noise_multiplier="1/1000", steps=2, dimensions=2))

@@ -66,10 +66,10 @@ def test_the_sum_has_the_noise_of_the_plan_and_nothing_is_divided_by_who_answere
 
 def test_central_noise_costs_what_the_plan_does_and_local_noise_counts_every_round_at_two_norms() -> None:
     sampled = plan(sampler=Poisson(rate="1/10"), relation=Replace)
-    assert Federated(plan=sampled).privacy_loss() == sampled.privacy_loss()
-    local = Federated(plan=sampled, trust="local").privacy_loss()
+    assert Federated(plan=sampled).privacy_loss == sampled.privacy_loss
+    local = Federated(plan=sampled, trust="local").privacy_loss
     assert local.delta(1).upper == pytest.approx((GaussianLoss(noise_multiplier=1) * 3).delta(1).upper, rel=1e-3)
-    summed = Federated(plan=sampled, trust="distributed", secure=SECURE_SUM).privacy_loss()
+    summed = Federated(plan=sampled, trust="distributed", secure=SECURE_SUM).privacy_loss
     assert local.delta(1).upper <= summed.delta(1).upper <= local.delta(1).upper * 1.001
     assert local.relations == summed.relations == {Replace}
 
@@ -263,9 +263,9 @@ def test_skellam_shares_have_the_noise_of_the_plan_and_a_loss_without_a_lattice_
     assert abs(found.std() / (2 * math.sqrt(6 / 4) / 6) - 1) < 6 / math.sqrt(4000)
     assert federated.lattice_delta == 0
     gaussian = Federated(plan=made, trust="distributed", secure=SECURE_SUM)
-    exact, bound = (each.privacy_loss().epsilon("1e-5").upper for each in (gaussian, federated))
+    exact, bound = (each.privacy_loss.epsilon("1e-5").upper for each in (gaussian, federated))
     assert exact < bound < 1.12 * exact
-    assert federated.privacy_loss().relations == {Replace}
+    assert federated.privacy_loss.relations == {Replace}
     for bad, sentence in (
         ({"noise": "normal"}, "noise must be"),
         ({"plan": plan(clip=Clip(), relation=Replace)}, "too fine"),

@@ -92,7 +92,7 @@ def test_answers_are_public_labels_with_their_cost() -> None:
     for relation in (AddRemove, Replace):
         found = taught(relation=relation).label([[1.0], [2.0]], QUIET, bits=DeterministicBits(1))
         assert found.labels.tolist() == ["even", "even"]
-        assert found.privacy_loss == QUIET.privacy_loss(2, relation=relation)
+        assert found.cost == QUIET.privacy_loss(2, relation=relation)
         assert found.answered.all()
         assert not found.safe
         with pytest.raises(UnsafeReleaseError, match="test stream"):

@@ -36,7 +36,7 @@ def test_every_way_equals_the_loop_however_little_memory_it_has(method: str, mem
     model, (inputs, targets) = network(), rows(11)
     clipped = ClippedGradients(model, entropy, norm=0.7, method=method, memory=memory)
     assert apart(clipped(inputs, targets), looped(model, inputs, targets, 0.7 * (1 - 2**-7))) < 2e-3
-    assert clipped.way == method
+    assert clipped.method == method
     assert len(clipped.norms) == 11
 
 
@@ -104,7 +104,7 @@ def test_one_example_moves_the_sum_by_at_most_the_norm(scale: float) -> None:
 def test_without_the_part_kept_for_rounding_an_example_would_move_the_sum_farther(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("deniable.learning.torch.gradients._KEPT", 0.0)
+    monkeypatch.setattr("deniable.learning.torch.gradients._ROUNDING_SHARE", 0.0)
     monkeypatch.setattr("deniable.learning.torch.pieces._contract", lambda left, right, reach, allowed: left.mT @ right)
     monkeypatch.setattr("deniable.learning.torch.pieces.UNIT", 0.0)
     inputs, targets = rows(300)
@@ -120,7 +120,7 @@ def test_without_the_part_kept_for_rounding_an_example_would_move_the_sum_farthe
 def test_parts_of_a_batch_give_the_sum_of_the_batch() -> None:
     inputs, targets = rows(9)
     clipped = ClippedGradients(network(), entropy, norm=0.4)
-    parts = [clipped(inputs[part], targets[part], of=9) for part in (slice(0, 4), slice(4, 9))]
+    parts = [clipped(inputs[part], targets[part], batch_size=9) for part in (slice(0, 4), slice(4, 9))]
     added = [one + other for one, other in zip(*parts, strict=True)]
     assert apart(added, clipped(inputs, targets)) < 1e-5
 
@@ -137,12 +137,12 @@ def test_dropout_may_stay_in_training() -> None:
     clipped = ClippedGradients(model, entropy, norm=100)
     inputs, targets = rows(5)
     first, second = clipped(inputs, targets), clipped(inputs, targets)
-    assert clipped.way == "layers"
+    assert clipped.method == "layers"
     assert apart(first, second) > 0.1
     attention = nn.TransformerEncoderLayer(6, 2, 8, dropout=0.1, batch_first=True)
     clipped = ClippedGradients(nn.Sequential(nn.Unflatten(1, (1, 6)), attention, nn.Flatten()), entropy, norm=1)
     clipped(*rows(5))
-    assert clipped.way == "vmap"  # attention with dropout cannot be run again with the same mask
+    assert clipped.method == "vmap"  # attention with dropout cannot be run again with the same mask
 
 
 def test_bfloat16_gives_nearly_the_same_sums() -> None:

@@ -22,7 +22,7 @@ def agrees(inner: nn.Module, inputs: Tensor, way: str = "layers") -> None:
     for norm in (0.1, 100):
         clipped = ClippedGradients(model, entropy, norm=norm)
         assert apart(clipped(inputs, targets), looped(model, inputs, targets, norm * (1 - KEPT))) < 2e-3
-        assert clipped.way == way
+        assert clipped.method == way
 
 
 @few

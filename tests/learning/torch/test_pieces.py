@@ -83,7 +83,9 @@ def test_sums_stay_as_near_as_asked() -> None:
 
 
 def test_sums_of_which_nothing_may_be_lost_are_made_in_float64(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deniable.learning.torch.pieces._DEPTH", 16)  # one product for two examples, then one for one
+    monkeypatch.setattr(
+        "deniable.learning.torch.pieces._FLOAT64_DEPTH", 16
+    )  # one product for two examples, then one for one
     piece, truth = pieces(8)
     factors = torch.tensor([0.3, 1e-3, 7], dtype=torch.float64)
     wanted = sum(float(factor) * one.astype(float) for factor, one in zip(factors, truth, strict=True))

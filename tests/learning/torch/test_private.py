@@ -406,9 +406,9 @@ def weighted(dataset: TensorDataset) -> DataLoader:
         ("pair", {"loader": DataLoader(TensorDataset(torch.zeros(3, 3)), batch_size=2)}),
         ("expected_rows", {"expected_rows": None}),
         ("expected_rows", {"expected_rows": 0}),
-        ("cost and length", {"epochs": None}),
-        ("cost and length", {"steps": 3}),
-        ("cost and length", {"delta": None}),
+        ("the budget and the length", {"epochs": None}),
+        ("the budget and the length", {"steps": 3}),
+        ("the budget and the length", {"delta": None}),
         ("its own epsilon", {"plan": plan_for(line())}),
         ("dimensions=4", {"plan": plan_for(line(5)), "epsilon": None, "epochs": None}),
         ("blocks", {"plan": plan_for(line(), blocks=((3, 1), (1, 1))), "epsilon": None, "epochs": None}),
@@ -565,7 +565,7 @@ def test_many_short_runs_agree_with_the_stated_loss() -> None:
     """
     from deniable.audit import measure
 
-    claim = plan_for(nn.Linear(1, 1, bias=False)).privacy_loss().epsilon("1e-2").upper
+    claim = plan_for(nn.Linear(1, 1, bias=False)).privacy_loss.epsilon("1e-2").upper
 
     def bound(noise: str, runs: int) -> float:
         def releases(rows: int, count: int) -> np.ndarray:

@@ -201,7 +201,7 @@ def check(recipe: Recipe, options: dict[str, Any], loss: str, others: int, kinds
     for sums in (first, second) if "dropout" not in names(recipe) else ():  # whose masks belong to places
         assert size([a - b for a, b in zip(sums, without, strict=True)]) <= norm
     assert everything(model) == before
-    return str(clipped.way)
+    return str(clipped.method)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -218,6 +218,6 @@ def test_random_modules_that_mix_or_remember_rows_are_found(monkeypatch: pytest.
         with pytest.raises(AssertionError):
             check("keeps", {"norm": 1.0}, "product", 3, ("large", "zero"))
     with monkeypatch.context() as patch:
-        patch.setattr("deniable.learning.torch.gradients._KEPT", -1.0)
+        patch.setattr("deniable.learning.torch.gradients._ROUNDING_SHARE", -1.0)
         with pytest.raises(AssertionError):
             check("linear", {"norm": 1.0}, "product", 3, ("large", "zero"))

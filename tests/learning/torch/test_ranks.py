@@ -87,7 +87,7 @@ def test_two_processes_take_the_steps_of_one(tmp_path: Path) -> None:
 def test_one_process_needs_no_others() -> None:
     ranks = Ranks()
     assert (ranks.count, ranks.mine([4])) == (1, [4])
-    assert ranks.ask_first(lambda: 3) == 3
+    assert ranks.run_on_first(lambda: 3) == 3
     assert ranks.mine([1, 2, 3]) == [1, 2, 3]
     assert ranks.add_up(torch.ones(2, dtype=torch.int64)).tolist() == [1, 1]
     ranks.agree("plan")

@@ -180,8 +180,8 @@ def test_what_layers_cannot_tell_is_found_by_vmap_and_equals_the_loop(model: nn.
     clipped = ClippedGradients(model, entropy, norm=0.3)
     targets = torch.tensor([0, 1, 1, 0, 1])
     assert apart(clipped(rows, targets), looped(model, rows, targets, 0.3 * (1 - 2**-7))) < 2e-3
-    assert clipped.way == "vmap"
-    with pytest.raises(InvalidParameterError, match="no way"):
+    assert clipped.method == "vmap"
+    with pytest.raises(InvalidParameterError, match="no method"):
         ClippedGradients(model, entropy, norm=0.3, method="layers")(rows, targets)
 
 
@@ -257,7 +257,7 @@ def test_models_may_write_into_tensors_that_they_made() -> None:
     model, inputs, targets = Writes(), torch.randn(5, 3), torch.tensor([0, 1, 1, 0, 1])
     clipped = ClippedGradients(model, entropy, norm=0.3)
     assert apart(clipped(inputs, targets), looped(model, inputs, targets, 0.3 * (1 - 2**-7))) < 2e-3
-    assert clipped.way == "vmap"
+    assert clipped.method == "vmap"
 
 
 class DropsLayers(nn.Module):
@@ -275,5 +275,5 @@ def test_a_way_that_fails_in_training_alone_is_not_taken() -> None:
     """Later, what fails on every row would count as zero."""
     clipped = ClippedGradients(DropsLayers(), entropy, norm=1)
     found = clipped(ROWS, TARGETS)
-    assert clipped.way == "loop"
+    assert clipped.method == "loop"
     assert all(one.any() for one in found[2:])

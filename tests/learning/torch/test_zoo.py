@@ -340,7 +340,7 @@ def farthest(clipped: ClippedGradients, count: int) -> float:
 class ByPlace(ClippedGradients):
     """Takes what stands at a place of the whole batch inside a layer for the row of that place, as others do."""
 
-    def _listen(self, inputs: Tensor, targets: Tensor) -> list[Call]:
+    def _record_layers(self, inputs: Tensor, targets: Tensor) -> list[Call]:
         calls = [Call(layer, ((), {})) for layer in self._layers]
 
         def hear(call: Call, args: tuple[Tensor, ...], output: Tensor) -> Tensor:
@@ -384,7 +384,7 @@ def test_one_more_row_moves_what_is_accepted_by_one_norm_and_nothing_is_kept(nam
     before = everything(model)
     clipped = ClippedGradients(model, product, norm=1)
     for count in (10, 100, 1000):
-        if count < 1000 or clipped.way != "loop" or name == "routed by a mask":
+        if count < 1000 or clipped.method != "loop" or name == "routed by a mask":
             assert farthest(clipped, count) <= 1
     assert everything(model) == before
 

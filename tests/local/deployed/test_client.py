@@ -10,18 +10,8 @@ import pytest
 
 from deniable.errors import BudgetExceededError, InvalidParameterError, UnprovedError
 from deniable.ledger import Ledger
-from deniable.local import (
-    BitFlip,
-    Client,
-    Collector,
-    CountMeanSketch,
-    DirectResponse,
-    HadamardSketch,
-    OneBitMean,
-    Rappor,
-    protocol_of,
-    unpack,
-)
+from deniable.local import Collector, DirectResponse, protocol_of, unpack
+from deniable.local.deployed import BitFlip, Client, CountMeanSketch, HadamardSketch, OneBitMean, Rappor
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Budget, PrivacyUnit, Replace
 
@@ -136,7 +126,7 @@ def test_a_donation_is_paid_before_it_is_drawn_and_never_twice(tmp_path: Path) -
         client.donate("a", day=1, name="9:00", bits=Spent(1))
     after = Client(FRESH, donations=2, ledger=ledger_at(tmp_path / "l"))  # another process
     assert {after.donate(value, day=day, name="8:00", bits=BITS) for value in "ab" for day in (1, 5)} == {first}
-    with pytest.raises(BudgetExceededError, match="on its way or lost"):
+    with pytest.raises(BudgetExceededError, match="sent or lost"):
         after.donate("a", day=2, name="9:00", bits=BITS)
     with pytest.raises(BudgetExceededError, match="2 donations of this day"):
         after.donate("a", day=1, name="10:00", bits=BITS)
@@ -194,7 +184,7 @@ ALL = [
     CountMeanSketch(epsilon=1, hashes=3, cells=9),
     HadamardSketch(epsilon=1, hashes=3, cells=9),
     BitFlip(values=["a", "b", "c"], epsilon=1, chosen=2),
-    OneBitMean(epsilon=1, lower=0, upper=1),
+    OneBitMean(epsilon=1, bounds=(0, 1)),
 ]
 
 

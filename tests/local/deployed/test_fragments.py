@@ -11,7 +11,8 @@ import pytest
 from scipy import stats
 
 from deniable.errors import InvalidParameterError
-from deniable.local import Collector, FragmentPuzzle, pack
+from deniable.local import Collector, pack
+from deniable.local.deployed import FragmentPuzzle
 from deniable.local.deployed.sketches import PRIME, cells_of, keys_of
 from deniable.noise.bits import DeterministicBits
 from tests.local.deployed.test_sketches import BITS
@@ -27,9 +28,12 @@ TEXTS = ["".join(text) for size in range(3) for text in product("ab", repeat=siz
 def rows(sketch: Any, cell: int) -> dict[int, Fraction]:
     """The probability of every row about a cell of 4, from the definition of the sketch."""
     if sketch.kind == "hcms":
-        share = Fraction(2, sketch.row.outputs) / (sketch.odds + 1)
-        return {z: share * (1 if (z & (cell + 1)).bit_count() % 2 else sketch.odds) for z in range(sketch.row.outputs)}
-    q = sketch.row.false
+        share = Fraction(2, sketch.row.outputs) / (sketch.likelihood_ratio + 1)
+        return {
+            z: share * (1 if (z & (cell + 1)).bit_count() % 2 else sketch.likelihood_ratio)
+            for z in range(sketch.row.outputs)
+        }
+    q = sketch.row.q
     return {z: math.prod(1 - q if (z >> at & 1) == (at == cell) else q for at in range(4)) for z in range(16)}
 
 
@@ -52,7 +56,7 @@ def test_no_pair_of_texts_exceeds_the_claim_and_draws_have_the_law(puzzle: Any) 
     laws = {text: law(puzzle, text) for text in TEXTS}
     assert all(sum(each.values()) == 1 for each in laws.values())
     worst = max(one[y] / other[y] for one in laws.values() for other in laws.values() for y in one)
-    assert worst <= puzzle.odds
+    assert worst <= puzzle.likelihood_ratio
     assert math.log(worst) == pytest.approx(2, rel=1e-8)
     expected, runs = laws["ba"], 20_000
     drawn = Counter(map(tuple, puzzle.encode(["ba"] * runs, bits=BITS).tolist()))
@@ -63,7 +67,7 @@ def test_no_pair_of_texts_exceeds_the_claim_and_draws_have_the_law(puzzle: Any) 
 
 def test_places_pieces_and_fragments_have_codes_of_their_own() -> None:
     """pure-LDP's codes, hash * (place + 1) and the fragment, do not: 0 times any place is 0 (local.md, section 9)."""
-    triples = list(product(range(SMALL.places), range(SMALL.pieces), range(SMALL.fragments)))
+    triples = list(product(range(SMALL.positions), range(SMALL.pieces), range(SMALL.fragments)))
     place, piece, fragment = np.array(triples).T
     own = np.where(place == 0, fragment * SMALL.fragments, fragment)
     found = SMALL.code(own, piece, place)
@@ -99,7 +103,7 @@ def test_no_absent_text_passes_the_threshold_more_often_than_said(
 ) -> None:
     """Everybody holds another text, whose cell the absent one's function meets with probability 1 / cells: exactly."""
     puzzle = FragmentPuzzle(alphabet="ab", length=4, hashes=hashes, cells=cells, epsilon=6)
-    p, q = float(puzzle.words.row.true), float(puzzle.words.row.false)
+    p, q = float(puzzle.words.row.p), float(puzzle.words.row.q)
     met = np.arange(hashes + 1)
 
     def passing(least: int) -> float:

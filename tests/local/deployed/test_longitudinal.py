@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.local import LongitudinalUnary
+from deniable.local.deployed import LongitudinalUnary
 from deniable.noise.bits import DeterministicBits
 
 BITS = DeterministicBits(8)
@@ -30,7 +30,7 @@ def laws(one: Fraction, zero: Fraction) -> list[dict[tuple[int, ...], Fraction]]
 
 def test_both_guarantees_hold_over_all_pairs_and_are_attained() -> None:
     flip = PROTOCOL.flips
-    answers = laws(Fraction(1, 2), PROTOCOL.permanent.false)
+    answers = laws(Fraction(1, 2), PROTOCOL.permanent.q)
     flipped = {
         (answer, report): math.prod(
             (flip if a != b else 1 - flip for a, b in zip(answer, report, strict=True)), start=Fraction(1)
@@ -39,7 +39,7 @@ def test_both_guarantees_hold_over_all_pairs_and_are_attained() -> None:
         for report in answers[0]
     }
     reports = [{y: sum(law[m] * flipped[m, y] for m in law) for y in law} for law in answers]
-    assert reports == laws(PROTOCOL.true, PROTOCOL.false)
+    assert reports == laws(PROTOCOL.p, PROTOCOL.q)
     for found, epsilon in ((answers, 2), (reports, 1)):
         worst = max(one[y] / other[y] for one in found for other in found for y in one)
         assert math.log(worst) == pytest.approx(epsilon, rel=1e-8)
@@ -55,8 +55,8 @@ def test_the_variance_at_one_half_is_that_of_the_chain() -> None:
     expected = PROTOCOL.variance([0.5, 0.5, 0.0], people=people)
     assert found.var(axis=0) == pytest.approx(expected, rel=0.35)
     assert found.mean(axis=0) == pytest.approx([0.5, 0.5, 0], abs=5 * math.sqrt(expected.max() / runs))
-    s1, s0 = float(PROTOCOL.true), float(PROTOCOL.false)
-    q1, p2 = float(PROTOCOL.permanent.false), 1 - float(PROTOCOL.flips)
+    s1, s0 = float(PROTOCOL.p), float(PROTOCOL.q)
+    q1, p2 = float(PROTOCOL.permanent.q), 1 - float(PROTOCOL.flips)
     by_hand = (s1 * (1 - s1) + s0 * (1 - s0)) / 2 / people / ((0.5 - q1) ** 2 * (2 * p2 - 1) ** 2)
     assert expected[0] == pytest.approx(by_hand, rel=1e-12)
 

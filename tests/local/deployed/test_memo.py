@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.local import BitFlip, Client, DirectResponse, LongitudinalUnary, OneBitMean, Rappor, unpack
-from deniable.local.deployed import DEPLOYED
+from deniable.local import DirectResponse, unpack
+from deniable.local.deployed import DEPLOYED, BitFlip, Client, LongitudinalUnary, OneBitMean, Rappor
 from deniable.local.deployed.memo import Memoised
 from deniable.noise.bits import DeterministicBits
 
@@ -23,9 +23,11 @@ def test_reports_of_one_answer_differ_and_average_to_it() -> None:
     2,000 reports of one answer tell the answer, bit by bit, and the answers of 50 clients differ."""
     protocol, bits = Rappor(cells=20), DeterministicBits(5)
     settled = protocol.settle(1, bits=bits)
-    answer = protocol.remember(protocol.keys(protocol._places([1]), settled), settled, bits=bits)
+    answer = protocol.remember(protocol.keys(protocol._indices([1]), settled), settled, bits=bits)
     many = (np.repeat(answer, 2000, axis=0), np.repeat(settled, 2000, axis=0))
-    told = np.unpackbits(protocol.tell(*many, bits=bits)[:, settled.shape[1] :], axis=1, bitorder="little").mean(axis=0)
+    told = np.unpackbits(protocol.report(*many, bits=bits)[:, settled.shape[1] :], axis=1, bitorder="little").mean(
+        axis=0
+    )
     kept = np.unpackbits(answer, axis=1, bitorder="little")[0].astype(bool)
     assert told[:20][kept[:20]].min() > told[:20][~kept[:20]].max()
     assert len(np.unique(protocol.encode([1] * 50, bits=bits), axis=0)) > 25
@@ -34,8 +36,8 @@ def test_reports_of_one_answer_differ_and_average_to_it() -> None:
 CASES: list[tuple[Any, list[Any]]] = [
     *((BitFlip(values=3, epsilon=1, chosen=chosen), [0, 1, 2]) for chosen in (1, 2, 3)),
     (BitFlip(values=2, epsilon=1, chosen=2), [0, 1]),
-    (OneBitMean(lower=0, upper=2, epsilon=1, steps=2), [0, 0.5, 1, 1.5, 2]),
-    (OneBitMean(lower=0, upper=2, epsilon=1), [0, 1, 2]),
+    (OneBitMean(bounds=(0, 2), epsilon=1, steps=2), [0, 0.5, 1, 1.5, 2]),
+    (OneBitMean(bounds=(0, 2), epsilon=1), [0, 1, 2]),
     (Rappor(cells=2, hashes=1, cohorts=2), ["a", "b", "c"]),
     (Rappor(cells=4, hashes=2, cohorts=1, p=0, q="1/2", f="1/3"), ["b", "e"]),
     (LongitudinalUnary(values=2, epsilon=2, report_epsilon=1), [0, 1]),
@@ -69,7 +71,7 @@ def chances(protocol: Any, own: Any, state: Any) -> tuple[list[float], tuple[flo
         r = math.exp(protocol.epsilon / 2)
         return [(r if place == own else 1) / (r + 1) for place in range(protocol.chosen + 1)], (0, 1)
     if isinstance(protocol, Rappor):
-        held = protocol._filters(np.array([state]), protocol._places([own]))[0]
+        held = protocol._filters(np.array([state]), protocol._indices([own]))[0]
         f = float(protocol.f)
         return [1 - f / 2 if bit else f / 2 for bit in held], (float(protocol.p), float(protocol.q))
     q, flip = 1 / (math.exp(protocol.epsilon) + 1), float(protocol.flips)
@@ -137,7 +139,7 @@ def test_no_pair_of_histories_loses_more_than_is_stated(protocol: Any, values: l
 
 def test_the_pairs_of_the_old_claim_are_not_protected() -> None:
     """Two values at T days were said to lose 2 T epsilon, or 2 epsilon if they change together."""
-    mean = OneBitMean(lower=0, upper=2, epsilon=1, steps=2)
+    mean = OneBitMean(bounds=(0, 2), epsilon=1, steps=2)
     assert exact(law(mean, (0, 0.5)), law(mean, (2, 0))) > 2  # finite, and 2.073: more than two answers
     for protocol, one, other in (
         (BitFlip(values=2, epsilon=1, chosen=2), (0, 0), (0, 1)),
@@ -173,7 +175,7 @@ def test_a_client_books_a_value_that_stays_and_refuses_to_state_a_change() -> No
 
 @pytest.mark.parametrize(("protocol", "history"), [
     (BitFlip(values=3, epsilon=1, chosen=1), (0, 1, 0)),
-    (OneBitMean(lower=0, upper=2, epsilon=1, steps=2), (0, 0.5, 2)),
+    (OneBitMean(bounds=(0, 2), epsilon=1, steps=2), (0, 0.5, 2)),
     (LongitudinalUnary(values=2, epsilon=2, report_epsilon=1), (1, 0, 1)),
 ])  # fmt: skip
 def test_clients_donate_by_the_enumerated_law(protocol: Any, history: tuple[Any, ...]) -> None:

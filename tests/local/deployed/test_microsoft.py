@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.local import BitFlip, Client, Collector, OneBitMean, pack, protocol_of, unpack
+from deniable.local import Collector, pack, protocol_of, unpack
 from deniable.local.codes import to_bytes
+from deniable.local.deployed import BitFlip, Client, OneBitMean
 from deniable.noise.bits import DeterministicBits
 
 BITS = DeterministicBits(14)
-MEAN = OneBitMean(epsilon=1, lower=0, upper=12, steps=3)
+MEAN = OneBitMean(epsilon=1, bounds=(0, 12), steps=3)
 FLIP = BitFlip(values=4, epsilon=2, chosen=2)
 
 
@@ -27,7 +28,7 @@ def test_the_bit_of_a_number_has_the_law_of_the_paper() -> None:
 
 
 def test_no_pair_of_numbers_exceeds_the_claim_and_the_ends_attain_it() -> None:
-    odds = MEAN.odds
+    odds = MEAN.likelihood_ratio
     ones = [Fraction(x, 3) * odds / (odds + 1) + (1 - Fraction(x, 3)) / (odds + 1) for x in range(4)]
     assert [row[1] for row in MEAN.channel(range(4))] == ones  # the bits that are kept, of every grid point
     assert max(max(one / other, (1 - one) / (1 - other)) for one in ones for other in ones) == odds
@@ -37,7 +38,7 @@ def test_an_offset_rounds_without_bias_and_alike_every_day() -> None:
     offsets = np.arange(0, 2**16, 2**10)
     settled = to_bytes(offsets, 4)
     for x in range(13):
-        ends = MEAN.keys(MEAN._places([x] * len(offsets)), settled)
+        ends = MEAN.keys(MEAN._indices([x] * len(offsets)), settled)
         assert np.mean(ends) == pytest.approx(x / 4, abs=1 / 64)
         assert set(ends.tolist()) <= {x // 4, -(-x // 4)}
 
@@ -57,7 +58,7 @@ def test_means_have_no_bias_the_stated_variance_and_intervals_that_cover() -> No
 
 def test_no_pair_of_buckets_exceeds_the_claim() -> None:
     """All pairs of values and rows of bits, given the two buckets drawn, of which every client draws any alike."""
-    q = FLIP.row.false
+    q = FLIP.row.q
     worst = Fraction(0)
     for group in range(4):
         cells = FLIP.keys(np.arange(4), to_bytes(np.full(4, group), 2))
@@ -72,7 +73,7 @@ def test_no_pair_of_buckets_exceeds_the_claim() -> None:
             for own in cells
         ]
         worst = max(worst, *(one[y] / other[y] for one in laws for other in laws for y in one))
-    assert worst <= FLIP.odds
+    assert worst <= FLIP.likelihood_ratio
     assert math.log(worst) == pytest.approx(2, rel=1e-8)
 
 
@@ -80,7 +81,7 @@ def test_buckets_and_bits_are_drawn_from_the_law() -> None:
     """30,000 clients with value 1: each group 1/4, the own bit p, others q; five standard errors."""
     people = 30_000
     table = FLIP.supports(FLIP.encode([1] * people, bits=BITS)).reshape(4, 4)
-    p, q = float(FLIP.row.true), float(FLIP.row.false)
+    p, q = float(FLIP.row.p), float(FLIP.row.q)
     assert table[:, 0] == pytest.approx(people / 4, abs=5 * math.sqrt(people * 3 / 16))
     expected = [[q, p, q], [p, q, q], [q, q, p], [q, q, p]]
     assert table[:, 1:] / table[:, :1] == pytest.approx(np.array(expected), abs=5 * 0.5 / math.sqrt(people / 4))
@@ -125,7 +126,7 @@ def test_reports_survive_the_wire_and_hostile_ones_are_refused(protocol: Any) ->
 
 def test_a_bit_of_two_columns_is_refused() -> None:
     with pytest.raises(InvalidParameterError, match="takes no columns"):
-        OneBitMean(epsilon=1, lower=0, upper=1, columns=2)  # type: ignore[call-arg]
+        OneBitMean(epsilon=1, bounds=(0, 1), columns=2)  # type: ignore[call-arg]
 
 
 def test_buckets_that_cannot_be_are_refused() -> None:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.local import Rappor
 from deniable.local.codes import of_bytes
+from deniable.local.deployed import Rappor
 from deniable.local.deployed.rappor import log_above
 from deniable.noise.bits import DeterministicBits
 
@@ -55,9 +55,9 @@ def test_draws_follow_both_steps() -> None:
     """40,000 clients of one value in one cohort: five standard errors for each bit, of answers and reports."""
     rappor, people = Rappor(cells=12, hashes=2, cohorts=1), 40_000
     settled = rappor.settle(people, bits=BITS)
-    keys = rappor.keys(rappor._places(["tea"] * people), settled)
+    keys = rappor.keys(rappor._indices(["tea"] * people), settled)
     answers = rappor.remember(keys, settled, bits=BITS)
-    reports = rappor.tell(answers, settled, bits=BITS)
+    reports = rappor.report(answers, settled, bits=BITS)
     held = rappor._filters(np.array([0]), keys[:1])[0]
     one, zero = map(float, rappor.chances)
     for rows, ones, zeros in ((answers, 0.75, 0.25), (reports[:, 2:], one, zero)):
@@ -100,7 +100,7 @@ def test_filters_that_cannot_be_are_refused(wrong: dict[str, object]) -> None:
 def test_what_cannot_be_decoded_is_refused() -> None:
     rappor = Rappor(cells=4, cohorts=1)
     reports = rappor.encode(WORDS, bits=BITS)
-    with pytest.raises(InvalidParameterError, match="apart"):
+    with pytest.raises(InvalidParameterError, match="cannot distinguish"):
         rappor.estimate(reports, candidates=WORDS)
     with pytest.raises(InvalidParameterError, match="needs candidates"):
         rappor.estimate(reports)
@@ -109,7 +109,7 @@ def test_what_cannot_be_decoded_is_refused() -> None:
     with pytest.raises(InvalidParameterError, match="at least one"):
         rappor.estimate(reports[:0], candidates=WORDS)
     reports[0, 0] = 1
-    with pytest.raises(InvalidParameterError, match="no report"):
+    with pytest.raises(InvalidParameterError, match="invalid report"):
         rappor.supports(reports)
 
 

@@ -14,7 +14,8 @@ import pytest
 from scipy import stats
 
 from deniable.errors import InvalidParameterError
-from deniable.local import Collector, CountMeanSketch, HadamardSketch, pack, protocol_of, unpack
+from deniable.local import Collector, pack, protocol_of, unpack
+from deniable.local.deployed import CountMeanSketch, HadamardSketch
 from deniable.local.deployed.sketches import cells_of, keys_of
 from deniable.noise.bits import DeterministicBits
 
@@ -32,14 +33,18 @@ def law(sketch: Any, cells: tuple[int, int]) -> dict[tuple[int, ...], Fraction]:
     for function, cell in enumerate(cells):
         head = tuple(function.to_bytes(2, "little"))
         if sketch.kind == "cms":
-            q = sketch.row.false
+            q = sketch.row.q
             for row in product((0, 1), repeat=4):
                 kept = [1 - q if bit == (place == cell) else q for place, bit in enumerate(row)]
                 found[*head, sum(bit << place for place, bit in enumerate(row))] = math.prod(kept, start=Fraction(1, 2))
         else:  # sign (-1)^s of entry l of column 2 cell + 1, as the number 2 l + s: 8 of them, evenly drawn
             for code in range(sketch.row.outputs):
                 true = (code & (cell + 1)).bit_count() % 2 == 0
-                found[*head, code] = Fraction(1, sketch.row.outputs) * (sketch.odds if true else 1) / (sketch.odds + 1)
+                found[*head, code] = (
+                    Fraction(1, sketch.row.outputs)
+                    * (sketch.likelihood_ratio if true else 1)
+                    / (sketch.likelihood_ratio + 1)
+                )
     return found
 
 
@@ -48,7 +53,7 @@ def test_no_pair_of_values_exceeds_the_claim_and_one_nearly_attains_it(sketch: A
     laws = [law(sketch, cells) for cells in product(range(4), repeat=2)]
     assert all(sum(each.values()) == 1 for each in laws)
     worst = max(one[y] / other[y] for one in laws for other in laws for y in one)
-    assert worst <= sketch.odds
+    assert worst <= sketch.likelihood_ratio
     assert math.log(worst) == pytest.approx(2, rel=1e-8)
 
 

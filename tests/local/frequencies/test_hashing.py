@@ -23,7 +23,7 @@ def test_a_hashed_report_is_its_own_cell_as_often_as_stated_whatever_the_functio
     words = reports[:, :8].copy().view("<u4").astype(object)
     own = [((int(a) * 7 + int(b)) % 2**32 >> 16) * protocol.cells >> 16 for a, b in words[:20_000]]
     assert (np.array(own) == reports[:20_000, 8]).sum() == protocol.supports(reports[:20_000])[7]
-    for value, chance in ((7, protocol.true), (8, protocol.false)):
+    for value, chance in ((7, protocol.p), (8, protocol.q)):
         error = 5 * math.sqrt(chance * (1 - chance) / 200_000)
         assert protocol.supports(reports)[value] / 200_000 == pytest.approx(float(chance), abs=error)
 
@@ -35,7 +35,7 @@ def test_a_lie_is_every_other_cell_as_often() -> None:
     words = reports[:, :8].copy().view("<u4").astype(object)
     own = np.array([((int(a) * 7 + int(b)) % 2**32 >> 16) * 5 >> 16 for a, b in words])
     drawn = np.bincount((reports[:, 8] - own) % 5, minlength=5)
-    chances = [protocol.true, *[(1 - protocol.true) / 4] * 4]
+    chances = [protocol.p, *[(1 - protocol.p) / 4] * 4]
     assert stats.chisquare(drawn, [20_000 * float(chance) for chance in chances]).pvalue > 1e-6
 
 

@@ -38,10 +38,12 @@ class NoisyDescent(metaclass=InWords):
         start: public feasible parameters, such as those of a model of public rows; the middle of the set if left out.
         smoothness: of the loss, as `loss.smoothness(row_radius=...)` gives it; allows longer steps.
 
-    Guarantee: `plan.privacy_loss()`, of all iterates together. What `start` was made of must be public.
+    Guarantee: `plan.privacy_loss`, of all iterates together. What `start` was made of must be public.
     Source: Bassily, Smith, Thakurta (2014), arXiv:1405.7085; Abadi et al. (2016), arXiv:1607.00133.
 
-    >>> from deniable.learning import L2Ball, Logistic, TrainingPlan
+    >>> from deniable.learning import TrainingPlan
+    >>> from deniable.learning.losses import Logistic
+    >>> from deniable.learning.sets import L2Ball
     >>> plan = TrainingPlan.calibrate(epsilon=1, delta="1e-6", steps=10, dimensions=2)
     >>> descent = NoisyDescent(loss=Logistic(), feasible=L2Ball(radius=4, columns=2), plan=plan, size=2)
     >>> descent.release([[0.6, 0.8], [1.0, 0.0]], [1, -1]).value.average.shape
@@ -83,7 +85,7 @@ class NoisyDescent(metaclass=InWords):
     def last_iterate_loss(self, *, row_norm: Real) -> PrivacyLoss:
         """What the last point alone would reveal, in exact arithmetic with real-valued noise: for comparison.
 
-        Rounding is not covered, so this may not be booked: `plan.privacy_loss()` is. No row is longer than `row_norm`.
+        Rounding is not covered, so this may not be booked: `plan.privacy_loss` is. No row is longer than `row_norm`.
 
         Raises: UnprovedError unless the number of rows is public, all of them are used in every step, no gradient is
             longer than the clip, and a step does not expand.
@@ -92,7 +94,7 @@ class NoisyDescent(metaclass=InWords):
         if plan.relation is AddRemove or plan.sampler.share() != 1 or steepest > plan.clip.norm:
             raise UnprovedError(
                 "the last iterate is accounted for under replace, with all rows in every step, where no gradient is "
-                f"clipped. Take Poisson(rate=1) and Clip(norm={steepest:.6g}), or use plan.privacy_loss()."
+                f"clipped. Take Poisson(rate=1) and Clip(norm={steepest:.6g}), or use plan.privacy_loss."
             )
         smoothness, diameter = self.loss.smoothness(row_radius=row_norm), self.feasible.diameter
         return LastIterateLoss(

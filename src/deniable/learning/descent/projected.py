@@ -48,7 +48,7 @@ def descend(
     Raises: InvalidParameterError for a start outside of the set, or a gradient that is longer than G or not finite.
     Source: Zinkevich (2003); Harvey, Liaw, Plan, Randhawa (2019), arXiv:1812.05217, for the last iterate.
 
-    >>> from deniable.learning import L2Ball
+    >>> from deniable.learning.sets import L2Ball
     >>> found = descend(lambda x: x - [1, 0], L2Ball(radius=1, columns=2), steps=400, lipschitz=2)
     >>> bool(((found.average - [1, 0]) ** 2).sum() / 2 <= found.bound)
     True
@@ -83,7 +83,7 @@ def descend_by_samples(
     Guarantee: that of `descend` in expectation, since the gradient of a function chosen uniformly is unbiased.
     Source: Robbins, Monro (1951); Nemirovski, Juditsky, Lan, Shapiro (2009), for averaged iterates.
 
-    >>> from deniable.learning import Box
+    >>> from deniable.learning.sets import Box
     >>> values, box = [0.0, 1.0, 1.0], Box.ball(radius=1, columns=1)
     >>> found = descend_by_samples(lambda x, i: x - values[i], box, examples=3, steps=900, lipschitz=2)
     >>> bool(abs(found.average[0] - 2 / 3) < 0.5)

@@ -62,11 +62,13 @@ class RiskMinimiser(Estimator):
 
     `coef_` are the parameters, `excess_risk_` bounds the expected mean loss over the least, for `expected_rows` rows.
 
-    Guarantee: `privacy_loss_`; it follows from integers and from certified minimisers, rounding included.
+    Guarantee: `cost_`; it follows from integers and from certified minimisers, rounding included.
     Raises: UnprovedError in `fit`, with nothing released, if rounding kept it from certifying, beyond some 10^9 rows.
     Source: Chaudhuri, Monteleoni, Sarwate (2011); Iyengar et al. (2019); docs/theory/learning/erm.md.
 
-    >>> from deniable.learning import L2Ball, Logistic, RiskMinimiser
+    >>> from deniable.learning import RiskMinimiser
+    >>> from deniable.learning.losses import Logistic
+    >>> from deniable.learning.sets import L2Ball
     >>> rows, labels = [[0.6, 0.8], [0.6, -0.8]] * 500, [1, -1] * 500
     >>> public = {"loss": Logistic(), "feasible": L2Ball(radius=5, columns=2), "expected_rows": 1000}
     >>> bool(RiskMinimiser(**public, epsilon=1, delta="1e-6").fit(rows, labels).coef_[1] > 1)
@@ -138,7 +140,7 @@ class _Gradient:
             loss=problem.loss, feasible=problem.feasible, plan=plan, size=problem.size,
             start=tuple(problem.start.tolist()), smoothness=Fraction(curved) if curved < math.inf else None,
         )  # fmt: skip
-        self.loss, self.bound = price.stated(self._descent.plan.privacy_loss()), self._descent.bound
+        self.loss, self.bound = price.stated(self._descent.plan.privacy_loss), self._descent.bound
         self.how = f"{count} steps of descent with noise on the sum of gradients."
 
     def draw(self, rows: Floats, labels: Floats, bits: Bits) -> Floats:
@@ -179,7 +181,9 @@ def compare_minimisers(
         runs: fits of each method at each epsilon, of which the mean is taken.
         bits: leave it out, except in tests.
 
-    >>> from deniable.learning import L2Ball, Logistic, compare_minimisers
+    >>> from deniable.learning import compare_minimisers
+    >>> from deniable.learning.losses import Logistic
+    >>> from deniable.learning.sets import L2Ball
     >>> rows, public = [[0.6, 0.8], [0.6, -0.8]] * 50, {"loss": Logistic(), "feasible": L2Ball(radius=5, columns=2)}
     >>> found = compare_minimisers(rows, [1, -1] * 50, epsilons=[4], methods=["output"], expected_rows=100, **public)
     >>> bool(found.floor < found.risks["output"][0])

@@ -33,7 +33,7 @@ class GaussianNB(Priced, Classifier):
         classes: all labels that may occur, in the order of `classes_`.
         epsilon, delta, rho, relation: what the fit may cost, as in `StandardScaler`.
 
-    Guarantee: `privacy_loss_`: a row moves the sums of its class alone, by a vector of bounded norm.
+    Guarantee: `cost_`: a row moves the sums of its class alone, by a vector of bounded norm.
     Source: Vaidya, Shafiq, Basu, Hong (2013); noise and shrinkage: docs/theory/learning/moments.md.
 
     >>> from deniable.learning import GaussianNB
@@ -111,7 +111,7 @@ class CategoricalNB(Priced, Classifier):
         alpha: what is added to every count after the noise, and after counts below 0 became 0.
         epsilon, delta, rho, relation: what the fit may cost, as in `StandardScaler`.
 
-    Guarantee: `privacy_loss_`: a row moves one count of each feature and one of the classes, each by 1.
+    Guarantee: `cost_`: a row moves one count of each feature and one of the classes, each by 1.
 
     >>> from deniable.learning import CategoricalNB
     >>> rows, labels = [["rain", "cold"], ["sun", "warm"]] * 500, ["stay", "go"] * 500

@@ -138,7 +138,7 @@ class GradientBoostingClassifier(_Boosting, Classifier):
     After a fit, `feature_values_` holds what each bin of each feature adds to the log odds, of shape (bins, 1) for two
     classes and (bins, classes) for more, and `intercept_` the rest.
 
-    Guarantee: `privacy_loss_`, the composition of Gaussian noise on all counts and sums. A row is in one bin of each
+    Guarantee: `cost_`, the composition of Gaussian noise on all counts and sums. A row is in one bin of each
         feature, so it moves counts by 1 and each sum of residuals by their largest norm; under replace see
         `of_ball_sum`. Residuals are functions of released trees.
     Source: Nori, Caruana, Bu, Shen, Kulkarni (2021), "Accuracy, interpretability, and differential privacy via

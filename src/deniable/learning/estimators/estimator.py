@@ -68,7 +68,7 @@ class Work:
 class Estimator(ABC):
     """A model that is fitted to private rows and pays for it; a subclass keeps to scikit-learn's conventions.
 
-    The constructor of a subclass only stores its parameters, under their names. After `fit` there are `privacy_loss_`,
+    The constructor of a subclass only stores its parameters, under their names. After `fit` there are `cost_`,
     `note_`, `safe_`, `budget_left_`, and what the subclass adds.
     """
 
@@ -105,7 +105,7 @@ class Estimator(ABC):
         vars(self).pop("feature_names_in_", None)
         if names is not None:
             self.feature_names_in_ = names
-        self.privacy_loss_, self.safe_ = work.loss, bits.safe
+        self.cost_, self.safe_ = work.loss, bits.safe
         self._promised = replace(work, train=dict)  # without the rows
         vars(self).pop("note_", None)
         return self
@@ -143,7 +143,7 @@ class Estimator(ABC):
             check_column_names(type(self).__name__, getattr(self, "feature_names_in_", None), column_names(X))
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "privacy_loss_")
+        return hasattr(self, "cost_")
 
     def __sklearn_tags__(self) -> Any:
         """What scikit-learn asks of an estimator, for its pipelines and checks."""
@@ -208,7 +208,7 @@ class Classifier(Estimator):
         return np.asarray(self.classes_[places])
 
     def score(self, X: Container, y: Container) -> float:
-        """The share of rows that are predicted right: private on private rows, and no part of `privacy_loss_`."""
+        """The share of rows that are predicted right: private on private rows, and no part of `cost_`."""
         self._check_fitted()
         if not same_length(X, y):
             raise InvalidParameterError("a score needs at least one row, got none")
@@ -226,7 +226,7 @@ class Regressor(Estimator):
         """The predicted number of each row."""
 
     def score(self, X: Container, y: Container) -> float:
-        """The coefficient of determination, R^2: private on private rows, and no part of `privacy_loss_`."""
+        """The coefficient of determination, R^2: private on private rows, and no part of `cost_`."""
         self._check_fitted()
         if same_length(X, y) < 2:
             raise InvalidParameterError("a score needs at least two rows")
@@ -236,7 +236,7 @@ class Regressor(Estimator):
 
 
 def unpaid_steps(frame: FrameType | None) -> Iterator[str]:
-    """Say what scikit-learn does around a fit that `privacy_loss_` does not count, from the calls that led to it.
+    """Say what scikit-learn does around a fit that `cost_` does not count, from the calls that led to it.
 
     Args:
         frame: of the caller of `fit`.
@@ -249,14 +249,14 @@ def unpaid_steps(frame: FrameType | None) -> Iterator[str]:
         if module == "sklearn.model_selection._validation" and frame.f_code.co_name == "_fit_and_score":
             yield (
                 "scikit-learn fits this model to private rows many times to choose settings or to score it. Each fit "
-                "costs its privacy_loss_, which nothing adds up, and no score is paid. Use PrivateGridSearch."
+                "costs its cost_, which nothing adds up, and no score is paid. Use PrivateGridSearch."
             )
             return
         if module == "sklearn.pipeline" and hasattr(outer, "steps"):
             for name in dict.fromkeys(type(step).__name__ for step in _learning_steps(outer.steps[:-1])):
                 yield (
                     f"{name} of scikit-learn learns from the private rows before this model sees them, and "
-                    "privacy_loss_ does not count what it reveals. Use one of deniable.learning, or a step that learns "
+                    "cost_ does not count what it reveals. Use one of deniable.learning, or a step that learns "
                     "nothing, such as FunctionTransformer."
                 )
             return

@@ -51,7 +51,7 @@ class KMeans(Priced):
         radius: rows are cut to the ball of this radius around the middle of the bounds; by default one that holds all.
         start: public centres to start "lloyd" at.
 
-    Guarantee: `privacy_loss_`, the composition of all noises. One row is in one cell and in one cluster, so it moves
+    Guarantee: `cost_`, the composition of all noises. One row is in one cell and in one cluster, so it moves
         counts by 1 and sums by the radius, and under replace twice as far in l1; assignments read released centres.
         Half of the price of a round of "lloyd" buys counts, as in the lectures: epsilon' = epsilon / (2 rounds).
     Source: Blum, Dwork, McSherry, Nissim (2005); McSherry (2009); Su, Cao, Li, Bertino, Jin (2016), arXiv:1504.05998,

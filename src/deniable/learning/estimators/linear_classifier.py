@@ -176,7 +176,7 @@ class LinearClassifier(Classifier):
 
         how = f"{plan.steps} steps with noise multiplier {float(plan.noise_multiplier):.4g}, whatever the rows were."
         relation, delta = plan.relation, "1e-6" if self.delta is None else self.delta
-        others = (plan.known_loss(),)
+        others = (plan.known_loss,)
         return Work(loss=loss, how=how, train=train, relation=relation, delta=delta, unit=plan.unit.noun, others=others)
 
     def _plan(self, dimensions: int, rows: int, size: int) -> tuple[TrainingPlan, PrivacyLoss]:
@@ -225,7 +225,7 @@ def _calibrated(price: Price, steps: int, least: int, dimensions: int) -> tuple[
     assert price.epsilon is not None
     clip, goal = Clip(norm=Fraction(1, least), lattice=_LATTICE), {"epsilon": price.epsilon, "delta": price.delta}
     plan = TrainingPlan.calibrate(**goal, steps=steps, dimensions=dimensions, clip=clip)
-    return plan, price.stated(plan.privacy_loss())
+    return plan, price.stated(plan.privacy_loss)
 
 
 def _descend(

@@ -25,7 +25,7 @@ class LogisticRegression(LinearClassifier):
             features + 2, for each class if there are more than two.
         learning_rate: by default one that is smaller where the noise of the plan is larger.
 
-    Guarantee: `privacy_loss_`, that of the plan: all that is kept after `fit` is computed from its noisy sums.
+    Guarantee: `cost_`, that of the plan: all that is kept after `fit` is computed from its noisy sums.
     Source: Abadi et al. (2016), arXiv:1607.00133; momentum of Polyak (1964); average of the later half: Rakhlin,
         Shamir, Sridharan (2012), arXiv:1109.5647. Proof: docs/theory/learning/linear_classifier.md.
 

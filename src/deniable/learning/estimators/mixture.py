@@ -37,7 +37,7 @@ class GaussianMixture(Priced):
         covariance_type: "diag" or "full", which takes more noise.
         epsilon, delta, rho, relation: what the fit may cost, as in `StandardScaler`.
 
-    Guarantee: `privacy_loss_`: responsibilities add up to 1, so a row moves a step by one vector of bounded norm.
+    Guarantee: `cost_`: responsibilities add up to 1, so a row moves a step by one vector of bounded norm.
     Source: Park, Foulds, Chaudhuri, Welling (2017), arXiv:1605.06995, with docs/theory/learning/moments.md.
 
     >>> from deniable.learning import GaussianMixture
@@ -84,7 +84,7 @@ class GaussianMixture(Priced):
         return np.asarray(log_total(self._logs(X))[:, 0])
 
     def score(self, X: Container, y: Container | None = None) -> float:
-        """The mean logarithm of the density: private on private rows, and no part of `privacy_loss_`."""
+        """The mean logarithm of the density: private on private rows, and no part of `cost_`."""
         return float(self.score_samples(X).mean())
 
     def predict_proba(self, X: Container) -> Floats:

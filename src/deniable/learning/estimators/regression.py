@@ -31,7 +31,7 @@ class LinearRegression(Priced, Regressor):
         target_bounds: a pair (lower, upper) for the values to predict.
         epsilon, delta, rho, relation: what the fit may cost, as in `StandardScaler`.
 
-    Guarantee: `privacy_loss_`, that of the statistic. `coef_` and `intercept_` are in the units of the columns.
+    Guarantee: `cost_`, that of the statistic. `coef_` and `intercept_` are in the units of the columns.
     Source: Vu, Slavkovic (2009); Wang (2018), arXiv:1803.02596, for `Ridge`.
 
     >>> from deniable.learning import LinearRegression

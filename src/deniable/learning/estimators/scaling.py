@@ -26,7 +26,7 @@ class StandardScaler(Priced):
         epsilon, delta, rho: what the fit may cost: epsilon alone, epsilon and delta, or rho.
         relation: AddRemove, or Replace where the number of rows is public.
 
-    Guarantee: `privacy_loss_`, that of one noisy sum of vectors of bounded norm: docs/theory/learning/moments.md.
+    Guarantee: `cost_`, that of one noisy sum of vectors of bounded norm: docs/theory/learning/moments.md.
 
     >>> from deniable.learning import StandardScaler
     >>> scaler = StandardScaler(bounds=[(0, 100)], epsilon=1, clip=3).fit([[20.0], [40.0]] * 5000)

@@ -48,7 +48,7 @@ class PrivateGridSearch(Estimator):
         expected_rows: about how many rows there are, from public knowledge, by which scores are divided; needed under
             add/remove if the estimator has no such parameter.
 
-    Guarantee: `privacy_loss_`, that of the best of a geometric number of runs, each of which loses the greater of the
+    Guarantee: `cost_`, that of the best of a geometric number of runs, each of which loses the greater of the
         fit and the score: a row is in one part only, by coins that do not look at it.
     Source: Liu, Talwar (2019), arXiv:1811.07971; Papernot, Steinke (2022), arXiv:2110.03620.
 
@@ -81,7 +81,7 @@ class PrivateGridSearch(Estimator):
         return np.asarray(self.best_estimator_.predict(X))
 
     def score(self, X: Container, y: Container) -> float:
-        """The score of the best estimator: private on private rows, and no part of `privacy_loss_`."""
+        """The score of the best estimator: private on private rows, and no part of `cost_`."""
         self._check_fitted()
         return float(self.best_estimator_.score(X, y))
 
@@ -108,7 +108,7 @@ class PrivateGridSearch(Estimator):
 
             best = BestOf(base=noise, stop=stop).best_of(run, score=lambda found: found[2], bits=bits)
             assert best is not None  # there is one run at least
-            best[0].privacy_loss_, best[0]._promised = loss, replace(work, train=dict)
+            best[0].cost_, best[0]._promised = loss, replace(work, train=dict)
             vars(best[0]).pop("note_", None)
             return dict(zip(("best_estimator_", "best_params_", "best_score_"), best, strict=True))
 

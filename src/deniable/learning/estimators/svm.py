@@ -19,7 +19,7 @@ class LinearSVM(LinearClassifier):
     The huberised hinge of width 1/2 is minimised by the descent of `LogisticRegression`, with its parameters; of more
     than two classes, for each against the rest at once. It has `decision_function`, and no probabilities.
 
-    Guarantee: `privacy_loss_`, that of the plan.
+    Guarantee: `cost_`, that of the plan.
     Source: Chaudhuri, Monteleoni, Sarwate (2011), for the loss.
 
     >>> from deniable.learning import LinearSVM

@@ -114,7 +114,7 @@ class LocalDescent:
 
     Source: McMahan, Moore, Ramage, Hampson, Agüera y Arcas (2017), arXiv:1602.05629.
 
-    >>> from deniable.learning import Squared
+    >>> from deniable.learning.losses import Squared
     >>> LocalDescent(model=Squared(label_bound=1), rows=[[2.0]], labels=[1], step_size="1/10", steps=2)(np.zeros(1))
     array([0.32])
     """

@@ -63,7 +63,7 @@ class Federated(Part):
     Source: McMahan, Ramage, Talwar, Zhang (2018), arXiv:1710.06963; Kairouz, Liu, Steinke (2021), arXiv:2102.06387.
 
     >>> plan = TrainingPlan(sampler=Poisson(rate="1/10"), noise_multiplier=1, steps=50, dimensions=4)
-    >>> print(round(Federated(plan=plan).privacy_loss().epsilon("1e-5").upper, 2))
+    >>> print(round(Federated(plan=plan).privacy_loss.epsilon("1e-5").upper, 2))
     5.15
     """
 
@@ -137,19 +137,20 @@ class Federated(Part):
             return skellam.sample(variance=self.share_squared, size=size, bits=bits)
         return gaussian.sample(sigma_squared=self.share_squared, size=size, bits=bits)
 
+    @property
     def privacy_loss(self) -> PrivacyLoss:
-        """Return the privacy loss of all rounds.
+        """Privacy loss of all rounds.
 
         Where clients add noise it holds against the server too, which sees who takes part in each round.
         """
         if self.trust in ("central", "examples"):
-            return self.plan.privacy_loss()
+            return self.plan.privacy_loss
         if self.noise == "skellam":
             columns = self.plan.mechanism.columns
             sensitivity = of_ball_sum(radius=self.plan.clip.lattice, dimensions=columns, rows=1, relation=Replace)
             variance = self.share_squared * self.shares
             return PrivacyLoss(skellam_statement(variance, sensitivity, releases=self.plan.steps)).under(Replace)
-        seen = replace(self.plan, sampler=Poisson(rate=Fraction(1))).privacy_loss()
+        seen = replace(self.plan, sampler=Poisson(rate=Fraction(1))).privacy_loss
         if self.secure is None:
             return seen
         if seen.mu_squared is not None:  # rounded up to a rational mu: this loss has a curve where it is composed
@@ -278,7 +279,7 @@ class Federated(Part):
                     continue
                 mean = self._mean_of_sum(run, total)
             parameters = parameters + float(self.step_size) * mean
-        return Trained(parameters=parameters, cost=self.privacy_loss(), lost=tuple(lost))
+        return Trained(parameters=parameters, cost=self.privacy_loss, lost=tuple(lost))
 
     def _started(self, start: ArrayLike | None) -> Floats:
         """Return the parameters of the first round."""
@@ -301,9 +302,9 @@ class Federated(Part):
         payment = Payment(ledger, text=text, bits=bits, units=self.trust != "examples")
         if ledger is None:
             return
-        losses = [stated(self.privacy_loss(), positive_rational("delta", delta))]
+        losses = [stated(self.privacy_loss, positive_rational("delta", delta))]
         if self.trust in ("central", "examples"):
-            losses.append(self.plan.known_loss())
+            losses.append(self.plan.known_loss)
         payment.charge(*losses)
 
     def _mean_of_private(self, replies: Messages, expected_clients: int) -> Floats:

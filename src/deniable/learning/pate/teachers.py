@@ -26,15 +26,21 @@ from deniable.rows.attempts import Log
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What teachers answered; everything in it is public, the number of answers too, which noise decided.
+    """Answers of `Teachers.label`; all of them are public, and so is their number, which noise decided.
 
-    `labels` are those of the answered queries, in order; `privacy_loss` is certified, whatever the votes were.
+    Args:
+        queries: the rows that were asked about, shape (queries, columns).
+        labels: of the answered queries, in order.
+        answered: whether each query has an answer, shape (queries,).
+        cost: the certified privacy loss, whatever the votes were.
+        safe: whether the noise is secret, and not of test bits.
+        budget_left: in the ledger that was charged.
     """
 
     queries: Floats
     labels: NDArray[Any]
     answered: NDArray[np.bool_]
-    privacy_loss: PrivacyLoss
+    cost: PrivacyLoss
     safe: bool
     budget_left: Remaining | None = field(default=None, repr=False)
 

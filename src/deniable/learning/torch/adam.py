@@ -1,4 +1,4 @@
-"""Adam that knows how much of its second moments is noise."""
+"""Adam with second moments corrected for the variance of the noise."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -10,13 +10,13 @@ from deniable.errors import InvalidParameterError
 
 
 class DPAdam(torch.optim.Optimizer):
-    """Adam, or AdamW, whose second moments are those of the gradient without its noise, whose variance is public.
+    """Adam, or AdamW, with second moments from which the variance of the noise is subtracted.
 
-    The variance is subtracted, down to a floor of two standard errors that noise alone has in the average of squares.
+    The difference has a floor: two standard errors that noise alone has in the average of squares.
 
     Args:
         params, lr, betas, eps, weight_decay: as in torch.optim.AdamW.
-        noise_variance: of one coordinate of the gradient; `make_private` sets it.
+        noise_variance: of the noise in one coordinate of the gradient, public; `make_private` sets it in every step.
 
     Source: Tang, Shpilevskiy, Lecuyer (2023), arXiv:2312.14334, with a floor relative to the noise.
 
@@ -35,19 +35,22 @@ class DPAdam(torch.optim.Optimizer):
         weight_decay: float = 0.0, noise_variance: float = 0.0,
     ) -> None:  # fmt: skip
         if min(lr, eps, weight_decay, noise_variance, *betas) < 0 or max(betas) >= 1:
-            raise InvalidParameterError("DPAdam takes numbers that are not negative, and betas below 1")
+            raise InvalidParameterError("lr, eps, betas, weight_decay and noise_variance must be >= 0, and betas < 1")
         settings = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
         super().__init__(params, settings | {"noise_variance": noise_variance})
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
-        """Move every parameter by its gradient, which is taken to have noise of the stated variance."""
+        """Move every parameter by its gradient, which has noise of the stated variance."""
         for group in self.param_groups:
             for parameter in (each for each in group["params"] if each.grad is not None):
                 self._move(parameter, parameter.grad.float(), group)
 
     def _move(self, parameter: Tensor, gradient: Tensor, group: dict[str, Any]) -> None:
-        state, noise, (first, second) = self.state[parameter], group["noise_variance"], group["betas"]
+        """Update one parameter and its moments."""
+        state = self.state[parameter]
+        noise = group["noise_variance"]
+        first, second = group["betas"]
         if not state:
             state.update(step=0, mean=torch.zeros_like(gradient), square=torch.zeros_like(gradient))
         state["step"] += 1

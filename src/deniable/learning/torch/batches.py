@@ -1,4 +1,4 @@
-"""The door from one example under vmap to all of them at once, for the few layers that are known to keep them apart."""
+"""Access to all examples at once from within vmap, for layers that keep them apart."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,9 +14,9 @@ _RECURRENT = {getattr(torch, name) for name in ("lstm", "gru", "rnn_tanh", "rnn_
 
 
 def in_batches(function: Callable[[list[Tensor]], Sequence[Tensor]], ones: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Call a function, under vmap, with tensors that have all examples in their first dimension.
+    """Call a function from within vmap with tensors that have all examples first.
 
-    Returns: what it returns, which has examples first too, as tensors of one example.
+    Returns: its results, which have examples first too, as tensors of one example.
     Raises: RuntimeError where more than one vmap, or none, is going on.
     """
     return _Batches.apply(function, *ones)  # type: ignore[no-untyped-call, no-any-return]
@@ -37,47 +37,47 @@ class _Batches(torch.autograd.Function):
             raise RuntimeError("a layer is called within another transform of torch.func")
         batches = [one.expand(info.batch_size, *one.shape) if dim is None else one.movedim(dim, 0)
                    for one, dim in zip(ones, in_dims[1:], strict=True)]  # fmt: skip
-        found = tuple(function(batches))
-        return found, (0,) * len(found)
+        results = tuple(function(batches))
+        return results, (0,) * len(results)
 
 
 class Recurrent(TorchFunctionMode):
-    """While this is entered, under vmap, recurrent layers run on all examples at once: vmap has no rule for them.
+    """Mode in which, under vmap, recurrent layers run on all examples at once.
 
-    They keep sequences of a batch apart, and those of an example are some of that batch.
+    vmap has no rule for them. They keep sequences of a batch apart, and those of an example are some of that batch.
     """
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func not in _RECURRENT or len(args) != 9:  # with 9 arguments sequences are not packed
             return func(*args, **(kwargs or {}))
-        first = 0 if args[8] else 1  # where a batch of sequences has them
-        leaves, shape = tree_flatten(args[:2])  # what is read and the states before it, which have them second
+        first = 0 if args[8] else 1  # the dimension of the sequences in a batch
+        leaves, shape = tree_flatten(args[:2])  # inputs, and initial states, which have the sequences second
 
         def run(batches: list[Tensor]) -> list[Tensor]:
             sides = [first, *[1] * (len(batches) - 1)]
             folded = [one.movedim(0, side).flatten(side, side + 1) for one, side in zip(batches, sides, strict=True)]
-            found = func(*tree_unflatten(folded, shape), *args[2:])
-            sides = [first, *[1] * (len(found) - 1)]
+            results = func(*tree_unflatten(folded, shape), *args[2:])
+            sides = [first, *[1] * (len(results) - 1)]
             size = len(batches[0])
-            return [one.unflatten(side, (size, -1)).movedim(side, 0) for one, side in zip(found, sides, strict=True)]
+            return [one.unflatten(side, (size, -1)).movedim(side, 0) for one, side in zip(results, sides, strict=True)]
 
         return in_batches(run, leaves)
 
 
 class Owned(TorchFunctionMode):
-    """While this is entered, under vmap, new tensors belong to the row, so that a model may write into them."""
+    """Mode in which, under vmap, new tensors belong to the row, so that a model may write into them."""
 
     def __init__(self, row: Tensor) -> None:
         super().__init__()
         self._flag = torch.isnan(row).any()  # one for each row, whatever it is
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        found = func(*args, **(kwargs or {}))
-        return torch.where(self._flag.to(found.device), found, found) if func in _NEW else found
+        result = func(*args, **(kwargs or {}))
+        return torch.where(self._flag.to(result.device), result, result) if func in _NEW else result
 
 
 class PlainRules(TorchFunctionMode):
-    """While this is entered, the vmap rule that an autograd.Function brings is an error: it is given all rows."""
+    """Mode in which a vmap rule of an autograd.Function is an error: it is given all rows, and might mix them."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         for kind in args[:1]:

@@ -1,4 +1,4 @@
-"""What is refused before a training run is paid, and rows that are read one by one."""
+"""Checks of a training run before it is charged, and rows that are read one by one."""
 
 import copy
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ Pair = tuple[Tensor, Tensor]
 
 
 def plain(model: Any) -> nn.Module:
-    """The module inside of what `torch.compile` and DistributedDataParallel put around it."""
+    """Return the module inside the wrappers of `torch.compile` and DistributedDataParallel."""
     inside: nn.Module = getattr(model, "_orig_mod", model)
     inside = inside.module if isinstance(inside, nn.parallel.DistributedDataParallel) else inside
     refuse(inside)
@@ -26,8 +26,9 @@ def plain(model: Any) -> nn.Module:
 
 
 def row_loss(loss: Any) -> Loss:
-    """The loss as one value a row: a module of torch that averages or adds up is asked for single values instead."""
-    single, reduction = copy.copy(loss), getattr(loss, "reduction", "none")
+    """Return the loss as one value a row, also for a module of torch that averages or adds up."""
+    single = copy.copy(loss)
+    reduction = getattr(loss, "reduction", "none")
     if reduction not in ("mean", "sum"):
         return loss  # type: ignore[no-any-return]
     single.reduction = "none"
@@ -38,13 +39,14 @@ def check_optimizer(optimizer: object, parameters: Sequence[Tensor]) -> None:
     """Raise: InvalidParameterError unless the optimizer steps on exactly these parameters, once a step."""
     if not isinstance(optimizer, torch.optim.Optimizer) or isinstance(optimizer, torch.optim.LBFGS):
         raise InvalidParameterError("optimizer must be one of torch.optim that steps on gradients alone (no LBFGS)")
-    held = {id(each) for group in optimizer.param_groups for each in group["params"] if each.requires_grad}
-    if held != {id(each) for each in parameters}:
+    groups = optimizer.param_groups
+    held = {id(parameter) for group in groups for parameter in group["params"] if parameter.requires_grad}
+    if held != {id(parameter) for parameter in parameters}:
         raise InvalidParameterError("optimizer must hold the trainable parameters of this model, and no others")
 
 
 class Rows:
-    """The rows of a loader's dataset, read one by one: a pair (inputs, target) of tensors each.
+    """Rows of a loader's dataset, read one by one: a pair (inputs, target) of tensors each.
 
     A row that cannot be read, or whose shape or type is not that of the first, is left out: nothing that a row holds
     stops a run. Shapes and types of the first row count as public.
@@ -53,39 +55,47 @@ class Rows:
     def __init__(self, loader: object) -> None:
         if not isinstance(loader, DataLoader) or isinstance(loader.dataset, IterableDataset) or not loader.batch_size:
             raise InvalidParameterError("loader must be a DataLoader with a batch_size, and no IterableDataset")
-        order, orders = loader.sampler, (SequentialSampler, RandomSampler, DistributedSampler)
-        if type(order) not in orders or getattr(order, "replacement", False):
-            raise InvalidParameterError(f"leave out {type(order).__name__}: the plan draws rows, and states the loss")
-        self._data, self._collate = cast(Any, loader.dataset), loader.collate_fn
+        sampler = loader.sampler
+        replaced_by_plan = (SequentialSampler, RandomSampler, DistributedSampler)
+        if type(sampler) not in replaced_by_plan or getattr(sampler, "replacement", False):
+            raise InvalidParameterError(f"leave out {type(sampler).__name__}: the plan draws rows, and states the loss")
+        self._data = cast(Any, loader.dataset)
+        self._collate = loader.collate_fn
         whole = isinstance(self._data, TensorDataset) and self._collate is torch.utils.data.default_collate
         self._tensors = self._data.tensors if whole else ()
         if not whole and not len(self):
             raise InvalidParameterError("a dataset without rows has no shapes. Use a TensorDataset, which has.")
-        found: Any = self._tensors or self._first()
-        if not isinstance(found, tuple | list) or [isinstance(each, Tensor) for each in found] != [True, True]:
+        pair: Any = self._tensors or self._first()
+        if not isinstance(pair, tuple | list) or [isinstance(part, Tensor) for part in pair] != [True, True]:
             raise InvalidParameterError("every row of the dataset must be a pair (inputs, target) of tensors")
-        self.empty: Pair = found[0][:0], found[1][:0]
+        self.empty: Pair = pair[0][:0], pair[1][:0]
 
     def _first(self) -> Any:
-        """Return the first row, whose shapes and types count as public; what it raises may hold its values."""
-        found = attempted(lambda: (self._collate([self._data[0]]),))
-        if found is None:
+        """Return the first row, whose shapes and types count as public; an error of it may hold its values."""
+        first = attempted(lambda: (self._collate([self._data[0]]),))
+        if first is None:
             raise InvalidParameterError("the first row of the dataset cannot be read. Use a TensorDataset")
-        return found[0]
+        return first[0]
 
     def __len__(self) -> int:
         return len(self._data)
 
-    def batch(self, places: Sequence[int]) -> Pair:
-        """The rows at these places; of no rows, tensors with the same shapes and types."""
+    def batch(self, indices: Sequence[int]) -> Pair:
+        """Return the rows at these indices; tensors of the same shapes and types for none."""
         if self._tensors:
-            inputs, targets = (tensor[torch.as_tensor(places, dtype=torch.int64)] for tensor in self._tensors)
-            return inputs, targets
-        read = [self.empty, *(pair for place in places if (pair := attempted(self._row, place)) is not None)]
-        return torch.cat([inputs for inputs, _ in read]), torch.cat([targets for _, targets in read])
+            rows = torch.as_tensor(indices, dtype=torch.int64)
+            inputs, targets = self._tensors
+            return inputs[rows], targets[rows]
+        pairs = [self.empty]
+        for index in indices:
+            pair = attempted(self._row, index)
+            if pair is not None:
+                pairs.append(pair)
+        return torch.cat([inputs for inputs, _ in pairs]), torch.cat([targets for _, targets in pairs])
 
-    def _row(self, place: int) -> Pair | None:
-        """Read one row, or return None if it looks unlike the first."""
-        inputs, targets = self._collate([self._data[place]])
-        one = [(each.shape[1:], each.dtype, len(each)) for each in (inputs, targets)]
-        return (inputs, targets) if one == [(each.shape[1:], each.dtype, 1) for each in self.empty] else None
+    def _row(self, index: int) -> Pair | None:
+        """Read one row, or return None if its shapes or types are not those of the first."""
+        inputs, targets = self._collate([self._data[index]])
+        kinds = [(part.shape[1:], part.dtype, len(part)) for part in (inputs, targets)]
+        expected = [(part.shape[1:], part.dtype, 1) for part in self.empty]
+        return (inputs, targets) if kinds == expected else None

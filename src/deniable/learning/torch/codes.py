@@ -1,4 +1,4 @@
-"""Labels that no class has, and codes that no table has."""
+"""Labels and codes out of range, which must not stop a run."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,10 +12,10 @@ _NAMES = ("input", "target", "weight", "size_average", "ignore_index")
 
 
 class Codes(TorchFunctionMode):
-    """While this is entered, a label out of range is ignored by its loss, and what is read by such a code is NaN.
+    """Mode in which a loss ignores a label out of range, and a code out of range reads NaN.
 
-    It covers cross_entropy, nll_loss, embedding, gather, and places `[rows, codes]`. An error would end a run that was
-    paid: on CUDA it stops the process. Labels and codes within their range give what they give otherwise.
+    It covers cross_entropy, nll_loss, embedding, gather, and indices `[rows, codes]`. An error would end a run that was
+    charged: on CUDA it stops the process. Labels and codes within their range give what they give otherwise.
     """
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -23,7 +23,7 @@ class Codes(TorchFunctionMode):
         if func in (functional.cross_entropy, functional.nll_loss):
             given = dict(zip(_NAMES, args, strict=False)) | named
             outputs, target, ignored = given["input"], given["target"], given.get("ignore_index", -100)
-            if not target.is_floating_point():  # else they are shares of all classes
+            if not target.is_floating_point():  # else it holds probabilities of all classes
                 kept = target.clamp(0, outputs.shape[min(1, outputs.dim() - 1)] - 1)
                 given["target"] = torch.where(kept == target, target, ignored)
             return func(*args[len(_NAMES) :], **given)
@@ -35,16 +35,19 @@ class Codes(TorchFunctionMode):
         if func is Tensor.__getitem__ and isinstance(args[1], tuple) and _pair(*args[1]):
             source, (rows, codes) = args
             size, more = source.shape[1], source.dim() - 2
-            return _picked(codes, size, lambda codes: func(source, (rows, codes)), least=-size, more=more)
+            return _picked(codes, size, lambda codes: func(source, (rows, codes)), lowest=-size, more=more)
         return func(*args, **named)
 
 
-def _pair(*places: object) -> bool:
-    return len(places) == 2 and all(isinstance(one, Tensor) and one.dtype == torch.int64 for one in places)
+def _pair(*indices: object) -> bool:
+    return len(indices) == 2 and all(isinstance(one, Tensor) and one.dtype == torch.int64 for one in indices)
 
 
-def _picked(codes: Tensor, size: int, pick: Callable[[Tensor], Tensor], *, least: int = 0, more: int = 0) -> Tensor:
-    """What codes pick, `more` dimensions for each."""
-    kept = codes.clamp(least, size - 1)
-    found, bad = pick(kept), kept != codes
-    return found.masked_fill(bad.reshape(*bad.shape, *[1] * more), torch.nan) if found.is_floating_point() else found
+def _picked(codes: Tensor, size: int, pick: Callable[[Tensor], Tensor], *, lowest: int = 0, more: int = 0) -> Tensor:
+    """Return the entries that codes pick, `more` dimensions for each; NaN for codes out of range."""
+    within = codes.clamp(lowest, size - 1)
+    picked = pick(within)
+    if not picked.is_floating_point():
+        return picked
+    out_of_range = within != codes
+    return picked.masked_fill(out_of_range.reshape(*out_of_range.shape, *[1] * more), torch.nan)

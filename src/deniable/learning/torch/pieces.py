@@ -1,7 +1,7 @@
-"""Per-example gradients of one parameter in three shapes: their norms, rounded up, and their weighted sums.
+"""Per-example gradients of one parameter: their norms, rounded up, and weighted sums.
 
-Rounding cannot break a norm, and no sum is farther from the exact one than asked: docs/theory/learning/torch.md derives
-the bounds. All numbers here are secret.
+No norm is below the exact one, and no sum is farther from the exact one than a tolerance, rounding included:
+docs/theory/learning/torch.md derives the bounds. All numbers here are secret.
 """
 
 import math
@@ -15,8 +15,9 @@ from deniable.errors import InvalidParameterError
 
 UNIT = 2.0**-24  # rounding of float32
 LARGEST = 2.0**50  # squared norms above it count as infinite, so that underflow stays far below the least norm
-_CACHE = {"cpu": 2**18}  # numbers that stay near the processor; elsewhere it is launches that cost
-_DEPTH = 2**12  # examples times places in one product in float64
+_CACHED_NUMBERS = {"cpu": 2**18}  # that stay in the cache of a core; on a device launches cost more
+_DEVICE_NUMBERS = 2**25
+_FLOAT64_DEPTH = 2**12  # examples times positions in one product in float64: it bounds memory
 Grams = dict[tuple[int, torch.Size, tuple[int, ...]], Tensor]
 
 
@@ -28,33 +29,38 @@ class Piece(ABC):
 
     @abstractmethod
     def norms(self, grams: Grams) -> Tensor:
-        """Upper bounds, of shape (examples,), on the squared norms of what `total` adds up, infinite if in doubt.
+        """Bound the squared norms of the gradients from above, shape (examples,); infinite if in doubt.
 
-        `grams` has Gram matrices by the tensor they are of, for layers that read the same input.
+        Args:
+            grams: Gram matrices by the tensor they are of, for layers that read the same input.
         """
 
     @abstractmethod
-    def total(self, factors: Tensor, reach: float, allowed: float) -> Tensor:
-        """The sum of factor times gradient, at most `allowed` in l2 norm from the exact one.
+    def total(self, factors: Tensor, weighted_norm: float, tolerance: float) -> Tensor:
+        """Return the sum of factor times gradient.
 
-        `factors` are of shape (examples,); `reach` is the sum of factor times norm.
+        Args:
+            factors: shape (examples,).
+            weighted_norm: the sum of factor times norm.
+            tolerance: the largest distance in l2 norm from the exact sum.
         """
 
-    def drop(self, lost: Tensor) -> None:
-        """Set what belongs to these examples to zero, whatever it is."""
+    def drop(self, invalid: Tensor) -> None:
+        """Set the gradients of these examples to zero, infinities and NaN included."""
         for name, one in vars(self).items():
             if name != "parameter":
-                setattr(self, name, one.masked_fill(lost.view(-1, *[1] * (one.dim() - 1)), 0))
+                setattr(self, name, one.masked_fill(invalid.view(-1, *[1] * (one.dim() - 1)), 0))
 
     def bytes(self) -> int:
-        """What all of it takes."""
+        """Return the memory that the gradients take."""
         return sum(one.nbytes for name, one in vars(self).items() if name != "parameter")
 
 
-def _contract(left: Tensor, right: Tensor, reach: float, allowed: float) -> Tensor:
-    """left^T right: in float32, in parts where that is needed to stay within `allowed`, else in float64."""
+def _contract(left: Tensor, right: Tensor, weighted_norm: float, tolerance: float) -> Tensor:
+    """Return left^T right in float32, in parts if the tolerance needs them, else in float64."""
     for parts in (1, 4, 16):
-        if parts <= len(left) and 1.02 * UNIT * (math.ceil(len(left) / parts) + parts + 3) * reach <= allowed:
+        error = 1.02 * UNIT * (math.ceil(len(left) / parts) + parts + 3) * weighted_norm
+        if parts <= len(left) and error <= tolerance:
             first, *others = zip(left.tensor_split(parts), right.tensor_split(parts), strict=True)
             total = first[0].mT @ first[1]
             for one, other in others:
@@ -65,28 +71,36 @@ def _contract(left: Tensor, right: Tensor, reach: float, allowed: float) -> Tens
 
 @dataclass
 class Dense(Piece):
-    """Gradients as they are, of shape (examples, *shape of the parameter)."""
+    """Gradients that are formed, of shape (examples, *shape of the parameter)."""
 
     gradients: Tensor
 
     def norms(self, grams: Grams) -> Tensor:
+        """Bound squared norms by those of rows in float32, added up in float64."""
         inner = self.gradients.flatten(2) if self.gradients.dim() > 2 else self.gradients[:, None]
         squared: Tensor = torch.linalg.vector_norm(inner, dim=2).double().square().sum(1)
         return (squared * (1 + 1.02 * UNIT * (2 * inner.shape[2] + 8))).where(squared < LARGEST, torch.inf)
 
-    def total(self, factors: Tensor, reach: float, allowed: float) -> Tensor:
+    def total(self, factors: Tensor, weighted_norm: float, tolerance: float) -> Tensor:
+        """Return the weighted sum of the rows."""
         inner = self.gradients.flatten(1)
-        return _contract(factors.to(inner.dtype)[:, None], inner, reach, allowed).reshape(self.parameter.shape)
+        return _contract(factors.to(inner.dtype)[:, None], inner, weighted_norm, tolerance).reshape(
+            self.parameter.shape
+        )
 
 
 @dataclass
 class Product(Piece):
-    """Gradients b_i^T a_i that are never formed; a_i, of shape (T, d), went into a layer, b_i, (T, p), came back."""
+    """Gradients b_i^T a_i that are never formed, for inputs a_i and output gradients b_i of a layer.
+
+    a_i has the shape (T, d) and b_i (T, p), for T positions in an example.
+    """
 
     inputs: Tensor
     outputs: Tensor
 
     def norms(self, grams: Grams) -> Tensor:
+        """Bound squared norms by the sum of products of two Gram matrices."""
         key = (self.inputs.data_ptr(), self.inputs.shape, self.inputs.stride())
         if key not in grams:
             grams[key] = self.gram()
@@ -101,32 +115,39 @@ class Product(Piece):
         return bound.where((one.amax(1) < LARGEST) & (other.amax(1) < LARGEST), torch.inf)
 
     def gram(self) -> Tensor:
-        """Inner products of what went in at the places of each example, of shape (examples, T, T)."""
+        """Return inner products of the inputs at the positions of each example, shape (examples, T, T)."""
         return self.inputs @ self.inputs.mT
 
-    def total(self, factors: Tensor, reach: float, allowed: float) -> Tensor:
-        left, right, weights = self.outputs, self.inputs, factors.to(self.inputs.dtype)
+    def total(self, factors: Tensor, weighted_norm: float, tolerance: float) -> Tensor:
+        """Return the weighted sum: of few positions in one product, else over a few examples at a time."""
+        left = self.outputs
+        right = self.inputs
+        weights = factors.to(self.inputs.dtype)
         if left.shape[1] == 1:
-            left, right = left[:, 0] * weights[:, None], right[:, 0]
-            return _contract(left, right, reach, allowed).reshape(self.parameter.shape)
+            product = _contract(left[:, 0] * weights[:, None], right[:, 0], weighted_norm, tolerance)
+            return product.reshape(self.parameter.shape)
         # Each gradient is rounded by itself, as its norm allows for; then only sums over examples remain.
-        most = allowed / (1.02 * UNIT * max(reach, 1e-30)) - 4  # sums in a row that keep to what is allowed
-        near = _CACHE.get(left.device.type, 2**25) // self.parameter.numel()
-        each = int(max(1, min(max(near, 2 * len(left) / max(1, most)), most / 2, len(left))))
-        if most <= each + len(left) / each:
+        max_additions = tolerance / (1.02 * UNIT * max(weighted_norm, 1e-30)) - 4  # in a row, within the tolerance
+        cached = _CACHED_NUMBERS.get(left.device.type, _DEVICE_NUMBERS) // self.parameter.numel()
+        step = int(max(1, min(max(cached, 2 * len(left) / max(1, max_additions)), max_additions / 2, len(left))))
+        if max_additions <= step + len(left) / step:
             return self._precise(factors).reshape(self.parameter.shape)
-        room = left.new_empty(each, left.shape[2], right.shape[2])
-        total = room.new_zeros(self.parameter.numel())
-        for rows in (slice(start, start + each) for start in range(0, len(left), each)):
-            found = torch.bmm(left[rows].mT, right[rows], out=room[: len(left[rows])])
-            total.add_(weights[rows] @ found.flatten(1))
+        buffer = left.new_empty(step, left.shape[2], right.shape[2])
+        total = buffer.new_zeros(self.parameter.numel())
+        for start in range(0, len(left), step):
+            rows = slice(start, start + step)
+            gradients = torch.bmm(left[rows].mT, right[rows], out=buffer[: len(left[rows])])
+            total.add_(weights[rows] @ gradients.flatten(1))
         return total.reshape(self.parameter.shape)
 
     def _precise(self, factors: Tensor) -> Tensor:
-        """The sum in float64, over some examples and all their places at a time."""
-        left, right, each = self.outputs, self.inputs, max(1, _DEPTH // self.inputs.shape[1])
+        """Return the weighted sum in float64, over some examples and all their positions at a time."""
+        left = self.outputs
+        right = self.inputs
+        step = max(1, _FLOAT64_DEPTH // right.shape[1])
         total = left.new_zeros(left.shape[2], right.shape[2], dtype=torch.float64)
-        for rows in (slice(start, start + each) for start in range(0, len(left), each)):
+        for start in range(0, len(left), step):
+            rows = slice(start, start + step)
             weighed = left[rows].double() * factors[rows].view(-1, 1, 1)
             total.addmm_(weighed.flatten(0, 1).mT, right[rows].double().flatten(0, 1))
         return total
@@ -134,11 +155,13 @@ class Product(Piece):
 
 @dataclass
 class Lookup(Product):
-    """Gradients of a table: what went in are codes of its rows, of shape (examples, T, 1), in place of flags."""
+    """Gradients of a table whose inputs are codes of its rows, shape (examples, T, 1), in place of one-hot vectors."""
 
     def gram(self) -> Tensor:
+        """Return whether codes are equal, shape (examples, T, T)."""
         return (self.inputs == self.inputs.mT).to(self.outputs.dtype)
 
-    def total(self, factors: Tensor, reach: float, allowed: float) -> Tensor:
+    def total(self, factors: Tensor, weighted_norm: float, tolerance: float) -> Tensor:
+        """Return the weighted sum in float64, added up by code."""
         values = (self.outputs.double() * factors.view(-1, 1, 1)).flatten(0, 1)
         return values.new_zeros(self.parameter.shape).index_add_(0, self.inputs.flatten(), values)

@@ -1,4 +1,4 @@
-"""`make_private` for a training loop of one's own, and `train`, which is the loop: both run one plan."""
+"""Private training loops: `make_private` for a loop of your own, or `train`."""
 
 import html
 import math
@@ -25,10 +25,10 @@ from deniable.ledger.payment import Payer, Payment
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, whole_number
-from deniable.privacy import AddRemove, Interval
+from deniable.privacy import AddRemove, Interval, PrivacyLoss
 from deniable.rows import silence
 
-_LATTICE = 2**26
+_LATTICE_STEPS = 2**26  # to the norm: fine enough for 2^27 parameters beside the rounding of float32
 
 
 def make_private(
@@ -38,26 +38,50 @@ def make_private(
     autocast: torch.dtype | None = None, example: tuple[Any, Any] | None = None, ledger: Payer | None = None,
     bits: Bits = SECURE,
 ) -> tuple[nn.Module, "PrivateOptimizer", "PrivateLoader"]:  # fmt: skip
-    """Make the model, optimizer and loader of a training loop private; pay before the first row is read.
+    """Make the model, optimizer and loader of a training loop private.
 
-    Draw a batch from the private loader and call `step()` of the private optimizer, once each: it clips the gradient of
-    every row of that batch, adds up, adds exact noise once, divides by a public number, and lets your optimizer step.
-    Passes of your own change no step, and may be left out. The plan's samples replace the order of the loader.
+    The ledger is charged before the first row is read. Then draw a batch from the private loader and call `step()` of
+    the private optimizer, once each: it clips the gradient of every row of that batch, adds up, adds exact noise once,
+    divides by a public number, and lets your optimizer step. Backward passes of your own change no step, and may be
+    left out. The plan's samples replace the order of the loader.
+
+    The length, noise and clip of the run are stated in one of three ways:
+
+    | give | the run has |
+    |---|---|
+    | `epsilon, delta, epochs` (and `clip`) | the least noise for that price, and `epochs` passes over the loader |
+    | `epsilon, delta, steps` (and `clip`) | the same with a number of steps |
+    | `plan` (and `delta`) | the sampler, clip, noise and steps of the plan; a ledger of pairs is charged at delta |
+
+    | case | what happens |
+    |---|---|
+    | an empty sample | the step has its noise, and moves the parameters by it |
+    | a row on which model or loss fail, or whose gradient is not finite | it counts as zero |
+    | a gradient longer than the clip, or shorter | it is cut to the clip; or stays as it is |
+    | a layer that mixes rows, such as BatchNorm | refused, before anything is charged |
+    | a second `step()` for one batch, or a second batch without a step | refused |
+    | more steps than planned | refused |
+    | a run that is stopped early | the whole plan was charged |
+    | several processes (`torch.distributed`) | one sample, one exact sum and one noise for all; the first one charges |
 
     Args:
-        model: returned as it is. It is run on one row at a time; BatchNorm, and what else mixes rows, is refused.
-        optimizer: any of torch that steps on gradients, with exactly the trainable parameters of the model.
-        loader: of pairs (inputs, target); its batch_size is what a step is expected to have.
-        loss: of outputs and targets, one value for each row; a module of torch that averages is asked for single ones.
-        expected_rows: about how many rows there are, as the public knows it; under replace it may be left out.
-        epsilon, delta: what the run may cost; the least noise for it is found.
-        epochs, steps, clip: passes over the loader, or steps in all; l2 norm of the gradient of a row, by default 1.
-        plan, microbatch: a plan of your own in place of epsilon, epochs, steps and clip; rows worked on at once.
-        autocast, example: a type such as torch.bfloat16 for forward passes; made-up rows as in `ClippedGradients`.
-        ledger, bits: who pays, or None; bits are for tests.
+        model: returned as it is; it is run on one row at a time.
+        optimizer: any of torch.optim that steps on gradients, with exactly the trainable parameters of the model.
+        loader: of pairs (inputs, target); its batch_size is the expected size of a sample.
+        loss: of outputs and targets, one value for each row; modules of torch that average are asked for single ones.
+        expected_rows: the approximate number of rows, from public knowledge; may be left out under replace.
+        epsilon, delta: the price of the whole run; in the table above.
+        epochs, steps: passes over the loader, or steps in all.
+        clip: the l2 norm to which the gradient of a row is cut, 1 by default.
+        plan: in place of epsilon, epochs, steps and clip.
+        microbatch: rows that are worked on at once; it bounds memory, and changes no number.
+        autocast: a type such as torch.bfloat16 for forward passes.
+        example: made-up rows as in `ClippedGradients`.
+        ledger: charged before a row is read; None charges nothing.
+        bits: leave it out, except in tests.
 
     Guarantee: `optimizer.privacy_loss`, that of the plan: parameters are computed from its noisy sums alone.
-    Raises: InvalidParameterError for whatever does not fit, before anything is paid.
+    Raises: InvalidParameterError for arguments that do not fit, before anything is charged.
     Source: Abadi et al. (2016), arXiv:1607.00133.
 
     >>> import torch
@@ -73,47 +97,72 @@ def make_private(
     10 20
     """
     microbatch = whole_number("microbatch", microbatch, lower=1)
-    inside, rows, ranks = plain(model), Rows(loader), Ranks()
-    parameters = [each for each in inside.parameters() if each.requires_grad]
+    module = plain(model)
+    rows = Rows(loader)
+    ranks = Ranks()
+    parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
     check_optimizer(optimizer, parameters)
-    dimensions = sum(each.numel() for each in parameters)
+    dimensions = sum(parameter.numel() for parameter in parameters)
     if expected_rows is None and getattr(plan, "relation", AddRemove) is AddRemove:
-        raise InvalidParameterError("expected_rows must be about how many rows there are, from public knowledge")
+        raise InvalidParameterError("expected_rows must be the approximate number of rows, from public knowledge")
     size = whole_number("expected_rows", max(len(rows), 1) if expected_rows is None else expected_rows, lower=1)
     if plan is None:
-        if epsilon is None or delta is None or (epochs is None) == (steps is None):
-            raise InvalidParameterError("say cost and length: epsilon=1, delta=1e-6, epochs=20 (or steps), or a plan")
-        sampler = Poisson(rate=min(Fraction(loader.batch_size or 1, size), Fraction(1)))
-        if steps is None:
-            steps = whole_number("epochs", epochs, lower=1) * math.ceil(1 / sampler.rate)
-        norm = Clip(norm=1 if clip is None else clip, lattice=_LATTICE)  # type: ignore[arg-type]
-        given = {"epsilon": epsilon, "delta": delta, "steps": steps, "dimensions": dimensions}
-        plan = TrainingPlan.calibrate(**given, sampler=sampler, clip=norm)
-        cost = Price.of(epsilon, delta, None).stated(plan.privacy_loss())
+        rate = min(Fraction(loader.batch_size or 1, size), Fraction(1))
+        plan = _calibrated_plan(epsilon, delta, epochs, steps, clip, sampler=Poisson(rate=rate), dimensions=dimensions)
+        assert delta is not None
+        cost = Price.of(epsilon, delta, None).stated(plan.privacy_loss)
     else:
-        if any(each is not None for each in (epsilon, epochs, steps, clip)):
-            raise InvalidParameterError("a plan has its own epsilon, steps and clip: give the plan, or these")
-        fits = isinstance(plan, TrainingPlan) and plan.dimensions == dimensions and plan.unit.column is None
-        if not fits or type(plan.clip) not in (Clip, AdaptiveClip):
-            raise InvalidParameterError(f"plan must have dimensions={dimensions}, Clip or AdaptiveClip, units of a row")
-        if plan.clip.blocks or plan.clip.stabiliser is not None:
-            raise InvalidParameterError("gradients are cut to one norm here: take a Clip without blocks and stabiliser")
+        if any(given is not None for given in (epsilon, epochs, steps, clip)):
+            raise InvalidParameterError("a plan has its own epsilon, steps and clip: give either the plan or these")
+        _check_plan(plan, dimensions)
         delta = "1e-6" if delta is None else delta
-        cost = plan.privacy_loss() if ledger is None else plan.booked(delta)
+        cost = plan.privacy_loss if ledger is None else plan.booked(delta)
     if plan.clip.lattice < 2**10 * ranks.count * math.isqrt(dimensions):  # ClippedGradients leaves 2^-8 of the norm
-        raise InvalidParameterError("the lattice of the clip is too coarse for so many parameters: take 2^26 steps")
-    text = f"make_private({type(inside).__name__}, {plan.to_json()})"
+        raise InvalidParameterError(
+            "the lattice of the clip is too coarse for this number of parameters: increase it to 2^26 steps"
+        )
+    text = f"make_private({type(module).__name__}, {plan.to_json()})"
     payment = Payment(ledger, text=text, bits=bits)
     ranks.agree(plan.to_json())
-    clipped = ClippedGradients(inside, row_loss(loss), norm=float(plan.clip.norm), example=example)
-    with _cast(parameters[0].device, autocast):
-        clipped(*(each.to(parameters[0].device) for each in rows.empty))  # a rehearsal on made-up rows
+    clipped = ClippedGradients(module, row_loss(loss), norm=float(plan.clip.norm), example=example)
+    device = parameters[0].device
+    with _cast(device, autocast):
+        clipped(*(part.to(device) for part in rows.empty))  # a rehearsal on made-up rows
     begin = partial(plan.run, len(rows), expected_rows=size, bits=bits)
-    private = PrivateOptimizer(optimizer, clipped, rows, ranks, begin, plan, cost, delta, microbatch, autocast)
+    private = PrivateOptimizer(
+        optimizer, clipped, rows, ranks, begin=begin, plan=plan, privacy_loss=cost, delta=delta, microbatch=microbatch,
+        autocast=autocast,
+    )  # fmt: skip
     if ledger is not None:
-        ranks.ask_first(lambda: payment.charge(cost, plan.known_loss()))
-    ranks.share(inside)
+        ranks.run_on_first(lambda: payment.charge(cost, plan.known_loss))
+    ranks.share(module)
     return model, private, PrivateLoader(private)
+
+
+def _calibrated_plan(
+    epsilon: Real | None, delta: Real | None, epochs: int | None, steps: int | None, clip: Real | None, *,
+    sampler: Poisson, dimensions: int,
+) -> TrainingPlan:  # fmt: skip
+    """Return the plan with the least noise for a price and a length."""
+    if epsilon is None or delta is None or (epochs is None) == (steps is None):
+        raise InvalidParameterError(
+            "specify the budget and the length: epsilon=1, delta=1e-6, epochs=20 (or steps), or a plan"
+        )
+    if steps is None:
+        steps = whole_number("epochs", epochs, lower=1) * math.ceil(1 / sampler.rate)
+    norm = Clip(norm=1 if clip is None else clip, lattice=_LATTICE_STEPS)  # type: ignore[arg-type]
+    return TrainingPlan.calibrate(
+        epsilon=epsilon, delta=delta, steps=steps, dimensions=dimensions, sampler=sampler, clip=norm
+    )
+
+
+def _check_plan(plan: TrainingPlan, dimensions: int) -> None:
+    """Refuse a plan that gradients of this model cannot follow."""
+    fits = isinstance(plan, TrainingPlan) and plan.dimensions == dimensions and plan.unit.column is None
+    if not fits or type(plan.clip) not in (Clip, AdaptiveClip):
+        raise InvalidParameterError(f"plan must have dimensions={dimensions}, Clip or AdaptiveClip, units of a row")
+    if plan.clip.blocks or plan.clip.stabiliser is not None:
+        raise InvalidParameterError("gradients are cut to one norm here: take a Clip without blocks and stabiliser")
 
 
 def train(
@@ -121,14 +170,17 @@ def train(
     optimizer: torch.optim.Optimizer, batch_size: int = 256, resume: dict[str, Any] | None = None, show: bool = False,
     board: Any = None, **options: Any,
 ) -> "Iterator[PrivateOptimizer]":  # fmt: skip
-    """Train step by step, and yield the private optimizer after each: whoever stops early has paid for the whole plan.
+    """Train step by step, and yield the private optimizer after each step.
+
+    The whole plan is charged when this is called, also for a loop that stops early.
 
     Args:
         model, loss, optimizer: as in `make_private`.
         data: a dataset, a loader, or a pair of tensors (inputs, targets); private.
         batch_size: the expected size of a sample, unless a plan or a loader says it.
-        resume: what `state_dict()` gave in a run of the same plan, which paid.
-        show, board: a progress bar; a SummaryWriter of TensorBoard, for epsilon and the norm of the noisy gradient.
+        resume: the `state_dict()` of a run of the same plan, which was charged then.
+        show: whether to show a progress bar.
+        board: a SummaryWriter of TensorBoard, for epsilon and the norm of the noisy gradient.
         options: epsilon, delta, epochs, expected_rows, ledger and all else that `make_private` takes.
 
     Raises: InvalidParameterError as `make_private` does, when it is called and not at the first step.
@@ -160,18 +212,36 @@ def _train(run: "PrivateOptimizer", show: bool, board: Any) -> "Iterator[Private
         run.draw()
         run.step()
         if board is not None:
-            moved = [each.grad.double().norm() for group in run.param_groups for each in group["params"]]
-            board.add_scalar("noisy gradient norm", float(torch.stack(moved).norm()), step)
+            parameters = [parameter for group in run.param_groups for parameter in group["params"]]
+            norms = torch.stack([parameter.grad.double().norm() for parameter in parameters])
+            board.add_scalar("noisy gradient norm", float(norms.norm()), step)
             if step % max(1, run.plan.steps // 10) == 0:
                 board.add_scalar("epsilon", run.epsilon().upper, step)
         yield run
 
 
 class PrivateLoader:
-    """Gives every step's sample of rows: some are empty, and a pass has as many of them as an epoch has on average."""
+    """Loader of every step's sample of rows, which may be empty; `make_private` makes it.
+
+    A pass has as many samples as an epoch has on average.
+
+    Args:
+        optimizer: the private optimizer whose run draws the samples.
+
+    >>> import torch
+    >>> from deniable.learning.torch import make_private
+    >>> rows = torch.utils.data.TensorDataset(torch.rand(100, 2), torch.randint(2, (100,)))
+    >>> model = torch.nn.Linear(2, 2)
+    >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    >>> run = {"epsilon": 1, "delta": "1e-5", "epochs": 2, "expected_rows": 100, "loss": torch.nn.CrossEntropyLoss()}
+    >>> *_, loader = make_private(model, optimizer, torch.utils.data.DataLoader(rows, batch_size=20), **run)
+    >>> len(loader)
+    5
+    """
 
     def __init__(self, optimizer: "PrivateOptimizer") -> None:
-        self._optimizer, self._steps = optimizer, math.ceil(1 / optimizer.plan.sampler.share())
+        self._optimizer = optimizer
+        self._steps = math.ceil(1 / optimizer.plan.sampler.share())
 
     def __len__(self) -> int:
         return self._steps
@@ -182,50 +252,91 @@ class PrivateLoader:
 
 
 class PrivateOptimizer(torch.optim.Optimizer):
-    """An optimizer whose `step` uses the noisy mean gradient of the last batch that was drawn, and nothing else.
+    """Optimizer whose `step` uses the noisy mean gradient of the last batch, and nothing else of the rows.
 
-    It has the run's `plan`, its `privacy_loss` as it was booked, and `done`, the number of steps so far.
+    `make_private` makes it. It has the run's `plan`, its `privacy_loss` as it was charged, and `done`, the number of
+    steps so far.
+
+    Args:
+        inside: the optimizer that steps on noisy gradients.
+        clipped: the sums of clipped gradients of the model.
+        rows: the private rows, by index.
+        ranks: the processes that train together.
+        begin: starts the run of the plan.
+        plan, privacy_loss, delta: the plan, its loss as charged, and the delta at which epsilon is stated.
+        microbatch, autocast: as in `make_private`.
+
+    >>> import torch
+    >>> from deniable.learning.torch import make_private
+    >>> rows = torch.utils.data.TensorDataset(torch.rand(100, 2), torch.randint(2, (100,)))
+    >>> model = torch.nn.Linear(2, 2)
+    >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    >>> run = {"epsilon": 1, "delta": "1e-5", "epochs": 2, "expected_rows": 100, "loss": torch.nn.CrossEntropyLoss()}
+    >>> _, optimizer, loader = make_private(model, optimizer, torch.utils.data.DataLoader(rows, batch_size=20), **run)
+    >>> inputs, targets = optimizer.draw()
+    >>> optimizer.step()
+    >>> optimizer.done, optimizer.left(), optimizer.privacy_loss.epsilon("1e-5").upper
+    (1, 9, 1.0)
     """
 
-    plan: TrainingPlan
     _step_supports_amp_scaling = True  # a GradScaler never skips a step: that would depend on rows
 
     def __init__(
-        self, inside: Any, clipped: ClippedGradients, rows: Rows, ranks: Ranks, begin: "partial[Any]", *facts: Any
-    ) -> None:
-        self._inside, self._clipped, self._rows, self._ranks = inside, clipped, rows, ranks
-        self._begin, self._run, self.done = begin, begin(), 0
-        self.plan, self.privacy_loss, self.delta, self._microbatch, self._autocast = facts
+        self, inside: Any, clipped: ClippedGradients, rows: Rows, ranks: Ranks, *, begin: "partial[Any]",
+        plan: TrainingPlan, privacy_loss: PrivacyLoss, delta: Real, microbatch: int, autocast: torch.dtype | None,
+    ) -> None:  # fmt: skip
+        self.plan = plan
+        self.privacy_loss = privacy_loss
+        self.delta = delta
+        self.done = 0
+        self._inside = inside
+        self._clipped = clipped
+        self._rows = rows
+        self._ranks = ranks
+        self._begin = begin
+        self._run = begin()
+        self._microbatch = microbatch
+        self._autocast = autocast
         self._pending: Pair | None = None
         self.param_groups, self.state, self.defaults = inside.param_groups, inside.state, inside.defaults
 
     def epsilon(self) -> Interval:
-        """Certified epsilon of the steps so far; it takes a moment."""
-        return replace(self.plan, steps=self.done).privacy_loss().epsilon(self.delta) if self.done else Interval(0, 0)
+        """Return the certified epsilon of the steps so far; it takes a moment."""
+        if not self.done:
+            return Interval(0, 0)
+        return replace(self.plan, steps=self.done).privacy_loss.epsilon(self.delta)
 
     def left(self) -> int:
-        """How many steps are left: at least one, or it raises InvalidParameterError."""
+        """Return the number of steps that are left.
+
+        Raises: InvalidParameterError if there are none.
+        """
         if self.done == self.plan.steps:
-            raise InvalidParameterError(f"all {self.done} steps of the plan are done, and no more were paid")
+            raise InvalidParameterError(f"all {self.done} steps of the plan are done; no more were charged")
         return self.plan.steps - self.done
 
     def draw(self) -> Pair:
-        """The next batch, once the last one had its step; of several processes, this one's part of it."""
+        """Draw the next batch, once the last one had its step.
+
+        Returns: inputs and targets; of several processes, this one's part of them.
+        """
         self.left()
         if self._pending is not None:
             raise InvalidParameterError("call step() once a batch, and accumulate nothing: microbatch= bounds memory")
-        run = self._run
-
-        def begin() -> tuple[Any, float, float]:
-            places, run.norm = next(run), min(max(run.norm, 2.0**-10), 2.0**20)  # what ClippedGradients takes
-            return places, run.norm, run.scale
-
-        places, self._clipped.norm, self._scale = self._ranks.ask_first(begin)
-        self._sampled, self._pending = len(places), self._rows.batch(self._ranks.mine(places))
+        indices, self._clipped.norm, self._scale = self._ranks.run_on_first(self._next_step)
+        self._sampled = len(indices)
+        self._pending = self._rows.batch(self._ranks.mine(indices))
         return self._pending
 
+    def _next_step(self) -> tuple[Any, float, float]:
+        """Return the indices of the rows of the next step, its norm, and its scale."""
+        run = self._run
+        indices = next(run)
+        run.norm = min(max(run.norm, 2.0**-10), 2.0**20)  # the range of ClippedGradients
+        return indices, run.norm, run.scale
+
     def step(self, closure: None = None) -> None:  # type: ignore[override]
-        """Clip, add up, add the noise, and let the optimizer inside step on it.
+        """Clip, add up, add the noise, and let the optimizer inside step on the mean.
 
         Raises: InvalidParameterError if no new batch was drawn, or the plan's steps are done.
         """
@@ -233,59 +344,76 @@ class PrivateOptimizer(torch.optim.Optimizer):
         if self._pending is None or closure is not None:
             raise InvalidParameterError("there is no new batch. Draw one before each step(), which takes no closure.")
         sums = self._ranks.add_up(self._sums(*self._pending)).cpu().numpy()
-        self._pending, self.done, parameters = None, self.done + 1, self._clipped.parameters
+        self._pending = None
+        self.done += 1
+        parameters = self._clipped.parameters
         with silence():
-            noisy = self._ranks.ask_first(lambda: self._run.noisy(sums[:-1], within=int(sums[-1]))[0])
+            noisy = self._ranks.run_on_first(lambda: self._run.noisy(sums[:-1], within=int(sums[-1]))[0])
             mean = torch.from_numpy(np.asarray(noisy, dtype=np.float64)).to(parameters[0].device) * self._scale
+        self._state_noise()
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                parameter.grad = None  # a gradient of a frozen parameter would not be noisy
+        parts = torch.split(mean, [parameter.numel() for parameter in parameters])
+        for parameter, part in zip(parameters, parts, strict=True):
+            parameter.grad = part.view_as(parameter).to(parameter)
+        self._inside.step()
+
+    def _state_noise(self) -> None:
+        """Give the variance of the noise to optimizers that use it, such as `DPAdam`."""
         deviation = self._scale * self.plan.clip.lattice * float(self.plan.noise_multiplier)
         for group in self.param_groups:
             if "noise_variance" in group:
                 group["noise_variance"] = deviation**2
-        for each in (each for group in self.param_groups for each in group["params"]):
-            each.grad = None  # of one that does not learn it would be no noisy one
-        for parameter, part in zip(parameters, mean.split([each.numel() for each in parameters]), strict=True):
-            parameter.grad = part.view_as(parameter).to(parameter)
-        self._inside.step()
 
     def _sums(self, inputs: Tensor, targets: Tensor) -> Tensor:
-        """Sums in int64: clipped gradients in lattice steps, and rows within the norm less those beyond it."""
+        """Return sums in int64: clipped gradients in lattice steps, and rows within the norm less those beyond it."""
         total = torch.zeros(self.plan.dimensions + 1, dtype=torch.float64, device=self._clipped.parameters[0].device)
         for start in range(0, len(inputs), self._microbatch):
-            part = slice(start, start + self._microbatch)
-            total += self._part(inputs[part].to(total.device), targets[part].to(total.device))
+            rows = slice(start, start + self._microbatch)
+            total += self._sum_of_rows(inputs[rows].to(total.device), targets[rows].to(total.device))
         total[:-1] *= self.plan.clip.norm_steps / self._clipped.norm
         return total.round().long()
 
-    def _part(self, inputs: Tensor, targets: Tensor) -> Tensor:
-        """The same of a few rows, in the unit of gradients; one on which model or loss fail counts as zero."""
+    def _sum_of_rows(self, inputs: Tensor, targets: Tensor) -> Tensor:
+        """Return the sums of a few rows in float64; a row on which model or loss fail counts as zero."""
         try:
             with _cast(inputs.device, self._autocast), silence():
-                found = self._clipped(inputs, targets, of=self._sampled)
+                gradients = self._clipped(inputs, targets, batch_size=self._sampled)
             within = torch.where(self._clipped.norms <= self._clipped.norm, 1.0, -1.0).sum()
-            return torch.cat([*(each.reshape(-1) for each in found), within.reshape(1).to(found[0])])
-        except InvalidParameterError:  # of the model, whatever the rows are
+            return torch.cat([*(part.reshape(-1) for part in gradients), within.reshape(1).to(gradients[0])])
+        except InvalidParameterError:  # a fault of the model, whatever the rows are
             raise
         except BaseException as error:
-            if type(error) is KeyboardInterrupt:  # of somebody who does not want to wait, and no class of a user's own
+            if type(error) is KeyboardInterrupt:  # from the keyboard, and not a class that a model defines
                 raise
             total = torch.zeros(self.plan.dimensions + 1, dtype=torch.float64, device=inputs.device)
             half = len(inputs) // 2
-            for part in (slice(half), slice(half, None)) if half else ():
-                total += self._part(inputs[part], targets[part])
+            if half:
+                total += self._sum_of_rows(inputs[:half], targets[:half])
+                total += self._sum_of_rows(inputs[half:], targets[half:])
             return total
 
     def zero_grad(self, set_to_none: bool = True) -> None:
+        """Clear the gradients of the optimizer inside."""
         self._inside.zero_grad(set_to_none=set_to_none)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Refuse parameters that the plan does not know."""
         raise InvalidParameterError("parameters cannot be added to a private run. Add them before make_private.")
 
     def state_dict(self) -> dict[str, Any]:
-        """The optimizer inside, and where the run stands; as private as the rows, since it may tell the next sample."""
-        return {"optimizer": self._inside.state_dict(), "run": self._ranks.ask_first(self._run.checkpoint)}
+        """Return the state of the optimizer inside and of the run; as private as the rows.
+
+        It may reveal the next sample.
+        """
+        return {"optimizer": self._inside.state_dict(), "run": self._ranks.run_on_first(self._run.checkpoint)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on where a run of the same plan was saved. It was paid: make this one without a ledger, and go on once."""
+        """Continue a run of the same plan from its `state_dict`, once.
+
+        It was charged when it began: make this one without a ledger.
+        """
         if self.done or self._pending is not None:
             raise InvalidParameterError("this run has begun. Load a checkpoint before its first batch.")
         self._run = self._begin(checkpoint=state_dict["run"])
@@ -294,15 +422,16 @@ class PrivateOptimizer(torch.optim.Optimizer):
         self.param_groups, self.state = self._inside.param_groups, self._inside.state
 
     def describe(self) -> str:
-        """What is promised, and what is not."""
+        """Return the promise of the run in words, and its limits."""
         plan = self.plan
         how = (
             f"{plan.steps} steps with noise multiplier {float(plan.noise_multiplier):.4g}, whatever the rows were, "
             f"drawn by {plan.sampler}; {self.done} are done. Gradients were computed in floats, where a row might move "
             "the last digits of another's; from the clip on, rounding is accounted for."
         )
-        unit, relation, delta = plan.unit.noun, plan.relation, self.delta
-        work = Work(loss=self.privacy_loss, how=how, train=dict, relation=relation, delta=delta, unit=unit)
+        work = Work(
+            loss=self.privacy_loss, how=how, train=dict, relation=plan.relation, delta=self.delta, unit=plan.unit.noun
+        )
         return work.note(safe=self._run.safe)
 
     def _repr_html_(self) -> str:

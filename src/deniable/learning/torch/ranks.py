@@ -1,7 +1,7 @@
-"""Several processes that train one model: one sample, one exact sum, one noise."""
+"""Processes that train one model together: one sample, one exact sum, one noise."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -9,48 +9,53 @@ from torch import Tensor
 
 from deniable.errors import InvalidParameterError
 
+Result = TypeVar("Result")
+
 
 class Ranks:
-    """The processes of `torch.distributed`, or this one: the first one pays, samples and adds the noise."""
+    """The processes of `torch.distributed`, or this one alone: rank 0 charges, samples and adds the noise."""
 
     def __init__(self) -> None:
         together = dist.is_available() and dist.is_initialized()
-        self._rank, self.count = (dist.get_rank(), dist.get_world_size()) if together else (0, 1)
+        self._rank = dist.get_rank() if together else 0
+        self.count = dist.get_world_size() if together else 1
 
-    def ask_first(self, ask: Callable[[], Any]) -> Any:
-        """What the first process finds, or raises, in all of them."""
+    def run_on_first(self, function: Callable[[], Result]) -> Result:
+        """Run a function on rank 0 and broadcast its result or error."""
         if self.count == 1:
-            return ask()
-        found: list[Any] = [None, None]
+            return function()
+        outcome: list[Any] = [None, None]  # the result, or the error
         if self._rank == 0:
             try:
-                found[0] = ask()
-            except Exception as error:
-                found[1] = error
-        dist.broadcast_object_list(found, src=0)
-        if found[1] is not None:
-            raise found[1]
-        return found[0]
+                outcome[0] = function()
+            except Exception as raised:
+                outcome[1] = raised
+        dist.broadcast_object_list(outcome, src=0)
+        result, error = outcome
+        if error is not None:
+            raise error
+        return result  # type: ignore[no-any-return]
 
     def agree(self, text: str) -> None:
-        """Raise: InvalidParameterError unless all processes were given the same."""
-        given = [text] * self.count
+        """Raise: InvalidParameterError unless all processes were given the same text."""
+        texts = [text] * self.count
         if self.count > 1:
-            dist.all_gather_object(given, text)
-        if len(set(given)) > 1:
+            dist.all_gather_object(texts, text)
+        if len(set(texts)) > 1:
             raise InvalidParameterError("all processes must be given the same plan. Give each the same arguments.")
 
-    def mine(self, places: Any) -> Any:
-        """This process's part of a sample."""
-        return places[self._rank :: self.count]
+    def mine(self, indices: Sequence[int]) -> Sequence[int]:
+        """Return this process's part of a sample."""
+        return indices[self._rank :: self.count]
 
     def add_up(self, total: Tensor) -> Tensor:
-        """The sum of int64 tensors over all processes."""
+        """Return the sum of int64 tensors over all processes."""
         if self.count > 1:
             dist.all_reduce(total)
         return total
 
     def share(self, model: torch.nn.Module) -> None:
-        """Start all processes from the parameters and buffers of the first."""
-        for each in (*model.parameters(), *model.buffers()) if self.count > 1 else ():
-            dist.broadcast(each.detach(), src=0)
+        """Broadcast the parameters and buffers of rank 0, so that all processes start alike."""
+        if self.count > 1:
+            for tensor in (*model.parameters(), *model.buffers()):
+                dist.broadcast(tensor.detach(), src=0)

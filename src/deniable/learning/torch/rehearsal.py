@@ -1,4 +1,4 @@
-"""Rehearsal on made-up rows: whether a model gives each example a gradient of its own, and which way finds it.
+"""Rehearsal on made-up rows: whether each example has a gradient of its own.
 
 Nothing here looks at private values: rows are made from types and shapes.
 """
@@ -19,7 +19,7 @@ from deniable.learning.torch.pieces import Piece
 from deniable.learning.torch.state import State
 
 _HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
-_SIZES = (2, 3, 17)  # of batches in which a row must have the same loss
+_BATCH_SIZES = (2, 3, 17)  # in which a row must have the same loss: a pair, an odd number, and more than a vector
 
 
 def refuse(model: nn.Module) -> None:
@@ -27,48 +27,53 @@ def refuse(model: nn.Module) -> None:
     if hasattr(model, "_orig_mod"):
         raise InvalidParameterError("torch.compile hides the layers of the model. Pass the module that you gave to it")
     for name, module in model.named_modules():
-        words = ""
+        reason = ""
         if isinstance(module, nn.modules.batchnorm._BatchNorm):
-            words = "mixes the examples of a batch, so that none has a gradient of its own. Use torch.nn.GroupNorm"
+            reason = "mixes the examples of a batch, so that none has a gradient of its own. Use torch.nn.GroupNorm"
         elif getattr(module, "track_running_stats", False):
-            words = "keeps statistics of private rows. Build it with track_running_stats=False"
+            reason = "keeps statistics of private rows. Build it with track_running_stats=False"
         elif isinstance(module, nn.Embedding) and module.max_norm is not None:
-            words = "changes its weights by what it reads. Build it without max_norm"
+            reason = "changes its weights by what it reads. Build it without max_norm"
         elif isinstance(module, torch.jit.ScriptModule):
-            words = "hides what it keeps. Use the module that was scripted"
+            reason = "hides its state. Use the module that was scripted"
         elif any(nn.parameter.is_lazy(parameter) for parameter in module.parameters(recurse=False)):
-            words = "has no shape yet. Run the model once on made-up rows"
-        if words:
-            raise InvalidParameterError(f"{type(module).__name__} {name} {words}")
+            reason = "has no shape yet. Run the model once on made-up rows"
+        if reason:
+            raise InvalidParameterError(f"{type(module).__name__} {name} {reason}")
     if not any(parameter.requires_grad for parameter in model.parameters()):
         raise InvalidParameterError("the model has no trainable parameter. Call requires_grad_(True) on what may learn")
 
 
 def structure(*roots: object) -> list[object]:
-    """Modules, their hooks and forward methods: while these are the same objects, a rehearsal need not be repeated."""
-    found: list[object] = [*_global_forward_pre_hooks.values(), *_global_forward_hooks.values()]
+    """Return modules, their hooks and forward methods.
+
+    While these are the same objects, a rehearsal need not be repeated.
+    """
+    parts: list[object] = [*_global_forward_pre_hooks.values(), *_global_forward_hooks.values()]
     for root in roots:
         for module in root.modules() if isinstance(root, nn.Module) else (root,):
             held = getattr(module, "__dict__", {})
-            found += [module, type(module), getattr(type(module), "forward", None), held.get("forward")]
+            parts += [module, type(module), getattr(type(module), "forward", None), held.get("forward")]
             for name in _HOOKS:
-                found += held.get(name, {}).values()
-    return found
+                parts += held.get(name, {}).values()
+    return parts
 
 
 def refuse_coarse(device: torch.device) -> None:
-    """Raise: InvalidParameterError if float32 products are rounded coarsely here, as TF32 does, whoever asked."""
-    near = torch.full((2, 64, 64), 1 + 2.0**-20, device=device)
-    exact = torch.equal(near @ torch.eye(64, device=device).expand(2, -1, -1), near)
-    with suppress(RuntimeError):  # where parts of PyTorch were set apart, there is no answer for all
+    """Raise: InvalidParameterError if float32 products are rounded coarsely, as with TF32, for whatever reason."""
+    above_one = torch.full((2, 64, 64), 1 + 2.0**-20, device=device)  # TF32 rounds it to 1
+    exact = torch.equal(above_one @ torch.eye(64, device=device).expand(2, -1, -1), above_one)
+    with suppress(RuntimeError):  # raised where parts of PyTorch have settings of their own
         exact &= torch.get_float32_matmul_precision() == "highest"
     if not exact:
-        words = 'rounding is coarse. Call torch.set_float32_matmul_precision("highest"), and unset NVIDIA_TF32_OVERRIDE'
-        raise InvalidParameterError(words)
+        raise InvalidParameterError(
+            "float32 products are rounded coarsely. Call "
+            'torch.set_float32_matmul_precision("highest"), and unset NVIDIA_TF32_OVERRIDE'
+        )
 
 
 def made_up(arguments: Any, *, low: float = -1, rows: int = 3) -> Any:
-    """Rows of the same types and shapes: numbers between `low` and 1, codes 0 and 1, flags that are off."""
+    """Return rows of the same types and shapes: numbers between `low` and 1, codes 0 and 1, flags that are off."""
 
     def one(leaf: Tensor) -> Tensor:
         wave = _wave((rows, *leaf.shape[1:]), leaf.device)
@@ -79,8 +84,8 @@ def made_up(arguments: Any, *, low: float = -1, rows: int = 3) -> Any:
     return _mapped(one, arguments)
 
 
-def _odd(batch: Any) -> Iterator[Any]:
-    """Made-up rows like these: in order, of other codes and flags, all alike, tiny, and large in both directions."""
+def _variants(batch: Any) -> Iterator[Any]:
+    """Yield variants of made-up rows: sorted, with other codes and flags, all alike, tiny, large and negative."""
     for falling in (False, True):
         yield _mapped(
             lambda leaf, by=falling: leaf[leaf.reshape(len(leaf), -1).double().sum(1).argsort(descending=by)], batch
@@ -92,24 +97,26 @@ def _odd(batch: Any) -> Iterator[Any]:
 
 
 def _mapped(function: Callable[..., Tensor], arguments: Any) -> Any:
-    """Arguments with a function of each tensor in its place, of the same type."""
+    """Return arguments with a function of each tensor in its place, of the same type."""
     return tree_map(lambda leaf: function(leaf).to(leaf.dtype) if isinstance(leaf, Tensor) else leaf, arguments)
 
 
 def _wave(shape: Sequence[int], device: torch.device) -> Tensor:
-    """Numbers between -1 and 1 that look like no others nearby."""
+    """Return numbers between -1 and 1 whose neighbours all differ."""
     return torch.arange(math.prod(shape), device=device, dtype=torch.float32).mul_(2.4).add_(1).sin_().reshape(*shape)
 
 
 def only(arguments: Any, rows: Any) -> Any:
-    """These rows of the arguments."""
+    """Return these rows of the arguments."""
     return tree_map(lambda leaf: leaf[rows] if isinstance(leaf, Tensor) else leaf, arguments)
 
 
 @contextmanager
 def untouched(model: nn.Module, loss: object) -> Iterator[None]:
-    """Move trainable parameters a little, so that none starts at zero; then leave all as it was, random streams too."""
-    device, fast, whole = next(model.parameters()).device, torch.backends.mha.get_fastpath_enabled(), State(model, loss)
+    """Move trainable parameters a little, so that none is zero; at the end restore all, random streams included."""
+    device = next(model.parameters()).device
+    fast = torch.backends.mha.get_fastpath_enabled()
+    whole = State(model, loss)
     torch.backends.mha.set_fastpath_enabled(False)  # its layers are not called
     try:
         for one in model.parameters():
@@ -123,7 +130,7 @@ def untouched(model: nn.Module, loss: object) -> Iterator[None]:
 
 @contextmanager
 def refuse_changes(model: nn.Module) -> Iterator[None]:
-    """Raise: InvalidParameterError if a parameter or a buffer is another one after forward passes."""
+    """Raise: InvalidParameterError if forward passes change a parameter or a buffer."""
     before = {name: one.detach().clone() for name, one in _named(model)}
     yield
     changed = [name for name, one in _named(model) if name in before and not _same(one, before[name])]
@@ -144,7 +151,7 @@ def _same(one: Tensor, other: Tensor) -> bool:
 
 @contextmanager
 def plain_recurrence(model: nn.Module) -> Iterator[None]:
-    """Keep cuDNN from recurrent layers, since there it knows no vmap, and no gradients in `eval()`."""
+    """Run recurrent layers without cuDNN, which supports neither vmap there, nor gradients in `eval()`."""
     enabled = torch.backends.cudnn.enabled
     torch.backends.cudnn.enabled = enabled and not any(isinstance(each, nn.RNNBase) for each in model.modules())
     try:
@@ -154,46 +161,48 @@ def plain_recurrence(model: nn.Module) -> Iterator[None]:
 
 
 def refuse_mixing(losses: Callable[[Any, Any], Tensor], rows: Callable[[int], Any], model: nn.Module) -> None:
-    """Raise: InvalidParameterError if the loss of a row changes with the rows beside it, or with how many there are.
+    """Raise: InvalidParameterError if the loss of a row changes with the rows beside it, or with their number.
 
-    It cannot know them all. What it misses changes what is learned, and no promise: see docs/theory/learning/torch.md.
+    The check cannot be complete. What it misses changes what is learned, and no promise: see
+    docs/theory/learning/torch.md.
 
     Args:
         losses: of inputs and targets.
-        rows: gives so many made-up ones, a pair (inputs, targets) that begins with the same row whatever the number.
+        rows: a function that makes a number of rows, a pair (inputs, targets); the first row is always the same.
+        model: run in both modes, eval and train.
     """
 
-    def found(batch: Any, seed: int = 0) -> Tensor:
+    def losses_of(batch: Any, seed: int = 0) -> Tensor:
         torch.manual_seed(seed)
         with torch.no_grad():
             return losses(*batch)
 
     model.eval()
-    alone = found(rows(1))
-    expected = alone[0] if torch.equal(alone, found(rows(1), 1)) else None  # else the loss of a row is drawn
-    _refuse_unlike([found(rows(size))[0] for size in _SIZES], expected)
+    alone = losses_of(rows(1))
+    deterministic = torch.equal(alone, losses_of(rows(1), 1))
+    if deterministic:
+        _refuse_unlike([losses_of(rows(size))[0] for size in _BATCH_SIZES], alone[0])
     model.train()
-    for size in _SIZES:
+    for size in _BATCH_SIZES:
         batch = rows(size)
-        besides = [tree_map(_first_of, batch, odd) for odd in _odd(batch)]
-        for order in (list(range(size)), list(range(size - 1, -1, -1))):  # it stands first, and last
+        variants = [tree_map(_with_first, batch, variant) for variant in _variants(batch)]
+        for order in (list(range(size)), list(range(size - 1, -1, -1))):  # the row is first, then last
             others = []
-            for beside in besides:
+            for variant in variants:
                 with suppress(RuntimeError, ValueError, TypeError, LookupError):  # a loss need not take such values
-                    others.append(found(only(beside, order))[order[0]])
-            _refuse_unlike(others, found(only(batch, order))[order[0]])
+                    others.append(losses_of(only(variant, order))[order[0]])
+            _refuse_unlike(others, losses_of(only(batch, order))[order[0]])
 
 
-def _first_of(batch: Any, others: Any) -> Any:
+def _with_first(batch: Any, others: Any) -> Any:
     return torch.cat([batch[:1], others[1:]]) if isinstance(batch, Tensor) else batch
 
 
-def _refuse_unlike(found: list[Tensor], expected: Tensor | None) -> None:
-    if expected is None:
-        return
-    for one in found:
-        near = (1e-3, 1e-5) if torch.finfo(one.dtype).bits >= 32 else (0.02, 0.02)
-        if not torch.isclose(one, expected, rtol=near[0], atol=near[1], equal_nan=True):
+def _refuse_unlike(losses: list[Tensor], expected: Tensor) -> None:
+    """Raise: InvalidParameterError if a loss is not the expected one, up to rounding."""
+    for loss in losses:
+        relative, absolute = (1e-3, 1e-5) if torch.finfo(loss.dtype).bits >= 32 else (0.02, 0.02)
+        if not torch.isclose(loss, expected, rtol=relative, atol=absolute, equal_nan=True):
             raise InvalidParameterError(
                 "the loss of an example depends on the other examples of its batch, so it has no gradient of its own. "
                 "Normalise each example alone (torch.nn.GroupNorm), and keep sums and means over the batch out of the "
@@ -201,16 +210,18 @@ def _refuse_unlike(found: list[Tensor], expected: Tensor | None) -> None:
             )
 
 
-def agree(found: list[Piece], expected: list[Piece]) -> bool:
+def agree(pieces: list[Piece], expected: list[Piece]) -> bool:
     """Whether pieces of two examples give the expected gradients, with norms that are not too small."""
-    norms, wanted = (torch.stack([piece.norms({}) for piece in pieces]).sum(0) for pieces in (found, expected))
-    same = bool((norms >= 0.98 * wanted).all())
-    for row, scale in zip(torch.eye(2, dtype=torch.float64, device=norms.device), wanted.sqrt(), strict=True):
+    norms = torch.stack([piece.norms({}) for piece in pieces]).sum(0)
+    expected_norms = torch.stack([piece.norms({}) for piece in expected]).sum(0)
+    same = bool((norms >= 0.98 * expected_norms).all())
+    examples = torch.eye(2, dtype=torch.float64, device=norms.device)
+    for row, scale in zip(examples, expected_norms.sqrt(), strict=True):
         for piece in expected:
-            apart = piece.total(row, 0, 1).float()
-            for one in found:
-                if one.parameter is piece.parameter:
-                    apart -= one.total(row, 0, 1)
-            coarse = 0.05 if torch.finfo(piece.parameter.dtype).bits < 32 else 2e-3
-            same &= bool(apart.abs_().max() <= coarse * scale)
+            difference = piece.total(row, 0, 1).float()
+            for part in pieces:
+                if part.parameter is piece.parameter:
+                    difference -= part.total(row, 0, 1)
+            tolerance = 0.05 if torch.finfo(piece.parameter.dtype).bits < 32 else 2e-3
+            same &= bool(difference.abs_().max() <= tolerance * scale)
     return same

@@ -1,4 +1,4 @@
-"""What a forward pass may change in a model or a loss, kept before it and put back after it."""
+"""State of a model and a loss, kept before a forward pass and restored after it."""
 
 import sys
 from array import array
@@ -16,17 +16,20 @@ from torch.utils.data import DataLoader, Dataset
 
 from deniable.errors import InvalidParameterError
 
-MAX_OBJECTS = 200_000  # that are looked at; a dataset inside a model is refused, and does not slow every step
-MAX_BYTES = 2**28  # of tensors beside those that `state_dict` and `parameters` name
+MAX_OBJECTS = 200_000  # to search: a dataset inside a model is refused, and does not slow every step
+MAX_BYTES = 2**28  # of tensors besides parameters and buffers: copies of them are made before every pass
 
 
 class State:
-    """Everything that a forward pass may change in these objects, put back whenever `with` ends, and by `restore`.
+    """Everything that a forward pass may change in some objects.
 
-    That is the memory and the `grad` of tensors, arrays, and what attributes, slots, dicts, lists, sets, deques,
-    bytearrays and closures hold, at any depth; parameters, buffers, hooks and submodules are among it. Not looked at
-    are modules and classes of Python, datasets, and objects of PyTorch and the standard library other than modules and
-    containers.
+    It is restored whenever `with` ends, and by `restore`: the memory and the `grad` of tensors, arrays, and the
+    contents of attributes, slots, dicts, lists, sets, deques, bytearrays and closures, at any depth, parameters,
+    buffers, hooks and submodules included. Not searched are modules and classes of Python, datasets, and objects of
+    PyTorch and the standard library other than modules and containers.
+
+    Args:
+        roots: the objects to search from, such as a model and a loss.
 
     Raises: InvalidParameterError for more than MAX_OBJECTS objects, or MAX_BYTES besides parameters and buffers, and
         for a generator or another iterator, which cannot be put back.
@@ -37,26 +40,29 @@ class State:
         self._memory: dict[int, tuple[Any, Any]] = {}  # storages and their copies, by address
         self._undo: list[Callable[[], None]] = []
         seen: dict[int, object] = {}
-        known = {_address(one) for root in roots if isinstance(root, nn.Module) for one in _named(root)}
-        waiting, more = list(roots), 0
+        modules = [root for root in roots if isinstance(root, nn.Module)]
+        registered = {_address(tensor) for module in modules for tensor in _named(module)}
+        waiting = list(roots)
+        extra_bytes = 0
         while waiting:
             one = waiting.pop()
             if id(one) in seen or isinstance(one, _PLAIN):
                 continue
             seen[id(one)] = one
             if isinstance(one, Tensor):
-                more += self._keep(one) * (_address(one) not in known)
+                copied = self._keep(one)
+                extra_bytes += copied if _address(one) not in registered else 0
             elif isinstance(one, np.ndarray):
-                more += one.nbytes
+                extra_bytes += one.nbytes
             waiting.extend(self._inside(one))
-            if len(seen) > MAX_OBJECTS or more > MAX_BYTES:
+            if len(seen) > MAX_OBJECTS or extra_bytes > MAX_BYTES:
                 raise InvalidParameterError(
-                    "model and loss hold too much beside parameters and buffers, all of which is put back after every "
+                    "model and loss hold too much besides parameters and buffers, all of which is restored after every "
                     "pass. Keep data sets out of them"
                 )
 
     def _keep(self, tensor: Tensor) -> int:
-        """Keep a tensor, and return how many bytes that took."""
+        """Keep a tensor, and return the bytes that were copied."""
         alias = tensor.data
         if tensor.layout is torch.strided:
             self._tensors.append((tensor, alias, tensor.requires_grad, tensor.grad if tensor.is_leaf else None))
@@ -70,7 +76,7 @@ class State:
         return int(storage.nbytes())
 
     def _inside(self, one: Any) -> Iterator[object]:
-        """What an object holds; how to put it back is noted."""
+        """Yield the contents of an object, and note how to restore them."""
         if isinstance(one, dict):
             self._undo.append(partial(_refill_dict, one, list(one), list(one.values())))
             yield from one.values()
@@ -100,7 +106,7 @@ class State:
             yield one.grad
         elif isinstance(one, Iterator):
             raise InvalidParameterError(
-                f"model or loss hold an iterator, a {type(one).__name__}, which cannot be put back after a pass. "
+                f"model or loss hold an iterator, a {type(one).__name__}, which cannot be restored after a pass. "
                 "Make a list of it, or leave it out"
             )
         if _has_state(one):
@@ -118,7 +124,7 @@ class State:
 
     @torch.no_grad()
     def restore(self) -> None:
-        """Put all of it back; whether anything had changed makes no difference."""
+        """Restore all of it; whether anything had changed makes no difference."""
         for undo in self._undo:
             undo()
         for tensor, alias, learns, grad in self._tensors:
@@ -130,7 +136,7 @@ class State:
             storage.copy_(copy)
 
 
-_EMPTY = type  # in the place of what is not there; classes are not looked at
+_EMPTY = type  # stands for a slot without a value; classes are not searched
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type, ModuleType, Dataset, DataLoader, torch.dtype)
 
 
@@ -140,7 +146,7 @@ def _named(module: nn.Module) -> Iterator[Tensor]:
 
 
 def _address(tensor: Tensor) -> int:
-    """What tells the memory of a tensor from that of others."""
+    """Return the address of a tensor's memory, which views share."""
     return tensor.untyped_storage().data_ptr() if tensor.layout is torch.strided else id(tensor)
 
 
@@ -159,7 +165,7 @@ def _refill_sparse(tensor: Tensor, content: Tensor) -> None:
 
 
 def _slots(kind: type) -> Iterator[str]:
-    """The names of the slots that code of a model may write."""
+    """Yield the names of the slots that code of a model may write."""
     for one in kind.__mro__ if _is_strange(kind) else ():
         for name, held in vars(one).items():
             if isinstance(held, MemberDescriptorType):

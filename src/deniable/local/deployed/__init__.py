@@ -1,5 +1,6 @@
-"""Protocols as they were deployed, with the state of their clients."""
+"""Local protocols as they were deployed, and clients that keep their state."""
 
+from deniable.local.deployed.client import Client
 from deniable.local.deployed.fragments import FragmentPuzzle
 from deniable.local.deployed.longitudinal import LongitudinalUnary
 from deniable.local.deployed.microsoft import BitFlip, OneBitMean
@@ -9,8 +10,8 @@ from deniable.local.deployed.sketches import CountMeanSketch, HadamardSketch
 DEPLOYED = (BitFlip, CountMeanSketch, FragmentPuzzle, HadamardSketch, LongitudinalUnary, OneBitMean, Rappor)
 
 __all__ = [
-    "DEPLOYED",
     "BitFlip",
+    "Client",
     "CountMeanSketch",
     "FragmentPuzzle",
     "HadamardSketch",

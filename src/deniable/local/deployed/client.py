@@ -1,4 +1,4 @@
-"""The state of a client: permanent answers, and donations by day."""
+"""Client of a local protocol: its permanent answers, and its donations by day."""
 
 import json
 import math
@@ -12,8 +12,8 @@ from deniable.ledger import Ledger, Record
 from deniable.ledger.payment import Payment, check_ledger
 from deniable.local.codes import Bytes
 from deniable.local.deployed.memo import Memoised
+from deniable.local.messages import pack
 from deniable.local.protocol import Protocol, PureProtocol
-from deniable.local.wire import pack
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import positive_integer, read_json, shown, whole_number, yes_or_no
 from deniable.privacy import PrivacyLoss, PrivacyUnit
@@ -21,26 +21,26 @@ from deniable.rows import silence
 
 
 class Client(metaclass=InWords):
-    """One device: its permanent answers, how often it donated today, and what all donations have cost.
+    """One device: its permanent answers, its donations of today, and the cost of all donations.
 
     A memoised protocol is charged for a value once, and reports of it cost nothing afterwards, as long as the value
     stays; any other protocol is charged for every donation. Every donation counts for its day, charged or not, so that
-    a refusal tells nothing about a value.
+    a refusal reveals nothing about a value.
 
     Args:
         protocol: of all reports.
-        donations: the most reports of a day.
-        ledger: keeps payments and messages on disk, where several processes donate for one client or one may be killed;
+        donations: the largest number of reports of a day.
+        ledger: keeps charges and messages on disk, where several processes donate for one client or one may be killed;
             opened with Replace, `Client.unit` and a budget for all days. Memoised protocols keep `state()` instead.
 
     Guarantee: T days cost at most T * donations * epsilon, linearly, whatever the values are. With a memoised protocol
         all days together cost epsilon between two values that stay, and a change is not protected: no epsilon holds
-        for it, so that `epsilon` is infinite from the second answer on. `Memoised.epsilon_between` says what holds for
-        two given histories; k clients, one after the other, each with a value that stays, cost k * epsilon.
+        for it, so that `epsilon` is infinite from the second answer on. `Memoised.epsilon_between` is the loss for two
+        given histories; k clients, one after the other, each with a value that stays, cost k * epsilon.
         Proof: docs/theory/local/memory.md.
     Source: Tang, Korolova, Bai, Wang, Wang (2017), arXiv:1709.02753.
 
-    >>> from deniable.local import Client, Rappor
+    >>> from deniable.local.deployed import Client, Rappor
     >>> client = Client(Rappor(), donations=2)
     >>> reports = [client.donate("tea", day=1), client.donate("tea", day=1)]
     >>> client.paid, round(float(client.epsilon), 4), len(reports[0])
@@ -54,47 +54,55 @@ class Client(metaclass=InWords):
 
     def __init__(self, protocol: PureProtocol, *, donations: int = 1, ledger: Ledger | None = None) -> None:
         check_kind("protocol", protocol, PureProtocol)
-        self.protocol, self.donations, self._ledger = protocol, positive_integer("donations", donations), ledger
+        self.protocol = protocol
+        self.donations = positive_integer("donations", donations)
+        self._ledger = ledger
         if ledger is not None:
             check_ledger(ledger, self.unit)
             if isinstance(protocol, Memoised):
-                raise InvalidParameterError("a ledger would show how many values were paid for: keep state() instead")
-        self._paid = self._today = 0
+                raise InvalidParameterError("a ledger would reveal how many values were charged: keep state() instead")
+        self._paid = self._today = 0  # charges, and donations of the last day
         self._day = -(2**31)
         self._settled = b""
         self._answers: dict[int, bytes] = {}
 
     @silence()
     def donate(self, value: object, *, day: int, name: str | None = None, bits: Bits = SECURE) -> bytes:
-        """A message with one report of the value, for the server.
+        """Return a message with one report of the value, for the server.
 
         Args:
             value: secret.
             day: a number that grows from day to day.
-            name: of this donation, where there is a ledger; public. One that was donated has its message again, at no
-                cost, whatever the value is now.
+            name: of this donation, if there is a ledger; public. A name that was donated returns its message again, at
+                no cost, whatever the value is now.
             bits: leave it out, except in tests.
 
         Raises: BudgetExceededError, before anything is encoded, if the day's donations are made, or if this donation
-            was paid and its message is not there, as after a crash: it is not drawn again.
+            was charged and its message is lost, as after a crash: it is not drawn again.
         """
         whole_number("day", day, upper=2**31)
         if (self._ledger is None) != (name is None) or not isinstance(name, str | None):
             raise InvalidParameterError(f"name must be text with a ledger, and None without one, got {shown(name)}")
         if self._ledger is not None and name is not None:
-            return self._kept(self._ledger, value, day, name, bits)
+            return self._stored(self._ledger, value, day, name, bits)
         made = self._today if day == self._day else 0
         self._check(day, self._day, made)
-        self._day, self._today, protocol = day, made + 1, self.protocol
-        if not isinstance(protocol, Memoised):
-            self._paid += 1
-            return pack(protocol, protocol.encode([value], bits=bits))
+        self._day = day
+        self._today = made + 1
+        if isinstance(self.protocol, Memoised):
+            return self._memoised(self.protocol, value, bits)
+        self._paid += 1
+        return pack(self.protocol, self.protocol.encode([value], bits=bits))
+
+    def _memoised(self, protocol: Memoised, value: object, bits: Bits) -> bytes:
+        """Return a message about the permanent answer to a value, which is drawn and charged once."""
         settled = _row(self._settled) if self._settled else protocol.settle(1, bits=bits)
-        self._settled, keys = settled.tobytes(), protocol.keys(protocol._places([value]), settled)
+        self._settled = settled.tobytes()
+        keys = protocol.keys(protocol._indices([value]), settled)
         if (key := int(keys[0])) not in self._answers:
             self._answers[key] = protocol.remember(keys, settled, bits=bits).tobytes()
             self._paid += 1
-        return pack(protocol, protocol.tell(_row(self._answers[key]), settled, bits=bits))
+        return pack(protocol, protocol.report(_row(self._answers[key]), settled, bits=bits))
 
     def _check(self, day: int, last: int, made: int) -> None:
         """Refuse a donation on a day before the last one's, or with all of its donations."""
@@ -103,15 +111,15 @@ class Client(metaclass=InWords):
         if made >= self.donations:
             raise BudgetExceededError(f"the {self.donations} donations of this day are made; wait for the next day")
 
-    def _kept(self, ledger: Ledger, value: object, day: int, name: str, bits: Bits) -> bytes:
-        """The message of a donation that the ledger pays for, once."""
+    def _stored(self, ledger: Ledger, value: object, day: int, name: str, bits: Bits) -> bytes:
+        """Return the message of a donation, which is charged to the ledger and drawn once."""
         mine = self.protocol.fingerprint.hex()
         payment = Payment(ledger, text=f"donation {shown(name)}", name=f"donation {mine} {name!r}", bits=bits)
 
         def check(before: list[Record]) -> None:
             if any(each.question == payment.question for each in before):
                 raise BudgetExceededError(
-                    f"donation {shown(name)} is paid, and its message is on its way or lost; make one with another name"
+                    f"donation {shown(name)} was charged, and its message is sent or lost; make one with another name"
                 )
             days = self._days(before)
             self._check(day, max(days, default=day), days.count(day))
@@ -125,27 +133,27 @@ class Client(metaclass=InWords):
         return bytes.fromhex(json.loads(stored))
 
     def _days(self, records: list[Record]) -> list[int]:
-        """The days of this protocol's donations."""
+        """Return the days of this protocol's donations."""
         facts = [each.mechanisms for each in records if isinstance(each.mechanisms, dict)]
         return [each["day"] for each in facts if each.get("protocol") == self.protocol.fingerprint.hex()]
 
     @property
     def paid(self) -> int:
-        """How many answers or reports were charged; secret with a memoised protocol, since it counts values."""
+        """Number of answers or reports that were charged; secret with a memoised protocol: it counts values."""
         return self._paid if self._ledger is None else len(self._days(self._ledger.entries()))
 
     @property
     def epsilon(self) -> Any:
-        """Return what all donations so far have cost; as secret as `paid`.
+        """Epsilon of all donations so far; as secret as `paid`.
 
-        With a memoised protocol it is that of a value that stays, against others that stay; infinite once it changed.
+        With a memoised protocol it is that between two values that stay; infinite once the value has changed.
         """
         if isinstance(self.protocol, Memoised) and self.paid > 1:
             return math.inf
         return self.paid * self.protocol.epsilon
 
     def loss_of(self, days: int, *, constant: bool = False) -> PrivacyLoss:
-        """Return a bound on the loss of all donations of `days` days, from public facts.
+        """Bound the loss of all donations of some days, from public facts.
 
         Args:
             days: at least 1.
@@ -154,7 +162,8 @@ class Client(metaclass=InWords):
 
         Raises: UnprovedError for several reports of a memoised protocol about values that may change.
         """
-        reports, stays = self.donations * positive_integer("days", days), yes_or_no("constant", constant)
+        reports = self.donations * positive_integer("days", days)
+        stays = yes_or_no("constant", constant)
         if not isinstance(self.protocol, Memoised):
             return self.protocol.privacy_loss * reports
         if reports > 1 and not stays:
@@ -165,17 +174,26 @@ class Client(metaclass=InWords):
         return self.protocol.privacy_loss
 
     def state(self) -> str:
-        """The state as JSON, to be kept before a message is sent: secret, since answers tell more than reports."""
+        """Return the state as JSON, to be kept before a message is sent.
+
+        Secret, since permanent answers reveal more than reports.
+        """
         state = {"client": 1, "protocol": self.protocol.fingerprint.hex(), "paid": self._paid, "day": self._day}
         answers = {str(key): answer.hex() for key, answer in self._answers.items()}
         return json.dumps({**state, "today": self._today, "settled": self._settled.hex(), "answers": answers})
 
     def load(self, text: str) -> None:
-        """Go on from a state; text that is none, or of another protocol, is refused."""
+        """Continue from a state.
+
+        Args:
+            text: that `state` returned for the same protocol.
+
+        Raises: InvalidParameterError for anything else.
+        """
         state = read_json(text, "the state of a client")
         named = {"client": 1, "protocol": self.protocol.fingerprint.hex()}
         if not isinstance(state, dict) or {name: state.get(name) for name in named} != named:
-            raise InvalidParameterError("the text is no state of a client of this protocol and version")
+            raise InvalidParameterError("the text is not a valid state of a client of this protocol and version")
         try:
             day, today = whole_number("day", state["day"]), whole_number("today", state["today"], lower=0)
             settled = bytes.fromhex(state["settled"])
@@ -183,9 +201,11 @@ class Client(metaclass=InWords):
             paid = whole_number("paid", state["paid"], lower=len(answers))
             if isinstance(self.protocol, Memoised):
                 for answer in answers.values():
-                    self.protocol.supports(self.protocol.tell(_row(answer), _row(settled)))
+                    self.protocol.supports(self.protocol.report(_row(answer), _row(settled)))
         except (KeyError, TypeError, ValueError, AttributeError, IndexError):
-            raise InvalidParameterError("the state of the client is damaged; a client without it pays anew") from None
+            raise InvalidParameterError(
+                "the state of the client is damaged; without it a client is charged anew"
+            ) from None
         self._day, self._today, self._settled, self._answers, self._paid = day, today, settled, answers, paid
 
 

@@ -1,4 +1,4 @@
-"""Protocols of many days: a client answers a value once for good, and every report starts from that answer."""
+"""Memoised protocols: every report starts from a permanent answer to the value."""
 
 import math
 from abc import abstractmethod
@@ -15,12 +15,15 @@ from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.arrays import Integers
 from deniable.rows import Container
 
-_BLOCK = 1 << 14  # people who are encoded at once
+_PEOPLE_AT_ONCE = 1 << 14  # who are encoded: it bounds memory
 
 
 @dataclass(frozen=True, kw_only=True)
 class Memoised(PureProtocol):
-    """A protocol in three steps: what a client draws once, its permanent answer to a value, and reports of that.
+    """Base class of protocols with permanent answers, on which all reports of a value are based.
+
+    A client draws settings once (`settle`), a permanent answer to each value (`remember`), and reports of the answer
+    (`report`).
 
     Guarantee: all reports of a client whose value stays have the loss epsilon together, however many they are. When a
         value changes, and when it comes back, is not protected: no epsilon holds for two such histories unless answers
@@ -29,18 +32,24 @@ class Memoised(PureProtocol):
 
     if TYPE_CHECKING:
 
-        def _places(self, values: Container) -> Integers: ...  # values as whole numbers
+        def _indices(self, values: Container) -> Integers:
+            """Return values as whole numbers."""
 
     def settle(self, people: int, *, bits: Bits = SECURE) -> Bytes:
-        """What clients draw once, before any value, as bytes of shape (people, any)."""
+        """Draw the settings of clients, once and before any value, as bytes of shape (people, any)."""
         return np.zeros((people, 0), dtype=np.uint8)
 
-    def keys(self, places: Integers, settled: Bytes) -> Integers:
-        """All of the values that permanent answers depend on, by which they are kept."""
-        return places
+    def keys(self, indices: Integers, settled: Bytes) -> Integers:
+        """Return the keys of values, on which alone permanent answers depend.
 
-    def _states(self, places: Integers) -> Bytes:
-        """Return settled states that show every pattern of keys of these places."""
+        Args:
+            indices: values as whole numbers, shape (people,).
+            settled: the settings of the clients.
+        """
+        return indices
+
+    def _states(self, indices: Integers) -> Bytes:
+        """Return settings that show every pattern of keys of these values."""
         return np.zeros((1, 0), dtype=np.uint8)
 
     def epsilon_between(self, history: Container, other: Container) -> Fraction | float:
@@ -51,57 +60,72 @@ class Memoised(PureProtocol):
         a protocol has it, and `epsilon` otherwise. The greatest of these holds.
 
         Args:
-            history: the value of each donation, in order; made up, and no client's.
+            history: the value of each donation, in order; made up, not a client's.
             other: as many of another client.
 
-        >>> from deniable.local import BitFlip
+        >>> from deniable.local.deployed import BitFlip
         >>> protocol = BitFlip(values=3, epsilon=1, chosen=3)
         >>> [str(protocol.epsilon_between([0, 0, 1], other)) for other in ([2, 2, 2], [1, 1, 0], [2, 2, 1])]
         ['inf', '2', '1']
         """
-        places = self._places(history), self._places(other)
-        if len(places[0]) != len(places[1]):
-            raise InvalidParameterError(f"histories must be of one length, got {len(places[0])} and {len(places[1])}")
-        states = self._states(np.concatenate(places))
-        one, two = ([self.keys(np.full(len(states), place), states) for place in part] for part in places)
-        first = _first(one)
-        if not np.array_equal(first, _first(two)):
+        one, two = self._indices(history), self._indices(other)
+        if len(one) != len(two):
+            raise InvalidParameterError(f"histories must be of one length, got {len(one)} and {len(two)}")
+        states = self._states(np.concatenate([one, two]))
+        one_keys = [self.keys(np.full(len(states), index), states) for index in one]
+        two_keys = [self.keys(np.full(len(states), index), states) for index in two]
+        first = _first(one_keys)
+        if not np.array_equal(first, _first(two_keys)):
             return math.inf
         several, single = np.zeros((2, len(states)), dtype=np.int64)  # answers that differ, by their reports
-        for at, (own, others) in enumerate(zip(one, two, strict=True)):
-            reports = np.where(own != others, (first == at).sum(axis=0), 0)  # of the answer that is new here, if any
+        for donation, (own, others) in enumerate(zip(one_keys, two_keys, strict=True)):
+            reports = np.where(own != others, (first == donation).sum(axis=0), 0)  # of an answer that is new here
             several += reports > 1
             single += reports == 1
         once = Fraction(getattr(self, "report_epsilon", self.epsilon))
         counts: list[list[int]] = np.unique(np.stack([several, single]), axis=1).T.tolist()
-        return max(self.epsilon * many + once * alone for many, alone in counts)
+        return max(self.epsilon * repeated + once * alone for repeated, alone in counts)
 
     @abstractmethod
     def remember(self, keys: Integers, settled: Bytes, *, bits: Bits = SECURE) -> Bytes:
-        """Permanent answers, of shape (people, any)."""
+        """Draw permanent answers, bytes of shape (people, any).
+
+        Args:
+            keys: of the values, shape (people,).
+            settled: the settings of the clients.
+            bits: leave it out, except in tests.
+        """
 
     @abstractmethod
-    def tell(self, answers: Bytes, settled: Bytes, *, bits: Bits = SECURE) -> Bytes:
-        """Reports of permanent answers, of shape (people, width)."""
+    def report(self, answers: Bytes, settled: Bytes, *, bits: Bits = SECURE) -> Bytes:
+        """Draw reports of permanent answers, bytes of shape (people, width).
+
+        Args:
+            answers: the permanent answers.
+            settled: the settings of the clients.
+            bits: leave it out, except in tests.
+        """
 
     def _encode(self, values: Container, bits: Bits) -> Bytes:
-        return self._draw(self._places(values), bits)
+        """Randomise values of new clients, one each."""
+        return self._draw(self._indices(values), bits)
 
-    def _draw(self, places: Integers, bits: Bits) -> Bytes:
-        found = []
-        for start in range(0, max(len(places), 1), _BLOCK):
-            some = places[start : start + _BLOCK]
-            settled = self.settle(len(some), bits=bits)
-            answers = self.remember(self.keys(some, settled), settled, bits=bits)
-            found.append(self.tell(answers, settled, bits=bits))
-        return np.concatenate(found)
+    def _draw(self, indices: Integers, bits: Bits) -> Bytes:
+        """Randomise indices of new clients, one each."""
+        reports = []
+        for start in range(0, max(len(indices), 1), _PEOPLE_AT_ONCE):
+            part = indices[start : start + _PEOPLE_AT_ONCE]
+            settled = self.settle(len(part), bits=bits)
+            answers = self.remember(self.keys(part, settled), settled, bits=bits)
+            reports.append(self.report(answers, settled, bits=bits))
+        return np.concatenate(reports)
 
 
 def _first(keys: list[Integers]) -> Integers:
-    """Return the first donation with the same key, of shape (donations, states)."""
-    found = np.empty((len(keys), keys[0].size if keys else 0), dtype=np.int64)
-    for at, own in enumerate(keys):
-        found[at] = at
-        for before in reversed(range(at)):
-            found[at, keys[before] == own] = before
-    return found
+    """Return the first donation with the same key, shape (donations, states)."""
+    first = np.empty((len(keys), keys[0].size if keys else 0), dtype=np.int64)
+    for donation, own in enumerate(keys):
+        first[donation] = donation
+        for before in reversed(range(donation)):
+            first[donation, keys[before] == own] = before
+    return first

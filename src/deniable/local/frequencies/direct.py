@@ -16,9 +16,15 @@ from deniable.numbers.arrays import Integers
 
 @dataclass(frozen=True, kw_only=True)
 class DirectResponse(FrequencyProtocol):
-    """Report the own value with probability odds / (odds + k - 1), else one of the k - 1 others evenly (k-RR, GRR).
+    """Report the own value, or one of the others, by k-ary randomized response.
 
-    Guarantee: two reports' probabilities are odds / (odds + k - 1) and 1 / (odds + k - 1).
+    The own value has probability r / (r + k - 1) and each of the k - 1 others 1 / (r + k - 1), for the likelihood ratio
+    r (k-RR, GRR).
+
+    Args:
+        values, epsilon: as in `FrequencyProtocol`.
+
+    Guarantee: a report has probability r / (r + k - 1) or 1 / (r + k - 1), with r at most e^epsilon.
     Source: Warner (1965); Kairouz, Bonawitz, Ramage (2016), arXiv:1602.07387.
 
     >>> from deniable.local import DirectResponse
@@ -29,25 +35,31 @@ class DirectResponse(FrequencyProtocol):
     kind: ClassVar[str] = "direct"
 
     @property
-    def true(self) -> Fraction:
-        return self.odds / (self.odds + self.size - 1)
+    def p(self) -> Fraction:
+        """Probability that a report is the value of its sender."""
+        return self.likelihood_ratio / (self.likelihood_ratio + self.size - 1)
 
     @property
-    def false(self) -> Fraction:
-        return 1 / (self.odds + self.size - 1)
+    def q(self) -> Fraction:
+        """Probability that a report is a given other value."""
+        return 1 / (self.likelihood_ratio + self.size - 1)
 
     @property
     def width(self) -> int:
+        """Number of bytes of a report."""
         return -(-(self.size - 1).bit_length() // 8)
 
-    def _draw(self, places: Integers, bits: Bits) -> NDArray[np.uint8]:
-        lies = np.flatnonzero(bernoulli.sample(p=1 - self.true, size=places.shape, bits=bits))
-        codes = places.copy()
+    def _draw(self, indices: Integers, bits: Bits) -> NDArray[np.uint8]:
+        """Move some indices by a random amount, around the circle of values."""
+        lies = np.flatnonzero(bernoulli.sample(p=1 - self.p, size=indices.shape, bits=bits))
+        codes = indices.copy()
         codes[lies] = (codes[lies] + 1 + uniform.below(self.size - 1, size=lies.size, bits=bits)) % self.size
         return to_bytes(codes, self.width)
 
     def _sound(self, reports: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Return whether a client can have sent each report."""
         return np.asarray(of_bytes(reports) < self.size)
 
     def _supports(self, reports: NDArray[np.uint8]) -> Integers:
+        """Return the number of reports of each value."""
         return np.bincount(of_bytes(reports), minlength=self.size)

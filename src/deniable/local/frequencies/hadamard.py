@@ -1,4 +1,4 @@
-"""Report a row of a Hadamard matrix that agrees with the value, mostly."""
+"""Reports of rows of a Hadamard matrix that mostly agree with the value."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,12 +16,16 @@ from deniable.numbers.arrays import Integers
 
 @dataclass(frozen=True, kw_only=True)
 class HadamardResponse(FrequencyProtocol):
-    """Report one of K numbers, K the least power of 2 above the number of values, from the half that the value names.
+    """Report a row of a Hadamard matrix, mostly one that agrees with the value.
 
-    A number z supports the value x where z & (x + 1) has an even number of bits: half of all z, and any two values
-    share a quarter. z is even in that half with probability odds / (odds + 1).
+    Rows are numbers z of 0, ..., K - 1, with K the least power of 2 above the number of values. z supports the value x
+    if z & (x + 1) has an even number of bits: half of all z, and any two values share a quarter. z is uniform in the
+    half of the own value with probability r / (r + 1), else in the other half, for the likelihood ratio r.
 
-    Guarantee: every report has probability 2 odds / (K (odds + 1)) or 2 / (K (odds + 1)).
+    Args:
+        values, epsilon: as in `FrequencyProtocol`.
+
+    Guarantee: every report has probability 2 r / (K (r + 1)) or 2 / (K (r + 1)), with r at most e^epsilon.
     Source: Acharya, Sun, Zhang (2019), arXiv:1802.04705.
 
     >>> from deniable.local import HadamardResponse
@@ -32,34 +36,41 @@ class HadamardResponse(FrequencyProtocol):
     kind: ClassVar[str] = "hadamard"
 
     @property
-    def true(self) -> Fraction:
-        return self.odds / (self.odds + 1)
+    def p(self) -> Fraction:
+        """Probability that a report supports the value of its sender."""
+        return self.likelihood_ratio / (self.likelihood_ratio + 1)
 
     @property
-    def false(self) -> Fraction:
+    def q(self) -> Fraction:
+        """Probability that a report supports a given other value: any two halves share a half of each."""
         return Fraction(1, 2)
 
     @property
     def outputs(self) -> int:
-        """K."""
+        """Number of different reports, K."""
         return int(2 ** self.size.bit_length())
 
     @property
     def width(self) -> int:
+        """Number of bytes of a report."""
         return -(-self.size.bit_length() // 8)
 
-    def _draw(self, places: Integers, bits: Bits) -> NDArray[np.uint8]:
-        found, name = uniform.below(self.outputs, size=places.shape, bits=bits), places + 1
-        inside = bernoulli.sample(p=self.true, size=places.shape, bits=bits)
-        odd = (np.bitwise_count(found & name) & 1).astype(bool)
-        turn = odd == inside
-        found[turn] ^= name[turn] & -name[turn]  # one bit of the name changes the half
-        return to_bytes(found, self.width)
+    def _draw(self, indices: Integers, bits: Bits) -> NDArray[np.uint8]:
+        """Draw a row, and move it to the half that a coin says."""
+        rows = uniform.below(self.outputs, size=indices.shape, bits=bits)
+        columns = indices + 1
+        inside = bernoulli.sample(p=self.p, size=indices.shape, bits=bits)
+        odd = (np.bitwise_count(rows & columns) & 1).astype(bool)
+        moved = odd == inside
+        rows[moved] ^= columns[moved] & -columns[moved]  # flipping one bit of the column changes the half
+        return to_bytes(rows, self.width)
 
     def _sound(self, reports: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Return whether a client can have sent each report."""
         return np.asarray(of_bytes(reports) < self.outputs)
 
     def _supports(self, reports: NDArray[np.uint8]) -> Integers:
+        """Return the number of reports that support each value, by a Walsh-Hadamard transform."""
         sums = np.bincount(of_bytes(reports), minlength=self.outputs)
         step = 1
         while step < self.outputs:  # a fast Walsh-Hadamard transform, in integers

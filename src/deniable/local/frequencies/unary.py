@@ -1,4 +1,4 @@
-"""Report a bit for every value."""
+"""Reports of one bit for every value."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,25 +9,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.local.codes import column_sums, last_bits, row_width, rows_of_coins
-from deniable.local.protocol import FrequencyProtocol, fine_above, odds_below
+from deniable.local.protocol import FrequencyProtocol, coin_above, likelihood_ratio_below
 from deniable.noise import bernoulli
 from deniable.noise.bits import Bits
 from deniable.numbers.arrays import Integers
 
-_BLOCK = 1 << 14  # people who are encoded at once
+_PEOPLE_AT_ONCE = 1 << 14  # who are encoded: it bounds memory
 
 
 @dataclass(frozen=True, kw_only=True)
 class UnaryEncoding(FrequencyProtocol):
-    """Report a row of bits, of which the own value's is likelier to be 1.
+    """Report one bit per value; the bit of the own value is more likely to be 1.
 
-    The bit of the own value is 1 with probability `true`, each other one with probability `false`; all coins differ.
+    It is 1 with probability `p`, each other bit with probability `q`, independently.
 
     Args:
+        values, epsilon: as in `FrequencyProtocol`.
         symmetric: whether a 1 is kept as often as a 0 (basic RAPPOR); else a 1 is kept half of the time, which has the
             least variance for rare values (OUE).
 
-    Guarantee: two values differ in two bits, so the ratio is true (1 - false) / ((1 - true) false), at most odds.
+    Guarantee: two values differ in two bits, so the likelihood ratio is p (1 - q) / ((1 - p) q), at most e^epsilon.
     Source: Wang, Blocki, Li, Jha (2017), "Locally differentially private protocols for frequency estimation";
         Erlingsson, Pihur, Korolova (2014), arXiv:1407.6981.
 
@@ -42,31 +43,40 @@ class UnaryEncoding(FrequencyProtocol):
     symmetric: bool = False
 
     @property
-    def true(self) -> Fraction:
-        return 1 - self.false if self.symmetric else Fraction(1, 2)
+    def p(self) -> Fraction:
+        """Probability of a 1 for the own value."""
+        return 1 - self.q if self.symmetric else Fraction(1, 2)
 
     @cached_property
-    def false(self) -> Fraction:
-        return fine_above(1 / (1 + (odds_below(self.epsilon / 2) if self.symmetric else self.odds)))
+    def q(self) -> Fraction:
+        """Probability of a 1 for another value."""
+        return coin_above(
+            1 / (1 + (likelihood_ratio_below(self.epsilon / 2) if self.symmetric else self.likelihood_ratio))
+        )
 
     @property
     def width(self) -> int:
+        """Number of bytes of a report."""
         return row_width(self.size)
 
-    def _draw(self, places: Integers, bits: Bits) -> NDArray[np.uint8]:
-        reports = np.empty((len(places), self.width), dtype=np.uint8)
-        for start in range(0, len(places), _BLOCK):
-            own = places[start : start + _BLOCK]
-            rows = rows_of_coins(p=self.false, people=len(own), columns=self.size, bits=bits)
-            kept = bernoulli.sample(p=self.true, size=own.shape, bits=bits).astype(np.uint8)
-            shift, row = (own % 8).astype(np.uint8), np.arange(len(own))
+    def _draw(self, indices: Integers, bits: Bits) -> NDArray[np.uint8]:
+        """Draw a row of coins for each person, and replace the own value's."""
+        reports = np.empty((len(indices), self.width), dtype=np.uint8)
+        for start in range(0, len(indices), _PEOPLE_AT_ONCE):
+            own = indices[start : start + _PEOPLE_AT_ONCE]
+            rows = rows_of_coins(p=self.q, people=len(own), columns=self.size, bits=bits)
+            kept = bernoulli.sample(p=self.p, size=own.shape, bits=bits).astype(np.uint8)
+            shift = (own % 8).astype(np.uint8)
+            row = np.arange(len(own))
             rows[row, own // 8] &= ~(np.uint8(1) << shift)
             rows[row, own // 8] |= kept << shift
-            reports[start : start + _BLOCK] = rows
+            reports[start : start + _PEOPLE_AT_ONCE] = rows
         return reports
 
     def _sound(self, reports: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Return whether a client can have sent each report."""
         return np.asarray(reports[:, -1] <= last_bits(self.size))
 
     def _supports(self, reports: NDArray[np.uint8]) -> Integers:
+        """Return the number of ones of each value."""
         return column_sums(reports, self.size)
