@@ -65,7 +65,7 @@ class CatalogError(DeniableError):
 class UnsupportedQueryError(DeniableError):
     """The query asks for something that is not on the allow-list."""
 
-    place: int | None = None  # in the text, counted from 0, where it is known
+    position: int | None = None  # in the text, counted from 0, where it is known
 
 
 class BudgetExceededError(DeniableError):

@@ -9,7 +9,7 @@ import pytest
 
 from deniable.mechanisms.price import Price
 from deniable.privacy import AddRemove, PrivacyUnit, Relation
-from deniable.query.catalog import Table
+from deniable.query.catalog import DeclaredTable
 from deniable.query.declarations import Declaration, Keys, Number
 from deniable.query.declared import declared_table
 from deniable.query.engines.duckdb.engine import DuckDBEngine
@@ -57,7 +57,7 @@ def table_of(
     groups: int = 1,
     total_rows: int | None = None,
     relation: Relation = AddRemove,
-) -> Table:
+) -> DeclaredTable:
     return declared_table(
         name="t",
         schema=engine.schema(),
@@ -76,7 +76,7 @@ def asked(plan: PricedPlan) -> list[int]:
     return [int(name.removeprefix("base ")) for name in dict.fromkeys(names) if name.startswith("base ")]
 
 
-def plan_of(table: Table, text: str) -> PricedPlan:
+def plan_of(table: DeclaredTable, text: str) -> PricedPlan:
     return named(price(parse(text, {"t": table}), Price(epsilon=Fraction(1))))
 
 

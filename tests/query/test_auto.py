@@ -11,10 +11,10 @@ import pytest
 import deniable as dn
 from deniable.errors import BudgetExceededError, DeniableError, ExecutionError, UnprovedError
 from deniable.noise.bits import DeterministicBits
-from deniable.query.auto import Limits, Search
+from deniable.query.auto import BoundsSearch, LimitsSearch
 from deniable.query.database import Database
 from deniable.query.engines.duckdb.engine import DuckDBEngine
-from deniable.query.grouped import Grouped
+from deniable.query.grouped import GroupedRows
 from deniable.query.table_expression import Scan
 
 PEOPLE = np.arange(4000)
@@ -123,7 +123,7 @@ def test_a_failure_in_a_search_says_nothing_and_stays_charged(monkeypatch: pytes
 def test_a_search_is_as_private_as_its_count_of_rows_says() -> None:
     """The loss is that of one noisy histogram in which a unit has `rows` values: the scale is rows over epsilon."""
     (search,) = database().explain(SUM, epsilon=1).plan.searches
-    assert isinstance(search, Search)
+    assert isinstance(search, BoundsSearch)
     assert search.loss.charge().epsilon == pytest.approx(0.25)
     assert search.bounding.mechanism.scale == 8
     (one,) = database(rows=1).explain(SUM, epsilon=1).plan.searches
@@ -205,12 +205,12 @@ def test_a_unit_is_counted_once_by_each_search_for_limits(relation: Any) -> None
     farthest = {"search": 0, "twin": 0}
     db = limited(relation=relation)
     (limits,) = db.explain(WARDS, epsilon=1).plan.searches
-    assert isinstance(limits, Limits)
+    assert isinstance(limits, LimitsSearch)
     assert [part.sensitivity.l1 for plan in limits.plans for part in plan.parts] == [reach, reach]
     loose = replace(limits.asked.source.table, rows=9, groups=9, auto=())
     (rows, _) = replace(limits, asked=replace(limits.asked, source=Scan(loose))).plans
     units = rows.query.question.source
-    assert isinstance(units, Grouped)
+    assert isinstance(units, GroupedRows)
     each = replace(units, keys=(*units.keys, units.source.column("key 1")))
     twin = replace(rows, query=replace(rows.query, question=replace(rows.query.question, source=each)))
     assert isinstance(db._engine, DuckDBEngine)

@@ -7,15 +7,15 @@ import pytest
 import deniable as dn
 from deniable.errors import CatalogError, UnsupportedQueryError
 from deniable.privacy import PrivacyUnit
-from deniable.query.catalog import Table
+from deniable.query.catalog import DeclaredTable
 from deniable.query.expression import Call, Column, Kind
 
 SCHEMA = {"person": Kind.INTEGER, "Age": Kind.REAL, "ok": Kind.BOOLEAN, "blob": None}
 
 
-def table(**options: object) -> Table:
+def table(**options: object) -> DeclaredTable:
     chosen: dict[str, object] = {"name": "t", "schema": SCHEMA, "unit": PrivacyUnit(column="person", noun="person")}
-    return Table(**(chosen | options))  # type: ignore[arg-type]
+    return DeclaredTable(**(chosen | options))  # type: ignore[arg-type]
 
 
 def test_columns_are_found_by_any_case_and_carry_their_facts() -> None:

@@ -4,7 +4,7 @@ import pyarrow as pa
 
 import deniable as dn
 from deniable.privacy import PrivacyUnit
-from deniable.query.catalog import Table
+from deniable.query.catalog import DeclaredTable
 from deniable.query.chosen import Chosen
 from deniable.query.expression import Kind
 
@@ -14,7 +14,7 @@ COLUMNS = {"age": dn.Number(lower=0, upper=9), "cost": dn.Number(lower=0, upper=
 
 def chosen(function: object, *, table: object = None, **asked: object) -> Chosen:
     described = {"name": "t", "schema": SCHEMA, "unit": PrivacyUnit(column="person"), "columns": COLUMNS, "rows": 2}
-    return Chosen(function, asked, Table(**(described | (table or {}))), None)  # type: ignore[arg-type, operator]
+    return Chosen(function, asked, DeclaredTable(**(described | (table or {}))), None)  # type: ignore[arg-type, operator]
 
 
 def key(question: Chosen, **given: object) -> str:

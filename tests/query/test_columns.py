@@ -9,7 +9,7 @@ import sqlglot
 
 import deniable as dn
 from deniable.errors import InvalidParameterError
-from deniable.query.catalog import Table
+from deniable.query.catalog import DeclaredTable
 from deniable.query.columns import Expr, node_of
 from deniable.query.expression import Kind
 from deniable.query.scope import Item, RowScope
@@ -18,7 +18,7 @@ from deniable.query.translation import translate
 
 col = dn.col
 TABLE = Scan(
-    Table(
+    DeclaredTable(
         name="t",
         schema={
             "i": Kind.INTEGER,

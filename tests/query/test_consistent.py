@@ -13,7 +13,7 @@ from deniable.privacy import Relation
 from deniable.query.aggregates.aggregate import PricedAggregate
 from deniable.query.consistent import measured
 from deniable.query.expression import Column, Facts, Kind
-from deniable.query.plan import Output
+from deniable.query.plan import OutputColumn
 from tests.query.test_workload import TEXTS, N, database, exact, planned
 
 
@@ -84,11 +84,11 @@ def test_consistent_answers_agree_and_are_the_least_squares() -> None:
             if part.aggregate == family.finest.aggregates[0] and isinstance(part, PricedAggregate):
                 for cell in range(question.cells):
                     weights.append(1 / part.law.standard_deviation())
-                    rows.append((family.places(question) == cell) * weights[-1])
+                    rows.append((family.group_indices(question) == cell) * weights[-1])
                     values.append(float(noisy[at][place][cell]) * float(part.lattice.grid) * weights[-1])
     solved = np.linalg.lstsq(np.array(rows, dtype=float), np.array(values), rcond=None)[0]
     place = family.questions[2].aggregates.index(family.finest.aggregates[0])
-    order = family.places(family.questions[2])
+    order = family.group_indices(family.questions[2])
     assert found[2][place].values[order] == pytest.approx(solved)
 
 
@@ -112,7 +112,7 @@ def test_consistent_intervals_hold_and_counts_are_not_negative() -> None:
         for plan, columns, right in zip(plans, found, truth, strict=True):
             for place, part in enumerate(plan.parts):
                 assert isinstance(part, PricedAggregate)
-                output = Output("one", Column(f"base {place}", Facts(kind=Kind.REAL)))
+                output = OutputColumn("one", Column(f"base {place}", Facts(kind=Kind.REAL)))
                 made, real = measured(columns, output), part.lattice.to_reals(right[place])
                 assert made.estimates.min() >= 0 or not columns[place].counted
                 for level, held in covered.items():

@@ -4,7 +4,7 @@ import pytest
 
 import deniable as dn
 from deniable.errors import CatalogError
-from deniable.query.catalog import Table
+from deniable.query.catalog import DeclaredTable
 from deniable.query.declarations import Declaration
 from deniable.query.declared import declared_table, redeclared, stated
 from deniable.query.expression import Call, Kind
@@ -58,4 +58,4 @@ def test_other_declarations_are_parsed_anew() -> None:
 
 def test_a_table_without_its_expressions_is_refused() -> None:
     with pytest.raises(CatalogError, match="does not have"):
-        Table(name="t", schema=WARDS, unit=dn.each_row(), columns={"UPPER(ward)": dn.Keys(["A"])})
+        DeclaredTable(name="t", schema=WARDS, unit=dn.each_row(), columns={"UPPER(ward)": dn.Keys(["A"])})

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.query.dependency import told
+from deniable.query.dependency import determined
 from deniable.query.table_expression import TableExpression
 from tests.query.test_table_expression import SOME_ORDERS, SOME_PEOPLE, Rows, engine_of, plan_of, tables_of, totals
 
@@ -74,7 +74,7 @@ def agreeing(relation: TableExpression, orders: Rows, people: Rows, fixed: Seque
 @pytest.mark.parametrize(("text", "fixed", "most"), CASES)
 def test_as_many_rows_agree_as_is_derived(text: str, fixed: str, most: int | None) -> None:
     relation = relation_of(text)
-    assert relation.multiplicity(told(map(relation.column, fixed.split()))) == most
+    assert relation.multiplicity(determined(map(relation.column, fixed.split()))) == most
     found = agreeing(relation, RICH, PEOPLE, fixed.split())
     assert most is None or found == (3 if most == 6 else most)  # where paid is NULL, paid > 0 is too
 
@@ -84,7 +84,7 @@ def test_as_many_rows_agree_as_is_derived(text: str, fixed: str, most: int | Non
 def test_no_more_rows_agree_than_is_derived(orders: Rows, people: Rows, case: tuple[str, str, Any]) -> None:
     relation = relation_of(case[0])
     for fixed in chain.from_iterable(combinations(relation.names, size) for size in range(3)):
-        most = relation.multiplicity(told(map(relation.column, fixed)))
+        most = relation.multiplicity(determined(map(relation.column, fixed)))
         assert most is None or agreeing(relation, orders, people, fixed) <= most
 
 

@@ -9,8 +9,8 @@ import deniable as dn
 from deniable.errors import UnsupportedQueryError
 from deniable.privacy.deadline import checkpoint
 from deniable.query import effort
-from deniable.query.aggregates.aggregate import Bounded
-from deniable.query.aggregates.counts import Count
+from deniable.query.aggregates.aggregate import BoundedPart
+from deniable.query.aggregates.counts import CountAggregate
 from deniable.query.canonical import MAX_PARTS
 from deniable.query.clauses import MAX_AGGREGATES
 from deniable.query.database import Database
@@ -101,14 +101,14 @@ def test_no_question_takes_longer_than_the_time_for_planning(monkeypatch: pytest
 )
 def test_the_time_for_planning_is_that_for_the_price_too(how: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock jumps once the plan is there, so that only checkpoints of the pricer see it."""
-    db, clock, bounded = database(), [0.0], Count.bounded
+    db, clock, bounded = database(), [0.0], CountAggregate.bounded
 
-    def late(self: Count, question: Question) -> Bounded:
+    def late(self: CountAggregate, question: Question) -> BoundedPart:
         clock[0] = 1e9
         return bounded(self, question)
 
     monkeypatch.setattr(effort, "thread_time", lambda: clock[0])
-    monkeypatch.setattr(Count, "bounded", late)
+    monkeypatch.setattr(CountAggregate, "bounded", late)
     monkeypatch.setattr(db._engine, "check", lambda plan: pytest.fail("the engine was asked"))
     text = "SELECT COUNT(*) AS n FROM t"
     asks: list[Callable[[], object]] = [lambda: db.explain(text, **how), lambda: db.sql(text, **how)]

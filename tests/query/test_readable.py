@@ -10,7 +10,7 @@ import pytest
 
 import deniable as dn
 from deniable.errors import CatalogError, UnsupportedQueryError
-from deniable.query.catalog import Table
+from deniable.query.catalog import DeclaredTable
 from deniable.query.declarations import Declaration
 from deniable.query.engines.dialect import Dialect, Translator
 from deniable.query.engines.duckdb.engine import base_type
@@ -49,7 +49,7 @@ def assert_declared_as_readable(dialect: Dialect, base: str, source: str, read: 
     for kind, declared in DECLARED.items():
         taken, found = True, False
         try:
-            Table(name="t", schema={"k": stored}, unit=dn.each_row(), columns={"k": declared})
+            DeclaredTable(name="t", schema={"k": stored}, unit=dn.each_row(), columns={"k": declared})
             column = Column("k", Facts(kind=kind))
             sql = Translator(dialect, {"k": base}).expression(column)
             found = any(value is not None for (value,) in read(f"SELECT {sql} FROM {source}"))

@@ -12,7 +12,7 @@ from deniable.errors import UnsupportedQueryError
 from deniable.mechanisms.price import Price
 from deniable.numbers.rationals import exact_rational
 from deniable.privacy import AddRemove, PrivacyUnit, Relation, Replace
-from deniable.query.catalog import Table
+from deniable.query.catalog import DeclaredTable
 from deniable.query.declarations import Keys, Number
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.naming import named
@@ -48,7 +48,7 @@ ENGINE = DuckDBEngine(
 FIXED: Rows = [(1, "x"), (2, "y"), (2, "x"), (None, "y")]
 
 
-def tables_of(engine: DuckDBEngine, relation: Relation = AddRemove, **bounds: int) -> dict[str, Table]:
+def tables_of(engine: DuckDBEngine, relation: Relation = AddRemove, **bounds: int) -> dict[str, DeclaredTable]:
     promise = {"relation": relation, "rows": 2, "groups": 1, **bounds}
     unit = PrivacyUnit(column="buyer", noun="buyer")
     return declared_tables(
@@ -71,7 +71,7 @@ def engine_of(orders: Rows, people: Rows, lines: Rows = ()) -> DuckDBEngine:
     return ENGINE
 
 
-def plan_of(text: str, tables: dict[str, Table], engine: DuckDBEngine | None = None) -> PricedPlan:
+def plan_of(text: str, tables: dict[str, DeclaredTable], engine: DuckDBEngine | None = None) -> PricedPlan:
     look = engine and (lambda rows, expression: engine.columns(rows, [expression]).column(0).to_pylist())
     return named(price(parse(text, tables, look), Price(epsilon=exact_rational("epsilon", 1))))
 

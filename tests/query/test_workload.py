@@ -12,7 +12,7 @@ from deniable.errors import BudgetExceededError, DeniableError
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import DeterministicBits
 from deniable.query.aggregates.aggregate import PricedAggregate
-from deniable.query.consistent import Family
+from deniable.query.consistent import QuestionFamily
 from deniable.query.database import Database
 from deniable.query.plan import PricedPlan
 from deniable.query.rules import price, together
@@ -36,13 +36,13 @@ def database(source: pa.Table = SOURCE, **options: Any) -> Database:
     return db
 
 
-def planned(db: Database) -> tuple[Family, list[PricedPlan]]:
+def planned(db: Database) -> tuple[QuestionFamily, list[PricedPlan]]:
     queries = [parse(text, db.tables) for text in TEXTS]
-    family = Family.of(queries)
+    family = QuestionFamily.of(queries)
     return family, together(queries, Price(epsilon=Fraction(1)), None, {}, parts=family.bounded)[0]
 
 
-def exact(db: Database, family: Family, plans: list[PricedPlan]) -> list[list[Any]]:
+def exact(db: Database, family: QuestionFamily, plans: list[PricedPlan]) -> list[list[Any]]:
     return family.summed(db._engine.exact(family.plan(plans), secret=bytes(32)))
 
 

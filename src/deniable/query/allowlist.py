@@ -115,9 +115,9 @@ def placed(part: object) -> Iterator[None]:
         yield
     except UnsupportedQueryError as error:
         nodes = [each for each in (part if isinstance(part, list) else [part]) if isinstance(each, exp.Expr)]
-        if error.place is None and nodes:  # half a statement has holes
-            places = [each.meta["start"] for node in nodes for each in node.walk() if "start" in each.meta]
-            error.place = nodes[0].meta.get("start", min(places, default=None))
+        if error.position is None and nodes:  # half a statement has holes
+            starts = [each.meta["start"] for node in nodes for each in node.walk() if "start" in each.meta]
+            error.position = nodes[0].meta.get("start", min(starts, default=None))
         raise
 
 

@@ -14,12 +14,12 @@ from deniable.errors import UnsupportedQueryError
 from deniable.privacy import compose
 from deniable.privacy.budget.rule import Remaining
 from deniable.query.aggregates.aggregate import integers
-from deniable.query.aggregates.mode import Mode
+from deniable.query.aggregates.mode import ModeAggregate
 from deniable.query.declarations import LARGEST_KEYS
 from deniable.query.evaluate import Array, check_result, evaluate, missing, numbers
 from deniable.query.expression import Call, Column, Expression, Kind, bases_of, columns_of
 from deniable.query.expression import Key as PublicKey
-from deniable.query.plan import Name, Ordering, Outcome, Output, PricedPlan, Query, Question, plain_key
+from deniable.query.plan import Name, Ordering, Outcome, OutputColumn, PricedPlan, Query, Question, plain_key
 from deniable.release import Estimate, Key, Measure, Noisy, Release
 
 KIND_OF_KEY = {
@@ -37,7 +37,7 @@ CHOSEN = (
 FREE = "This question was answered before: the stored answer cost nothing."
 
 
-def check_outcome(query: Query, *, many: bool = False) -> None:
+def check_outcome(query: Query, *, written: bool = False) -> None:
     """Refuse what cannot be computed from noisy numbers, before anything is spent.
 
     Args:
@@ -47,16 +47,16 @@ def check_outcome(query: Query, *, many: bool = False) -> None:
     """
     outcome = query.outcome
     cells = 1 if query.question.searched else query.question.cells
-    if cells > LARGEST_KEYS and not many:
+    if cells > LARGEST_KEYS and not written:
         raise UnsupportedQueryError(
             f"GROUP BY makes {cells:,} groups; at most {LARGEST_KEYS:,} are answered at once, and more on Spark by "
             "db.write(...)."
         )
-    if many and (outcome.order or outcome.limit is not None):
+    if written and (outcome.order or outcome.limit is not None):
         raise UnsupportedQueryError(
             "files have no ORDER BY and LIMIT: leave them out, and order the frame that you get."
         )
-    if many and not all(part.additive for part in query.question.aggregates):
+    if written and not all(part.additive for part in query.question.aggregates):
         raise UnsupportedQueryError("files hold counts, sums and what is computed from them. Ask the rest with db.sql.")
     chosen = {f"base {index}": part for index, part in enumerate(query.question.aggregates) if not part.additive}
     for output in outcome.outputs:
@@ -79,20 +79,22 @@ def check_outcome(query: Query, *, many: bool = False) -> None:
         if expression is not None:
             check_result(expression)
             for name in bases_of(expression):
-                if isinstance(chosen.get(name), Mode):
+                if isinstance(chosen.get(name), ModeAggregate):
                     raise UnsupportedQueryError(f"{chosen[name]} can be shown, and neither order nor choose rows.")
 
 
 def answer_text(noisy: Sequence[NDArray[Any]], question: Question, name: Name) -> str:
     """What was released for a question: the keys that were found, if any, and noisy integers."""
-    found = {} if question.found is None else {"keys": [list(map(plain_key, keys)) for keys in question.found]}
-    return json.dumps({"noisy": [noisy[place].tolist() for place in name.order], **found})
+    keys_found = (
+        {} if question.found_keys is None else {"keys": [list(map(plain_key, keys)) for keys in question.found_keys]}
+    )
+    return json.dumps({"noisy": [noisy[index].tolist() for index in name.order], **keys_found})
 
 
 def noisy_of(text: str, name: Name) -> list[NDArray[Any]]:
     """The noisy integers of an answer, one array a part."""
     kept = json.loads(text)["noisy"]
-    return [integers(kept[name.order.index(place)]) for place in range(len(kept))]
+    return [integers(kept[name.order.index(index)]) for index in range(len(kept))]
 
 
 def found_of(text: str, plan: PricedPlan) -> tuple[tuple[PublicKey, ...], ...] | None:
@@ -100,7 +102,7 @@ def found_of(text: str, plan: PricedPlan) -> tuple[tuple[PublicKey, ...], ...] |
     if plan.key_search is None:
         return None
     question = plan.query.question
-    days = [question.keys[place].facts.kind is Kind.DATE for place in question.unknown]
+    days = [question.keys[index].facts.kind is Kind.DATE for index in question.unknown]
     return tuple(
         tuple(date.fromisoformat(key) if day else key for key, day in zip(keys, days, strict=True))
         for keys in json.loads(text)["keys"]
@@ -116,7 +118,7 @@ def build_release(
     stored: bool,
     notes: tuple[str, ...] = (),
     keys: Mapping[str, Array] | None = None,
-    measured: Callable[[Output], Estimate] | None = None,
+    measured: Callable[[OutputColumn], Estimate] | None = None,
 ) -> Release:
     """The public answer, from one noisy integer array of shape (groups,) per aggregate.
 
@@ -160,17 +162,17 @@ def key_columns(question: Question, cells: NDArray[np.int64]) -> dict[str, Array
     for axis in question.axes:
         values = axis.values or ()
         inner //= max(1, len(values))
-        for place, keys in axis.columns if isinstance(values, tuple) else ():
+        for index, keys in axis.columns if isinstance(values, tuple) else ():
             column = np.empty(len(keys), dtype=object)
             column[:] = keys
-            columns[f"key {place}"] = column[cells // inner % len(keys)]
+            columns[f"key {index}"] = column[cells // inner % len(keys)]
     return {
-        f"key {place}": columns.get(f"key {place}", np.empty(0, dtype=object)) for place in range(len(question.keys))
+        f"key {index}": columns.get(f"key {index}", np.empty(0, dtype=object)) for index in range(len(question.keys))
     }
 
 
 def _part(
-    output: Output, keys: Mapping[str, Array], estimates: Mapping[str, Estimate | Key]
+    output: OutputColumn, keys: Mapping[str, Array], estimates: Mapping[str, Estimate | Key]
 ) -> Key | Measure | Estimate:
     expression = output.expression
     bases = bases_of(expression)

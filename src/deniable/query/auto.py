@@ -23,13 +23,13 @@ from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss, compose
 from deniable.query.aggregates.aggregate import PricedAggregate
-from deniable.query.aggregates.counts import Count, Units
-from deniable.query.catalog import Table, changed
+from deniable.query.aggregates.counts import CountAggregate, Units
+from deniable.query.catalog import DeclaredTable, changed
 from deniable.query.declarations import LARGEST_BOUND
 from deniable.query.declared import redeclared
 from deniable.query.engines.base import Engine
 from deniable.query.expression import Kind, literal
-from deniable.query.grouped import Grouped, Total
+from deniable.query.grouped import GroupedRows, Total
 from deniable.query.operators import call
 from deniable.query.plan import Outcome, PricedPlan, Query, Question
 from deniable.query.rules.price import price as priced
@@ -45,7 +45,7 @@ LIKELY = 8  # stands for a limit that is not known yet
 
 
 @dataclass(frozen=True)
-class Search:
+class BoundsSearch:
     """One search for the bounds of a column, or its result.
 
     Args:
@@ -54,7 +54,7 @@ class Search:
         taken: the bounds that the question takes in their place, since it could not be answered with them.
     """
 
-    table: Table
+    table: DeclaredTable
     column: str
     bounding: Bounding
     known: Pair | None = None
@@ -66,7 +66,7 @@ class Search:
     def subject(self) -> str:
         return f"bounds of {self.column}"
 
-    def applied(self, tables: Mapping[str, Table]) -> Mapping[str, Table]:
+    def applied(self, tables: Mapping[str, DeclaredTable]) -> Mapping[str, DeclaredTable]:
         """The tables with these bounds."""
         return bounded(tables, {(self.table.name, self.column): self.ends})
 
@@ -75,7 +75,7 @@ class Search:
         """The bounds that the question takes."""
         return self.taken or self.known or WIDE
 
-    def suiting(self) -> "Iterator[Search]":
+    def suiting(self) -> "Iterator[BoundsSearch]":
         """The search with bounds that the question may take, in this order; the last are those it was paid with."""
         yield self
         if self.known is not None:
@@ -99,7 +99,7 @@ class Search:
         text = f"bounds of {self.table.name}.{self.column}"
         return Entry(question=self.question, text=text, loss=self.loss, mechanisms="bounds", safe=safe)
 
-    def found(self, engine: Engine, bits: Bits) -> str:
+    def run(self, engine: Engine, bits: Bits) -> str:
         """The bounds, of at most `rows` rows of each unit. Whatever goes wrong here looks the same."""
         ends = None
         try:
@@ -115,10 +115,10 @@ class Search:
         low, high = min(ends), max(ends)
         if self.table.column(self.column).facts.kind is Kind.INTEGER:
             low, high = floor(low), ceil(high)
-        most = LARGEST_BOUND  # no question may be refused for the bounds after they are paid: they stay apart
-        return json.dumps([max(min(low, most // 2), -most), min(max(high, -most // 2), most)])
+        limit = LARGEST_BOUND  # no question may be refused for the bounds after they are paid: they stay apart
+        return json.dumps([max(min(low, limit // 2), -limit), min(max(high, -limit // 2), limit)])
 
-    def settled(self, answer: str) -> "Search":
+    def settled(self, answer: str) -> "BoundsSearch":
         lower, upper = json.loads(answer)
         return replace(self, known=(Fraction(lower), Fraction(upper)))
 
@@ -133,7 +133,7 @@ class Search:
 
 
 @dataclass(frozen=True)
-class Limits:
+class LimitsSearch:
     """A search for how much of one unit should count, or its result; see docs/theory/query/bounding.md.
 
     Of every unit one row is seen: the rows in its fullest group, and the number of its groups. Units are counted, with
@@ -153,7 +153,7 @@ class Limits:
     due: bool = True
 
     @classmethod
-    def of(cls, question: Question, price: Price) -> "Limits | None":
+    def of(cls, question: Question, price: Price) -> "LimitsSearch | None":
         """What a question needs to have found."""
         useful = {"rows": any(not isinstance(each, Units) for each in question.aggregates), "groups": question.keys}
         words = tuple(word for word in question.table.auto if useful[word])
@@ -163,15 +163,15 @@ class Limits:
     def plans(self) -> tuple[PricedPlan, ...]:
         """The questions about the units."""
         rows = self.asked.rows
-        places = Grouped(rows, (rows.unit_expression, *self.asked.keys), (Total("count", None),))
-        most = {"rows": Total("max", places.column("total 0")), "groups": Total("count", None)}
-        units = Grouped(places, (places.column("key 0"),), tuple(most[word] for word in self.words))
+        groups = GroupedRows(rows, (rows.unit_expression, *self.asked.keys), (Total("count", None),))
+        totals = {"rows": Total("max", groups.column("total 0")), "groups": Total("count", None)}
+        units = GroupedRows(groups, (groups.column("key 0"),), tuple(totals[word] for word in self.words))
         plans = []
-        for place, price in enumerate(self.price.split(*(1 for _ in self.words))):
-            value = units.column(f"total {place}")
+        for index, price in enumerate(self.price.split(*(1 for _ in self.words))):
+            value = units.column(f"total {index}")
             steps = [(call("le", value, literal(limit)), literal(step)) for step, limit in enumerate(LIMITS[:-1])]
             needed = call("case", *(part for step in steps for part in step), literal(len(LIMITS) - 1))
-            question = Question(units, (needed,), (Count(),))
+            question = Question(units, (needed,), (CountAggregate(),))
             plans.append(priced(Query(self.subject, question, Outcome((), None, (), None)), price))
         return tuple(plans)
 
@@ -189,29 +189,29 @@ class Limits:
         said = ["limits", *(plan.query.question.to_json() for plan in self.plans), str(self.asked.table.relation)]
         return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
-    def applied(self, tables: Mapping[str, Table]) -> Mapping[str, Table]:
+    def applied(self, tables: Mapping[str, DeclaredTable]) -> Mapping[str, DeclaredTable]:
         """The tables with these limits."""
-        found = dict(zip(self.words, self.known or (LIKELY,) * len(self.words), strict=True))
-        return changed(tables, lambda table: table if table.public else replace(table, **found, auto=()))  # type: ignore[arg-type]
+        limits = dict(zip(self.words, self.known or (LIKELY,) * len(self.words), strict=True))
+        return changed(tables, lambda table: table if table.public else replace(table, **limits, auto=()))  # type: ignore[arg-type]
 
-    def suiting(self) -> "Iterator[Limits]":
+    def suiting(self) -> "Iterator[LimitsSearch]":
         yield self
 
     def entry(self, *, safe: bool) -> Entry:
         text = f"{self.subject} in {self.asked.table.name}"
         return Entry(question=self.question, text=text, loss=self.loss, mechanisms="limits", safe=safe)
 
-    def found(self, engine: Engine, bits: Bits) -> str:
+    def run(self, engine: Engine, bits: Bits) -> str:
         """The limits. Whatever goes wrong here looks the same."""
-        most: list[int] | None = None
+        limits: list[int] | None = None
         with suppress(Exception):  # raised below, so that nothing private is attached to it
             # One row of each unit counts, so no secret is needed to choose among its rows and groups.
-            most = [_least(plan, engine.exact(plan, secret=bytes(16))[0], bits) for plan in self.plans]
-        if most is None:
+            limits = [_least_limit(plan, engine.exact(plan, secret=bytes(16))[0], bits) for plan in self.plans]
+        if limits is None:
             raise ExecutionError
-        return json.dumps(most)
+        return json.dumps(limits)
 
-    def settled(self, answer: str) -> "Limits":
+    def settled(self, answer: str) -> "LimitsSearch":
         return replace(self, known=tuple(json.loads(answer)))
 
     def __str__(self) -> str:
@@ -220,42 +220,42 @@ class Limits:
         return f"{' and '.join(f'{each:,}' for each in self.known)}, found privately"
 
 
-def _least(plan: PricedPlan, exact: NDArray[Any], bits: Bits) -> int:
+def _least_limit(plan: PricedPlan, exact: NDArray[Any], bits: Bits) -> int:
     """The least limit that no more units seem to exceed than noise alone shows now and then."""
     (part,) = plan.parts
     assert isinstance(part, PricedAggregate)
     noisy = part.release(exact, bits=bits)
     doubt = part.law.half_width(0.95)
     above = (int(sum(noisy[step + 1 :])) <= doubt * sqrt(len(LIMITS) - 1 - step) for step in range(len(LIMITS)))
-    return next(limit for limit, few in zip(LIMITS, above, strict=True) if few)
+    return next(limit for limit, only_noise in zip(LIMITS, above, strict=True) if only_noise)
 
 
-Found = Search | Limits
+PrivateSearch = BoundsSearch | LimitsSearch
 
 
 def searches(
-    read: Callable[[Mapping[str, Table]], Query],
-    tables: Mapping[str, Table],
+    read: Callable[[Mapping[str, DeclaredTable]], Query],
+    tables: Mapping[str, DeclaredTable],
     price: Price,
     recall: Callable[[str], str | None],
-) -> tuple[tuple[Found, ...], list[Price]]:
+) -> tuple[tuple[PrivateSearch, ...], list[Price]]:
     """The searches that a question needs, being refused without them; and what is left of its price after each.
 
     Raises: UnsupportedQueryError if something else is wrong with the question.
     """
     autos = [(table, name) for table in tables.values() for name, declared in table.columns.items() if declared.auto]
-    wanted = Limits if any(table.auto for table in tables.values()) else None
+    wanted = LimitsSearch if any(table.auto for table in tables.values()) else None
     if wanted is None and (not autos or _reads(read, tables)):
         return (), [price]
     every = {(table.name, name): WIDE for table, name in autos}
     question = read(bounded(tables, every)).question
-    found: list[Found] = []
+    needed: list[PrivateSearch] = []
     prices, due = [price], 0
 
-    def add(search: Found) -> None:
+    def add(search: PrivateSearch) -> None:
         nonlocal due
         answer = recall(search.question)
-        found.append(search if answer is None else replace(search.settled(answer), due=False))
+        needed.append(search if answer is None else replace(search.settled(answer), due=False))
         prices.append(prices[-1].split(SHARE, 1 - SHARE)[1])
         due += answer is None
 
@@ -263,17 +263,18 @@ def searches(
     if limits is not None:
         add(limits)
     for table, name in () if _reads(read, tables) else autos:
-        if _reads(read, bounded(tables, {place: WIDE for place in every if place != (table.name, name)})):
+        others = {column: WIDE for column in every if column != (table.name, name)}
+        if _reads(read, bounded(tables, others)):
             continue
         rows = table.total_rows or table.rows
-        add(Search(table, name, resolve("auto", prices[due], relation=table.relation, rows=rows)[0]))
-    return tuple(found), prices
+        add(BoundsSearch(table, name, resolve("auto", prices[due], relation=table.relation, rows=rows)[0]))
+    return tuple(needed), prices
 
 
-def bounded(tables: Mapping[str, Table], bounds: Mapping[tuple[str, str], Pair]) -> Mapping[str, Table]:
+def bounded(tables: Mapping[str, DeclaredTable], bounds: Mapping[tuple[str, str], Pair]) -> Mapping[str, DeclaredTable]:
     """The tables with these bounds, by table and column, as if they were declared."""
 
-    def with_bounds(table: Table) -> Table:
+    def with_bounds(table: DeclaredTable) -> DeclaredTable:
         columns = dict(table.columns)
         for (where, name), (lower, upper) in bounds.items():
             if where == table.name:
@@ -283,15 +284,17 @@ def bounded(tables: Mapping[str, Table], bounds: Mapping[tuple[str, str], Pair])
     return changed(tables, with_bounds)
 
 
-def settle(found: tuple[Found, ...], ledger: Ledger, engine: Engine, bits: Bits) -> tuple[Found, ...]:
+def settle(
+    searches: tuple[PrivateSearch, ...], ledger: Ledger, engine: Engine, bits: Bits
+) -> tuple[PrivateSearch, ...]:
     """Search for what is not known: each pays, then looks."""
     return tuple(
-        one if one.known else one.settled(ledger.answer(one.entry(safe=bits.safe), partial(one.found, engine, bits))[0])
-        for one in found
+        one if one.known else one.settled(ledger.answer(one.entry(safe=bits.safe), partial(one.run, engine, bits))[0])
+        for one in searches
     )
 
 
-def _reads(read: Callable[[Mapping[str, Table]], Query], tables: Mapping[str, Table]) -> bool:
+def _reads(read: Callable[[Mapping[str, DeclaredTable]], Query], tables: Mapping[str, DeclaredTable]) -> bool:
     try:
         read(tables)
     except UnsupportedQueryError:

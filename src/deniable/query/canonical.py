@@ -19,7 +19,7 @@ import numpy as np
 from deniable.errors import UnsupportedQueryError
 from deniable.query.effort import check_time
 from deniable.query.expression import Call, Column, Expression, Literal, canonical, operands, substituted
-from deniable.query.grouped import Grouped
+from deniable.query.grouped import GroupedRows
 from deniable.query.join import Join
 from deniable.query.table_expression import FilteredRows, Project, Renamed, Scan, TableExpression
 from deniable.query.union import Union
@@ -111,7 +111,7 @@ def _expressions(question: "Question") -> Iterator[tuple[TableExpression, Expres
                 waiting.append(source)
             case Project(source=source) | Renamed(source=source):
                 waiting.append(source)
-            case Grouped(source=source, keys=keys):
+            case GroupedRows(source=source, keys=keys):
                 yield from ((source, key) for key in keys)
                 waiting.append(source)
             case Join(left=left, right=right, on=on):
@@ -132,8 +132,8 @@ def _content(column: "pa.ChunkedArray") -> Iterator["NDArray[Any]"]:
         yield column.fill_null(0).to_numpy()
         return
     texts = pc.fill_null(column.cast(pa.large_string()), "").combine_chunks()
-    _, places, letters = texts.buffers()
-    ends = np.frombuffer(places, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    _, offsets, letters = texts.buffers()
+    ends = np.frombuffer(offsets, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
     yield np.diff(ends)
     if len(ends) and ends[-1] > ends[0]:
         yield np.frombuffer(letters, dtype=np.uint8)[ends[0] : ends[-1]]
@@ -145,10 +145,10 @@ def _question(question: "Question", labels: Sequence[int]) -> tuple[dict[str, An
     alone = isinstance(leaves[0], Scan) and len(leaves) == 1
     meaning = _meaning(question.source, labels, alone=alone)
     aggregates = [_followed(aggregate, meaning) for aggregate in question.aggregates]
-    order = sorted(range(len(aggregates)), key=lambda place: aggregates[place].standing)
+    order = sorted(range(len(aggregates)), key=lambda index: aggregates[index].sort_key)
     keys = tuple(substituted(key, meaning) for key in question.keys)
     said: dict[str, Any] = replace(
-        question, keys=keys, aggregates=tuple(aggregates[place] for place in order)
+        question, keys=keys, aggregates=tuple(aggregates[index] for index in order)
     ).to_json()
     conditions = canonical(_conditions(question.source, labels, alone=alone))
     if alone:
@@ -182,8 +182,8 @@ def _orders(tree: TableExpression) -> Iterator[list[int]]:
     """Numbers for the leaves, by their forms; those of equal forms in every order."""
     forms = [json.dumps(_leaf(leaf), sort_keys=True) for leaf in _leaves(tree)]
     ties = [list(tie) for _, tie in groupby(sorted(range(len(forms)), key=forms.__getitem__), key=forms.__getitem__)]
-    few = prod(factorial(len(tie)) for tie in ties) <= _MOST_ORDERS
-    for choice in product(*(permutations(tie) if few else [tie] for tie in ties)):
+    compares_all = prod(factorial(len(tie)) for tie in ties) <= _MOST_ORDERS
+    for choice in product(*(permutations(tie) if compares_all else [tie] for tie in ties)):
         placed = [leaf for tie in choice for leaf in tie]
         yield [placed.index(leaf) for leaf in range(len(forms))]
 
@@ -251,7 +251,7 @@ def _within(tree: TableExpression, expression: Expression) -> object:
 @kept
 def _leaf(leaf: TableExpression) -> object:
     match leaf:
-        case Grouped(source=source, keys=keys):
+        case GroupedRows(source=source, keys=keys):
             return {"grouped": _best(source)[0], "keys": canonical(_within(source, key) for key in keys)}
         case Union(sources=sources):
             return {"union": [_best(source)[0] for source in sources]}
@@ -265,15 +265,15 @@ def _leaf(leaf: TableExpression) -> object:
 def _inside(leaf: TableExpression, column: Column) -> object:
     """What a column of a leaf is, whatever it is called there."""
     match leaf:
-        case Grouped(source=source, keys=keys, totals=totals) if column.name != leaf.unit:
+        case GroupedRows(source=source, keys=keys, totals=totals) if column.name != leaf.unit:
             kind, number = column.name.split()
             if kind == "key":
                 return {"key": _within(source, keys[int(number)])}
             said: Any = totals[int(number)].to_json()
             return {"total": [said[0], said[1] and _within(source, totals[int(number)].argument), *said[2:]]}  # type: ignore[arg-type]
         case Union(sources=sources) if column.name != leaf.unit:
-            place = leaf.names.index(column.name)
-            return [_within(source, source.column(source.names[place])) for source in sources]
+            index = leaf.names.index(column.name)
+            return [_within(source, source.column(source.names[index])) for source in sources]
         case Join(left=left, right=right):
             side = left if column.name in {*left.names, left.unit} else right
             return {"left" if side is left else "right": _within(side, column)}

@@ -45,12 +45,12 @@ class Path:
     """How rows without a unit column reach one: `key` holds what `parent_key` of the rows of `parent` holds."""
 
     key: str
-    parent: "Table"
+    parent: "DeclaredTable"
     parent_key: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class DeclaredTable:
     """A private table as the planner sees it.
 
     How much of one unit can count: at most `rows` rows in a group, in at most `groups` groups; or, where `total_rows`
@@ -106,10 +106,10 @@ class Table:
                     "total_rows bounds a unit in one way, rows and groups in another. Give one of them: "
                     "total_rows=10, or rows=2 with groups=5."
                 )
-        for word, value, most in limits:
-            told = ' or "auto"' if word != "total_rows" else ""
-            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-                raise CatalogError(f"{word} must be a whole number from 1 to {most}{told}, got {value!r}.")
+        for word, value, maximum in limits:
+            alternative = ' or "auto"' if word != "total_rows" else ""
+            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= maximum:
+                raise CatalogError(f"{word} must be a whole number from 1 to {maximum}{alternative}, got {value!r}.")
 
     def _check_readable(self, name: str, declared: Declaration) -> None:
         """Refuse what no value of a column's type, which is public, can be read as: all answers would be of nothing."""
@@ -186,7 +186,7 @@ class Table:
     @cached_property
     def _keys_by_form(self) -> Mapping[tuple[str, ...], Declaration]:
         """What is declared of expressions, and of several columns together, by their canonical forms."""
-        found: dict[tuple[str, ...], Declaration] = {}
+        declared_by_form: dict[tuple[str, ...], Declaration] = {}
         for name, expressions in self.declared_expressions.items():
             declared = self.columns[name]
             columns = declared.joint if declared.joint is not None else [(key,) for key in declared.keys or ()]
@@ -204,10 +204,10 @@ class Table:
                         f"of kind {kind.value}.{cast}"
                     )
             forms = tuple(map(_form, expressions))
-            if forms in found:
+            if forms in declared_by_form:
                 raise CatalogError(f"columns declares {name!r}, an expression that it declares already. Remove one.")
-            found[forms] = declared
-        return found
+            declared_by_form[forms] = declared
+        return declared_by_form
 
     def keys_of(self, expression: Expression) -> tuple[Key, ...] | None:
         """The keys that are declared for an expression over columns, however it is written."""
@@ -216,12 +216,12 @@ class Table:
 
     def joint_keys(self, keys: Mapping[int, Expression]) -> Iterator[tuple[tuple[int, ...], tuple[Row, ...]]]:
         """The values that several of these are declared to have together, by their places, which rise."""
-        left = {_form(key): place for place, key in keys.items()}
+        left = {_form(key): index for index, key in keys.items()}
         for forms, declared in self._keys_by_form.items():
             if declared.joint is not None and all(form in left for form in forms):
-                places = [left.pop(form) for form in forms]
-                order = sorted(range(len(places)), key=places.__getitem__)
-                yield tuple(sorted(places)), tuple(tuple(row[place] for place in order) for row in declared.joint)
+                indices = [left.pop(form) for form in forms]
+                order = sorted(range(len(indices)), key=indices.__getitem__)
+                yield tuple(sorted(indices)), tuple(tuple(row[index] for index in order) for row in declared.joint)
 
     @property
     def protects(self) -> str:
@@ -231,11 +231,11 @@ class Table:
     @property
     def promise(self) -> dict[str, str | int]:
         """What is protected, and how much of one unit counts, as plain data."""
-        found: dict[str, str | int] = {"table": self.name, "unit": str(self.unit), "relation": str(self.relation)}
+        promise: dict[str, str | int] = {"table": self.name, "unit": str(self.unit), "relation": str(self.relation)}
         if self.unit.column is not None:
             limits = ("rows", "groups") if self.total_rows is None else ("total_rows",)
-            found |= {word: "auto" if word in self.auto else getattr(self, word) for word in limits}
-        return found
+            promise |= {word: "auto" if word in self.auto else getattr(self, word) for word in limits}
+        return promise
 
     def described(self) -> Iterator[tuple[str, str, str, str, str]]:
         """Name, type, bounds and keys of each column, and what becomes of its missing values."""
@@ -286,32 +286,36 @@ class Table:
 
         Raises: UnsupportedQueryError if there is none or its type is not supported.
         """
-        found = name if name in self.schema else next((c for c in self.schema if c.casefold() == name.casefold()), None)
-        if found is None:
+        column_name = (
+            name if name in self.schema else next((c for c in self.schema if c.casefold() == name.casefold()), None)
+        )
+        if column_name is None:
             raise UnsupportedQueryError(
                 f"{self.name} has no column {name!r}.{did_you_mean(name, self.schema)} "
                 f"Its columns: {listed(self.schema)}."
             )
-        declared = self.columns.get(found, Declaration())
-        kind = declared.kind or self.schema[found]
+        declared = self.columns.get(column_name, Declaration())
+        kind = declared.kind or self.schema[column_name]
         if kind is None:
             raise UnsupportedQueryError(
-                f"column {found!r} has a type that queries cannot use. Declare how to read it, for example "
-                + declaring(found, "Text()", 'type = "text"')
+                f"column {column_name!r} has a type that queries cannot use. Declare how to read it, for example "
+                + declaring(column_name, "Text()", 'type = "text"')
                 + "."
             )
         keys = declared.keys if declared.keys is not None else (False, True) if kind is Kind.BOOLEAN else None
-        column = Column(found, Facts(kind=kind, lower=declared.lower, upper=declared.upper, keys=keys))
+        column = Column(column_name, Facts(kind=kind, lower=declared.lower, upper=declared.upper, keys=keys))
         if declared.null is None:
             return column
         whole = kind is Kind.INTEGER and declared.null.denominator == 1
         return call("coalesce", column, literal(int(declared.null) if whole else declared.null))
 
 
-def changed(tables: Mapping[str, Table], change: Callable[[Table], Table]) -> dict[str, Table]:
+def changed(
+    tables: Mapping[str, DeclaredTable], change: Callable[[DeclaredTable], DeclaredTable]
+) -> dict[str, DeclaredTable]:
     """The tables, each changed, on key paths too."""
 
-    def along(table: Table) -> Table:
+    def along(table: DeclaredTable) -> DeclaredTable:
         made = change(table)
         return made if made.path is None else replace(made, path=replace(made.path, parent=along(made.path.parent)))
 
@@ -325,8 +329,8 @@ def _form(expression: Expression) -> str:
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The known name that is most like this one, as a question; nothing if none is."""
     folded = {each.casefold(): each for each in known}
-    near = get_close_matches(name.casefold(), folded, n=1)
-    return f" Did you mean {folded[near[0]]!r}?" if near else ""
+    matches = get_close_matches(name.casefold(), folded, n=1)
+    return f" Did you mean {folded[matches[0]]!r}?" if matches else ""
 
 
 BOUNDS, KEYS = "lower = ... and upper = ...", "keys = [...]"  # as a policy says them

@@ -12,7 +12,7 @@ from deniable.errors import CatalogError, InvalidParameterError
 from deniable.numbers.rationals import exact_rational, quotient_text
 from deniable.privacy import PrivacyLoss
 from deniable.query.asking import SAMPLES
-from deniable.query.catalog import BOUNDS, KEYS, Table, declaring
+from deniable.query.catalog import BOUNDS, KEYS, DeclaredTable, declaring
 from deniable.query.declarations import Declaration
 from deniable.query.engines.base import ARROW
 from deniable.query.expression import Expression, Key, Kind
@@ -38,7 +38,7 @@ class Chosen:
 
     function: Callable[..., Release]
     asked: Mapping[str, object]
-    table: Table
+    table: DeclaredTable
     where: Expression | None
 
     @cached_property
@@ -51,7 +51,7 @@ class Chosen:
 
         Raises: CatalogError if something is needed that nobody declared.
         """
-        found = {
+        parameters = {
             word: _plain(word, value) if word in _PRICE else _plain_bounds(word, value) if word in _BOUNDS else value
             for word, value in public.items()
         }
@@ -61,15 +61,15 @@ class Chosen:
                 continue
             needed = wanted[word].default is inspect.Parameter.empty
             if word in _BOUNDS and (needed or isinstance(public.get("bins"), int)):
-                found[word] = self._bounds("target" if word == "target_bounds" else next(iter(self.asked)))
+                parameters[word] = self._bounds("target" if word == "target_bounds" else next(iter(self.asked)))
             elif word in _KEYS_OF and public.get("bins") is None:
                 keys = self._keys(word, needed=needed)
-                found |= {word: keys} if keys else {}
-            elif word == "groups" and found.get("keys") is None and self.table.total_rows is None:
-                found[word] = self.table.groups
+                parameters |= {word: keys} if keys else {}
+            elif word == "groups" and parameters.get("keys") is None and self.table.total_rows is None:
+                parameters[word] = self.table.groups
             elif word == "size" and self.function.__name__ == "quantiles":
-                found[word] = 0  # unknown: what an answer costs is settled before anybody looks
-        return found
+                parameters[word] = 0  # unknown: what an answer costs is settled before anybody looks
+        return parameters
 
     def rehearse(self, public: Mapping[str, Any]) -> tuple[PrivacyLoss, str]:
         """What the answer costs, and the question in words; found on a table without rows.
@@ -79,7 +79,7 @@ class Chosen:
         import pyarrow as pa
 
         kinds = [expression.facts.kind for expression in self.expressions.values()]
-        fields = [pa.field(f"c{place}", pa.type_for_alias(ARROW[kind])) for place, kind in enumerate(kinds)]
+        fields = [pa.field(f"c{index}", pa.type_for_alias(ARROW[kind])) for index, kind in enumerate(kinds)]
         if self.table.unit.column is not None:
             fields.append(pa.field("unit", pa.int64()))
         try:
@@ -95,9 +95,11 @@ class Chosen:
         import pyarrow as pa
 
         units = None if self.table.unit.column is None else held.column("unit")
-        places = {name: held.column(place) for place, name in enumerate(self.expressions)}
+        columns = {name: held.column(index) for index, name in enumerate(self.expressions)}
         values: list[Any] = [
-            pa.table({name: places[name] for name in self._names(word)}) if self._is_table(word) else places[str(given)]
+            pa.table({name: columns[name] for name in self._names(word)})
+            if self._is_table(word)
+            else columns[str(given)]
             for word, given in self.asked.items()
         ]
         if self.function.__name__ in SAMPLES:
@@ -194,8 +196,8 @@ def _plain(word: str, value: object) -> object:
     exact = exact_rational(word, value)
     if exact.denominator == 1:
         return int(exact)
-    near = float(exact)
-    return near if exact_rational(word, near) == exact else quotient_text(exact)
+    rounded = float(exact)
+    return rounded if exact_rational(word, rounded) == exact else quotient_text(exact)
 
 
 def _plain_bounds(word: str, value: object) -> object:

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from deniable.errors import UnsupportedQueryError
 from deniable.query.aggregates.aggregate import Aggregate
-from deniable.query.aggregates.counts import Count
+from deniable.query.aggregates.counts import CountAggregate
 from deniable.query.aggregates.readers import READERS
 from deniable.query.allowlist import called, checked, instead, placed, spoken
 from deniable.query.catalog import BOUNDS, KEYS, declaring
@@ -26,7 +26,7 @@ from deniable.query.expression import (
     text_of,
 )
 from deniable.query.operators import call
-from deniable.query.plan import Axis, Ordering, Outcome, Output, Query, Question
+from deniable.query.plan import Axis, Ordering, Outcome, OutputColumn, Query, Question
 from deniable.query.scope import RowScope, Scope
 from deniable.query.table_expression import FilteredRows
 from deniable.query.texts import check_texts
@@ -98,15 +98,15 @@ class ResultScope(Scope):
         return reader(node, where, self)
 
     def __post_init__(self) -> None:
-        self._places = {aggregate: place for place, aggregate in enumerate(self.aggregates)}
+        self._indices = {aggregate: index for index, aggregate in enumerate(self.aggregates)}
 
     def base(self, aggregate: Aggregate) -> Expression:
         """The noisy base value of an aggregate, shared by equal ones."""
-        place = self._places.setdefault(aggregate, len(self.aggregates))
-        if place == len(self.aggregates):
-            check_count(place + 1)
+        index = self._indices.setdefault(aggregate, len(self.aggregates))
+        if index == len(self.aggregates):
+            check_count(index + 1)
             self.aggregates.append(aggregate)
-        return Column(f"base {place}", Facts(kind=Kind.INTEGER if aggregate.whole else Kind.REAL))
+        return Column(f"base {index}", Facts(kind=Kind.INTEGER if aggregate.whole else Kind.REAL))
 
     def kept(self, where: Expression | None, value: Expression) -> Expression:
         """`value` in rows that satisfy the FILTER, NULL in others."""
@@ -135,10 +135,10 @@ def read_select(text: str, select: exp.Select, rows: RowScope, *, find: bool = F
     keys, listed, joint = _keys(select, rows, find)
     scope = ResultScope(rows, keys)
     _outcome(select, scope)  # a first reading, to learn which counts are asked for
-    counted = {a.argument for a in scope.aggregates if isinstance(a, Count) and a.argument is not None}
+    counted = {a.argument for a in scope.aggregates if isinstance(a, CountAggregate) and a.argument is not None}
     scope = ResultScope(rows, keys, counted=frozenset(counted))
     _outcome(select, scope)
-    ordered = sorted(scope.aggregates, key=lambda aggregate: aggregate.standing)
+    ordered = sorted(scope.aggregates, key=lambda aggregate: aggregate.sort_key)
     scope = ResultScope(rows, keys, counted=frozenset(counted), aggregates=ordered)  # one order, however it is written
     outcome = _outcome(select, scope)
     if not scope.aggregates and all(key.facts.keys is not None for key in listed):
@@ -179,13 +179,13 @@ def _keys(
         raise UnsupportedQueryError("GROUP BY needs at least one column.")
     if len(set(keys)) < len(keys):
         raise UnsupportedQueryError("GROUP BY names the same column twice.")
-    joint = tuple(Axis(*found) for found in rows.source.joint_keys(dict(enumerate(keys))))
-    together = {place: tuple(dict.fromkeys(values)) for axis in joint for place, values in axis.columns}
+    joint = tuple(Axis(*axis) for axis in rows.source.joint_keys(dict(enumerate(keys))))
+    together = {index: tuple(dict.fromkeys(values)) for axis in joint for index, values in axis.columns}
     listed = []
-    for place, (node, means, key) in enumerate(zip(nodes, meant, keys, strict=True)):
+    for index, (node, means, key) in enumerate(zip(nodes, meant, keys, strict=True)):
         with placed(node):
-            listed.append(with_keys(key, together.get(place) or rows.keys_of(key), declarable(means), find))
-    known = [len(key.facts.keys) for place, key in enumerate(listed) if key.facts.keys and place not in together]
+            listed.append(with_keys(key, together.get(index) or rows.keys_of(key), declarable(means), find))
+    known = [len(key.facts.keys) for index, key in enumerate(listed) if key.facts.keys and index not in together]
     cells = prod(known) * prod(len(axis.values or ()) for axis in joint)
     if any(key.facts.keys is None for key in listed) and cells > MOST_BESIDE:
         raise UnsupportedQueryError(
@@ -251,8 +251,8 @@ def with_keys(
     )
 
 
-def _outputs(select: exp.Select, scope: ResultScope) -> tuple[Output, ...]:
-    outputs: list[Output] = []
+def _outputs(select: exp.Select, scope: ResultScope) -> tuple[OutputColumn, ...]:
+    outputs: list[OutputColumn] = []
     for number, node in enumerate(select.expressions, 1):
         if isinstance(node, exp.Star):
             raise UnsupportedQueryError("SELECT * would list rows of people. Ask for COUNT(*), SUM(...) or AVG(...).")
@@ -260,7 +260,7 @@ def _outputs(select: exp.Select, scope: ResultScope) -> tuple[Output, ...]:
         name = node.alias if isinstance(node, exp.Alias) else _default_name(body, number)
         if not isinstance(node, exp.Alias) and name in (output.name for output in outputs):
             name = f"{name}_{number}"
-        outputs.append(Output(name, translate(body, scope)))
+        outputs.append(OutputColumn(name, translate(body, scope)))
     names = [output.name.casefold() for output in outputs]
     for name in names:
         if names.count(name) > 1:
@@ -277,7 +277,7 @@ def _default_name(node: exp.Expr, number: int) -> str:
     return f"column_{number}"
 
 
-def _order(select: exp.Select, scope: ResultScope, outputs: tuple[Output, ...]) -> tuple[Ordering, ...]:
+def _order(select: exp.Select, scope: ResultScope, outputs: tuple[OutputColumn, ...]) -> tuple[Ordering, ...]:
     order = select.args.get("order")
     if order is None:
         return ()

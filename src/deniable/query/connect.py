@@ -9,7 +9,7 @@ from deniable.arguments import in_words
 from deniable.errors import CatalogError, InvalidParameterError
 from deniable.ledger import Ledger, Source
 from deniable.privacy import AddRemove, Budget, PrivacyUnit, Relation
-from deniable.query.catalog import Table
+from deniable.query.catalog import DeclaredTable
 from deniable.query.database import Database
 from deniable.query.declarations import Declaration
 from deniable.query.declared import declared_table
@@ -138,7 +138,7 @@ def _connect_policy(path: Path, moved: bool, memory: str | None, threads: int | 
 
 
 def _open_ledger(
-    table: Table,
+    table: DeclaredTable,
     budget: Budget | None,
     path: str | Path | None,
     source: Source,

@@ -17,7 +17,7 @@ from deniable.query.aggregates.aggregate import BoundedAggregate, PricedAggregat
 from deniable.query.answer import divisors_of
 from deniable.query.evaluate import evaluate, numbers
 from deniable.query.expression import Column, bases_of
-from deniable.query.plan import Outcome, Output, PricedPlan, Query, Question
+from deniable.query.plan import Outcome, OutputColumn, PricedPlan, Query, Question
 from deniable.release import Estimate
 from deniable.release.columns import Bounds
 
@@ -41,7 +41,7 @@ class Consistent:
 
 
 @dataclass(frozen=True)
-class Family:
+class QuestionFamily:
     """Questions about the totals of the same rows, and the finest groups, of which all of theirs are made.
 
     A unit is bounded in the finest groups: at most `groups` of them, `rows` rows in each. So in coarser ones it has at
@@ -52,7 +52,7 @@ class Family:
     finest: Question
 
     @classmethod
-    def of(cls, queries: Sequence[Query]) -> "Family":
+    def of(cls, queries: Sequence[Query]) -> "QuestionFamily":
         """Raises: UnsupportedQueryError if they are not about the totals of the same rows."""
         questions = tuple(query.question for query in queries)
         first = questions[0]
@@ -76,19 +76,25 @@ class Family:
     @property
     def bounded(self) -> list[list[BoundedAggregate]]:
         """The aggregates of each question, bounded in the finest groups."""
-        found: list[list[BoundedAggregate]] = []
+        bounded: list[list[BoundedAggregate]] = []
         table = self.finest.table
-        most = table.rows * table.groups if table.total_rows is None else table.total_rows
+        max_rows = table.rows * table.groups if table.total_rows is None else table.total_rows
         for question in self.questions:
             parts = [aggregate.bounded(self.finest) for aggregate in question.aggregates]
             totals = [part for part in parts if isinstance(part, BoundedAggregate)]
             if set(question.keys) != set(self.finest.keys):
-                reach = partial(
-                    of_spread_sum, total_rows=most, relation=table.relation, cells=question.cells, ids=table.unit.ids
+                sensitivity_of = partial(
+                    of_spread_sum,
+                    total_rows=max_rows,
+                    relation=table.relation,
+                    cells=question.cells,
+                    ids=table.unit.ids,
                 )
-                totals = [replace(part, sensitivity=reach(lower=part.lower, upper=part.upper)) for part in totals]
-            found.append(totals)
-        return found
+                totals = [
+                    replace(part, sensitivity=sensitivity_of(lower=part.lower, upper=part.upper)) for part in totals
+                ]
+            bounded.append(totals)
+        return bounded
 
     def plan(self, plans: Sequence[PricedPlan]) -> PricedPlan:
         """The plan by which the engine computes the totals of the finest groups; its noise is not drawn."""
@@ -97,28 +103,28 @@ class Family:
         query = Query("", self.finest, Outcome((), None, (), None))
         return replace(plans[0], query=query, parts=own)
 
-    def places(self, question: Question) -> NDArray[np.int64]:
+    def group_indices(self, question: Question) -> NDArray[np.int64]:
         """The group of a question in which each of the finest groups lies."""
         sizes = [len(values) for values in self.finest.key_values]
         every = np.unravel_index(np.arange(self.finest.cells), sizes) if sizes else ()
         where = dict(zip(self.finest.keys, every, strict=True))
-        found = np.zeros(self.finest.cells, dtype=np.int64)
+        indices = np.zeros(self.finest.cells, dtype=np.int64)
         for key in question.keys:
-            found = found * len(key.facts.keys or ()) + where[key]
-        return found
+            indices = indices * len(key.facts.keys or ()) + where[key]
+        return indices
 
     def summed(self, exact: Sequence[NDArray[Any]]) -> list[list[NDArray[Any]]]:
         """The exact totals of each question from those of the finest groups. SECRET."""
-        found = []
+        totals_of = []
         for question in self.questions:
-            places, size = self.places(question), question.cells
+            indices, size = self.group_indices(question), question.cells
             parts = []
             for aggregate in question.aggregates:
                 total = np.zeros(size, dtype=object)
-                np.add.at(total, places, exact[self.finest.aggregates.index(aggregate)].astype(object))
+                np.add.at(total, indices, exact[self.finest.aggregates.index(aggregate)].astype(object))
                 parts.append(total if any(abs(each) >= 2**62 for each in total) else total.astype(np.int64))
-            found.append(parts)
-        return found
+            totals_of.append(parts)
+        return totals_of
 
     def reconciled(
         self, plans: Sequence[PricedPlan], noisy: Sequence[Sequence[NDArray[Any]]], *, nonnegative: bool
@@ -130,18 +136,18 @@ class Family:
         from scipy.optimize import nnls
 
         bits = DeterministicBits(0)  # of no noise: it draws what errors could be, always the same
-        found: list[dict[int, Consistent]] = [{} for _ in plans]
+        consistent_of: list[dict[int, Consistent]] = [{} for _ in plans]
         for aggregate in self.finest.aggregates:
             held = [
-                (at, place, part, plan.query.question)
+                (at, index, part, plan.query.question)
                 for at, plan in enumerate(plans)
-                for place, part in enumerate(plan.parts)
+                for index, part in enumerate(plan.parts)
                 if isinstance(part, PricedAggregate) and part.aggregate == aggregate
             ]
             sizes = [question.cells for *_, question in held]
-            made = np.concatenate([np.eye(question.cells)[:, self.places(question)] for *_, question in held])
+            made = np.concatenate([np.eye(question.cells)[:, self.group_indices(question)] for *_, question in held])
             spread = np.repeat([part.law.standard_deviation() for _, _, part, _ in held], sizes)
-            known = np.concatenate([part.lattice.to_reals(noisy[at][place]) for at, place, part, _ in held])
+            known = np.concatenate([part.lattice.to_reals(noisy[at][index]) for at, index, part, _ in held])
             uniform = np.split(uniforms((len(made), _DRAWS), bits=bits), np.cumsum(sizes)[:-1])
             drawn = np.concatenate([part.law.quantile(u) for u, (_, _, part, _) in zip(uniform, held, strict=True)])
             scaled = made / spread[:, None]
@@ -153,18 +159,18 @@ class Family:
             if counted:
                 values = made @ nnls(scaled, known / spread)[0]
             parts = zip(*(np.split(each, np.cumsum(sizes)[:-1]) for each in (values, centre, errors)), strict=True)
-            for (at, place, *_), (value, middle, error) in zip(held, parts, strict=True):
-                found[at][place] = Consistent(value, middle, error, counted)
-        return [[each[place] for place in range(len(each))] for each in found]
+            for (at, index, *_), (value, middle, error) in zip(held, parts, strict=True):
+                consistent_of[at][index] = Consistent(value, middle, error, counted)
+        return [[each[index] for index in range(len(each))] for each in consistent_of]
 
 
-def measured(found: Sequence[Consistent], output: Output) -> Estimate:
+def measured(totals: Sequence[Consistent], output: OutputColumn) -> Estimate:
     """A column computed from consistent totals."""
     expression = output.expression
-    shown = {f"base {place}": each.values for place, each in enumerate(found)}
-    centre = {f"base {place}": each.centre for place, each in enumerate(found)}
-    values = numbers(evaluate(expression, shown)) + np.zeros(len(found[0].values))
-    counted = isinstance(expression, Column) and found[int(expression.name[5:])].counted
+    shown = {f"base {index}": each.values for index, each in enumerate(totals)}
+    centre = {f"base {index}": each.centre for index, each in enumerate(totals)}
+    values = numbers(evaluate(expression, shown)) + np.zeros(len(totals[0].values))
+    counted = isinstance(expression, Column) and totals[int(expression.name[5:])].counted
     low = 0.0 if counted else float("-inf") if expression.facts.lower is None else float(expression.facts.lower)
     high = float("inf") if expression.facts.upper is None else float(expression.facts.upper)
     values = np.clip(values, low, high)
@@ -175,7 +181,7 @@ def measured(found: Sequence[Consistent], output: Output) -> Estimate:
         Above a level that needs more draws nothing is known.
         """
         names = bases_of(expression)
-        drawn = {name: centre[name][:, None] - found[int(name[5:])].draws for name in names}
+        drawn = {name: centre[name][:, None] - totals[int(name[5:])].draws for name in names}
         with np.errstate(all="ignore"):
             could = numbers(evaluate(expression, drawn)) + np.zeros((len(values), _DRAWS))
         tail = _DRAWS * (1 - level) / 2

@@ -18,7 +18,7 @@ from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real
 from deniable.query.asking import StatisticMethod, StatisticQuestion
-from deniable.query.catalog import Table
+from deniable.query.catalog import DeclaredTable
 from deniable.query.effort import limited_time
 from deniable.query.engines.base import Engine, Progress
 from deniable.query.explanation import Explanation
@@ -83,7 +83,9 @@ class Database:
     chi_squared_independence = StatisticMethod()
     subsampled_test = StatisticMethod()
 
-    def __init__(self, engine: Engine, tables: Mapping[str, Table], ledger: Ledger, *, bits: Bits = SECURE) -> None:
+    def __init__(
+        self, engine: Engine, tables: Mapping[str, DeclaredTable], ledger: Ledger, *, bits: Bits = SECURE
+    ) -> None:
         self.tables = tables
         self.ledger = ledger
         self._engine = engine
@@ -374,10 +376,10 @@ class Database:
 
         doctor = Doctor(self._engine)
         findings = (finding for table in self.tables.values() for finding in doctor.examine(table))
-        found = [finding for finding in findings if finding.odd or finding.normal is None]
-        rows = [(each.subject, each.what, "-" if each.count is None else f"{each.count:,}") for each in found]
+        reported = [finding for finding in findings if finding.odd or finding.normal is None]
+        rows = [(each.subject, each.what, "-" if each.count is None else f"{each.count:,}") for each in reported]
         sys.stdout.write(f"{WARNING}\n{Listing(('about', 'what', 'count'), tuple(rows))}\n")
-        if not any(each.odd for each in found):
+        if not any(each.odd for each in reported):
             sys.stdout.write(f"{ALL_WELL}\n")
 
     def _about(self) -> Iterator[tuple[str, str]]:

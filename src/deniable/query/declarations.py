@@ -83,10 +83,10 @@ class Declaration:
         return Keys([(*_row(one), *_row(two)) for one in left for two in right])
 
     def _listed(self) -> tuple[Any, ...]:
-        found = self.joint if self.joint is not None else listed_keys(self)
-        if found is None:
+        values = self.joint if self.joint is not None else listed_keys(self)
+        if values is None:
             raise CatalogError("only lists of values are joined: dn.Keys([...]), or days or whole numbers with bounds.")
-        return found
+        return values
 
     @property
     def parts(self) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 from sqlglot import exp
 
 from deniable.errors import CatalogError, UnsupportedQueryError
-from deniable.query.catalog import Table, changed, did_you_mean, each_row, listed
+from deniable.query.catalog import DeclaredTable, changed, did_you_mean, each_row, listed
 from deniable.query.declarations import Declaration
 from deniable.query.expression import Expression, Kind
 from deniable.query.scope import Item, RowScope
@@ -18,22 +18,22 @@ from deniable.query.translation import translate
 
 def declared_table(
     *, name: str, schema: Mapping[str, Kind | None], columns: Mapping[str, Declaration], **promise: Any
-) -> Table:
+) -> DeclaredTable:
     """Return a table, with the expressions that `columns` declares beside its columns.
 
     Args:
         name: of the table in questions.
         schema: the kind of each column; None for a type that questions cannot use.
         columns: what is declared, by the name of a column, or by the text of an expression or of several columns.
-        promise: the other fields of `Table`: unit, relation, rows, groups, ...
+        promise: the other fields of `DeclaredTable`: unit, relation, rows, groups, ...
 
     Raises: CatalogError if a name is neither a column nor an expression that a question may hold.
     """
     expressions = _expressions(name, schema, columns)
-    return Table(name=name, schema=schema, columns=columns, declared_expressions=expressions, **promise)
+    return DeclaredTable(name=name, schema=schema, columns=columns, declared_expressions=expressions, **promise)
 
 
-def redeclared(table: Table, columns: Mapping[str, Declaration]) -> Table:
+def redeclared(table: DeclaredTable, columns: Mapping[str, Declaration]) -> DeclaredTable:
     """Return a table with other declarations.
 
     Raises: CatalogError if a name is neither a column nor an expression that a question may hold.
@@ -41,7 +41,7 @@ def redeclared(table: Table, columns: Mapping[str, Declaration]) -> Table:
     return replace(table, columns=columns, declared_expressions=_expressions(table.name, table.schema, columns))
 
 
-def stated(tables: Mapping[str, Table], columns: Mapping[str, Any] | None) -> Mapping[str, Table]:
+def stated(tables: Mapping[str, DeclaredTable], columns: Mapping[str, Any] | None) -> Mapping[str, DeclaredTable]:
     """Return the tables with the public facts that one question states in place of those declared.
 
     Args:
@@ -70,27 +70,27 @@ def _expressions(
     """Return what each declared name that is no column means: an expression, or several together."""
     others = {text: declared for text, declared in columns.items() if text not in schema}
     known = {column: declared for column, declared in columns.items() if column in schema}
-    plain = Table(name=name, schema=schema, unit=each_row(), columns=known, public=True)
+    plain = DeclaredTable(name=name, schema=schema, unit=each_row(), columns=known, public=True)
     return {text: _declared(text, declared, plain) for text, declared in others.items()}
 
 
-def _declared(text: str, declared: Declaration, table: Table) -> tuple[Expression, ...]:
+def _declared(text: str, declared: Declaration, table: DeclaredTable) -> tuple[Expression, ...]:
     """Return the expressions that a declaration names: as many as its keys have parts."""
     reason = ""
-    found: tuple[Expression, ...] = ()
+    expressions: tuple[Expression, ...] = ()
     try:
-        found = _parsed(text, table)
+        expressions = _parsed(text, table)
     except UnsupportedQueryError as error:
         reason = f" As an expression: {error}"
-    if len(found) != declared.parts:
+    if len(expressions) != declared.parts:
         raise CatalogError(
             f"columns declares {text!r}, which {table.name} does not have.{did_you_mean(text, table.schema)} "
             f"Its columns: {listed(table.schema)}.{reason}"
         )
-    return found
+    return expressions
 
 
-def _parsed(text: str, table: Table) -> tuple[Expression, ...]:
+def _parsed(text: str, table: DeclaredTable) -> tuple[Expression, ...]:
     """Return the row expressions in a text, one or several; none if it is no list of them, or one name.
 
     Raises: UnsupportedQueryError if one is an expression that a question could not hold.

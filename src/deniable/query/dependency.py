@@ -24,7 +24,7 @@ INJECTIVE = {
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def once(method: Method) -> Method:
+def memoized(method: Method) -> Method:
     """Memoize a method of a table expression by the columns that it is asked about."""
 
     @wraps(method)
@@ -40,23 +40,23 @@ def once(method: Method) -> Method:
     return cast("Method", answered)
 
 
-def told(expressions: Iterable[Expression]) -> Names:
+def determined(expressions: Iterable[Expression]) -> Names:
     """The columns whose values follow from those of expressions: columns themselves, or read as another type."""
-    return frozenset(name for each in expressions if (name := _told(each)) is not None)
+    return frozenset(name for each in expressions if (name := _determined(each)) is not None)
 
 
-def _told(expression: Expression) -> str | None:
+def _determined(expression: Expression) -> str | None:
     match expression:
         case Column(name=name, facts=facts):
             return name if facts.kind in IDENTICAL else None
         case Call(operator=operator, arguments=(one,)) if one.facts.kind in INJECTIVE.get(operator, ()):
-            return _told(one)
+            return _determined(one)
     return None
 
 
 def constants(condition: Expression) -> Names:
     """The columns that have one value in all rows for which a condition holds."""
-    return told(filter(None, map(_constant, operands(condition, "and"))))
+    return determined(filter(None, map(_constant, operands(condition, "and"))))
 
 
 def _constant(condition: Expression) -> Expression | None:

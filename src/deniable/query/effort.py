@@ -69,22 +69,22 @@ def in_time(work: Callable[[], T], stop: Callable[[], object]) -> T:
 
     Raises: UnsupportedQueryError if it takes too long; what `work` raises.
     """
-    found: Future[T] = Future()
+    result: Future[T] = Future()
 
     def run() -> None:
         try:
-            found.set_result(work())
+            result.set_result(work())
         except BaseException as error:
-            found.set_exception(error)
+            result.set_exception(error)
 
     try:
         threading.Thread(target=run, daemon=True).start()
-        return found.result(MAX_SECONDS)
+        return result.result(MAX_SECONDS)
     except TimeoutError:
-        if found.done():
+        if result.done():
             raise
     finally:
-        if not found.done():
+        if not result.done():
             stop()
     raise too_long()
 

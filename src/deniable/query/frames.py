@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from deniable.errors import InvalidParameterError, UnsupportedQueryError
-from deniable.query.catalog import Table, did_you_mean
+from deniable.query.catalog import DeclaredTable, did_you_mean
 from deniable.query.clauses import read_select
 from deniable.query.columns import Expr, col, condition_of, lit, node_of
 from deniable.query.expression import Expression
@@ -63,10 +63,10 @@ def _spoken() -> Iterator[None]:
     except RecursionError:
         raise UnsupportedQueryError("the question is too deeply nested. Write it with fewer expressions.") from None
     except UnsupportedQueryError as error:
-        raise UnsupportedQueryError(_SQL.sub(lambda found: _WORDS[found[0]], str(error))) from None
+        raise UnsupportedQueryError(_SQL.sub(lambda match: _WORDS[match[0]], str(error))) from None
 
 
-class Rows(RowScope):
+class FrameRows(RowScope):
     """The rows of a frame: a source, what each column shown stands for, and the condition that is still to hold.
 
     Args:
@@ -99,24 +99,24 @@ class Rows(RowScope):
         return self.source if self.where is None else FilteredRows(self.source, self.where)
 
     @classmethod
-    def made(cls, source: TableExpression, base: str) -> "Rows":
+    def made(cls, source: TableExpression, base: str) -> "FrameRows":
         """All columns of a source."""
         return cls(source, (base,), {name: source.column(name) for name in source.names}, None)
 
-    def filtered(self, where: Expression | None) -> "Rows":
+    def filtered(self, where: Expression | None) -> "FrameRows":
         both = call("and", self.where, where) if self.where and where else self.where or where
-        return Rows(self.source, self.bases, self.shown, both)
+        return FrameRows(self.source, self.bases, self.shown, both)
 
-    def beside(self, others: tuple[str, ...], *, hoist: bool) -> "Rows":
+    def beside(self, others: tuple[str, ...], *, hoist: bool) -> "FrameRows":
         """The same rows under names that a join can tell from those of other tables."""
         rows, base = self, self.bases[0]
         if len(self.bases) > 1 or not (hoist or (self.where is None and set(self.shown.values()) <= self._own)):
-            rows = Rows.made(Project(self.kept, dict(self.shown)), base)
+            rows = FrameRows.made(Project(self.kept, dict(self.shown)), base)
         number = others.count(base) + 1
         prefix = f"{base}{'' if number == 1 else f'#{number}'}."
         moved = {name: renamed(value, lambda column: prefix + column) for name, value in rows.shown.items()}
         where = None if rows.where is None else renamed(rows.where, lambda column: prefix + column)
-        return Rows(Renamed(rows.source, prefix), (base,), moved, where)
+        return FrameRows(Renamed(rows.source, prefix), (base,), moved, where)
 
     @property
     def _own(self) -> set[Expression]:
@@ -129,17 +129,19 @@ class Frame:
 
     database: "Database"
     said: str
-    read: Callable[[Known], Rows]
+    read: Callable[[Known], FrameRows]
 
     @classmethod
     def of(cls, database: "Database", name: str) -> "Frame":
         """All rows of a declared table."""
         if name not in database.tables:
-            near = did_you_mean(name, database.tables) if isinstance(name, str) else ""
-            raise UnsupportedQueryError(f"there is no table {name!r}.{near} The tables: {', '.join(database.tables)}.")
+            suggestion = did_you_mean(name, database.tables) if isinstance(name, str) else ""
+            raise UnsupportedQueryError(
+                f"there is no table {name!r}.{suggestion} The tables: {', '.join(database.tables)}."
+            )
         return cls(database, f"table({name!r})", lambda known: _rows_of(known.tables[name]))
 
-    def _then(self, said: str, step: Callable[[Rows, Known], Rows]) -> "Frame":
+    def _then(self, said: str, step: Callable[[FrameRows, Known], FrameRows]) -> "Frame":
         frame = Frame(self.database, f"{self.said}.{said}", lambda known: step(self.read(known), known))
         with _spoken():
             frame.rows()
@@ -148,7 +150,7 @@ class Frame:
     def __repr__(self) -> str:
         return f"<Frame {self.said}: {', '.join(self.columns)}>"
 
-    def rows(self, tables: Mapping[str, Table] | None = None) -> Rows:
+    def rows(self, tables: Mapping[str, DeclaredTable] | None = None) -> FrameRows:
         """What it reads of these tables; by default, as they are declared."""
         return self.read(Known(tables or self.database.tables, self.database._look))
 
@@ -162,7 +164,7 @@ class Frame:
 
         nodes = [*map(condition_of, conditions)]
 
-        def step(rows: Rows, known: Known) -> Rows:
+        def step(rows: FrameRows, known: Known) -> FrameRows:
             return reduce(lambda kept, node: kept.filtered(condition(node, kept, "filter")), nodes, rows)
 
         return self._then(f"filter({', '.join(map(str, conditions))})", step)
@@ -173,17 +175,17 @@ class Frame:
 
     def select(self, *columns: str | Expr, **named: object) -> Any:
         """Keep or compute these columns, as a frame; or with aggregates, ask for one row of numbers, as an `Ask`."""
-        found = _listed(columns, named)
-        if any(each.node.find(exp.AggFunc) for each in found):
-            return self.group_by().agg(*found)
-        return self._computed("select", found, keep=False)
+        expressions = _listed(columns, named)
+        if any(each.node.find(exp.AggFunc) for each in expressions):
+            return self.group_by().agg(*expressions)
+        return self._computed("select", expressions, keep=False)
 
-    def _computed(self, method: str, found: list[Expr], *, keep: bool) -> "Frame":
-        def step(rows: Rows, known: Known) -> Rows:
-            made = {each.name: translate(each.node, rows) for each in found}
-            return Rows(rows.source, rows.bases, {**(rows.shown if keep else {}), **made}, rows.where)
+    def _computed(self, method: str, expressions: list[Expr], *, keep: bool) -> "Frame":
+        def step(rows: FrameRows, known: Known) -> FrameRows:
+            made = {each.name: translate(each.node, rows) for each in expressions}
+            return FrameRows(rows.source, rows.bases, {**(rows.shown if keep else {}), **made}, rows.where)
 
-        return self._then(f"{method}({_text(found)})", step)
+        return self._then(f"{method}({_text(expressions)})", step)
 
     def join(
         self,
@@ -205,7 +207,7 @@ class Frame:
         if not first or [*map(bool, first)] != [*map(bool, second)]:
             raise InvalidParameterError('join needs on="column", or left_on= and right_on= with as many columns each.')
 
-        def step(rows: Rows, known: Known) -> Rows:
+        def step(rows: FrameRows, known: Known) -> FrameRows:
             left = rows if rows.bases[1:] else rows.beside((), hoist=True)
             right = other.read(known).beside(left.bases, hoist=how == "inner")
             names = zip(first, second, strict=True)
@@ -216,7 +218,7 @@ class Frame:
                 if not on or name not in second:
                     value = made_nullable(right.shown[name]) if how == "left" else right.shown[name]
                     shown[name + suffix if name.casefold() in taken else name] = value
-            return Rows(source, (*left.bases, *right.bases), shown, left.where).filtered(right.where)
+            return FrameRows(source, (*left.bases, *right.bases), shown, left.where).filtered(right.where)
 
         return self._then(f"join({other.said}, {', '.join(first)}, {how})", step)
 
@@ -228,20 +230,20 @@ class Frame:
             if set(other.columns) != set(self.columns):
                 raise UnsupportedQueryError(f"union takes frames of the columns {self.columns}, got {other.columns}.")
 
-        def step(rows: Rows, known: Known) -> Rows:
+        def step(rows: FrameRows, known: Known) -> FrameRows:
             every = [rows, *(other.read(known) for other in others)]
             parts = tuple(Project(each.kept, {name: each.shown[name] for name in rows.shown}) for each in every)
-            return Rows.made(Union(parts), "union")
+            return FrameRows.made(Union(parts), "union")
 
         return self._then(f"union({', '.join(other.said for other in others)})", step)
 
-    def group_by(self, *keys: str | Expr, **named: object) -> "Grouped":
+    def group_by(self, *keys: str | Expr, **named: object) -> "GroupedFrame":
         """Group rows by columns or expressions whose values are public; then ask with `agg`."""
-        return Grouped(self, tuple(_listed(keys, named)))
+        return GroupedFrame(self, tuple(_listed(keys, named)))
 
 
 @dataclass(frozen=True, eq=False)
-class Grouped:
+class GroupedFrame:
     """Rows in public groups. Made by `Frame.group_by`."""
 
     frame: Frame
@@ -249,8 +251,8 @@ class Grouped:
 
     def agg(self, *aggregates: Expr, **named: object) -> "Ask":
         """Say what is asked of each group: dn.len(), dn.col("cost").mean().alias("mean"), ..."""
-        found = _listed(aggregates, named)
-        for each in found or [lit(None)]:
+        expressions = _listed(aggregates, named)
+        for each in expressions or [lit(None)]:
             if not each.node.find(exp.AggFunc):
                 raise UnsupportedQueryError(
                     f"agg takes numbers of a group, got {each!r}: dn.len(), dn.col(...).mean(), .sum() or .median()."
@@ -262,15 +264,17 @@ class Grouped:
                 )
         keys = [exp.paren(key.node.copy()) for key in self.keys]
         columns = [
-            exp.Alias(this=each.node.copy(), alias=exp.to_identifier(each.name)) for each in (*self.keys, *found)
+            exp.Alias(this=each.node.copy(), alias=exp.to_identifier(each.name)) for each in (*self.keys, *expressions)
         ]
         select = exp.Select(expressions=columns, group=exp.Group(expressions=keys) if keys else None)
-        return Ask(self.frame, select, f".group_by({_text(self.keys)}).agg({_text(found)})".replace(".group_by()", ""))
+        return Ask(
+            self.frame, select, f".group_by({_text(self.keys)}).agg({_text(expressions)})".replace(".group_by()", "")
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ask:
-    """A question, which costs nothing until `release`. Made by `Grouped.agg`.
+    """A question, which costs nothing until `release`. Made by `GroupedFrame.agg`.
 
     Where its groups name the unit, `agg` and `group_by` go on with them as rows: the average of each unit's total.
     `filter`, `sort` and `head` work on its noisy answer, and are free.
@@ -304,15 +308,15 @@ class Ask:
     def as_frame(self) -> Frame:
         """Return its rows, one for each unit and group, to ask about: exact, and seen by no one but what is asked."""
 
-        def read(known: Known) -> Rows:
+        def read(known: Known) -> FrameRows:
             rows = self.frame.read(known)
-            return Rows.made(aggregated(self.select, rows, rows.kept), rows.bases[0])
+            return FrameRows.made(aggregated(self.select, rows, rows.kept), rows.bases[0])
 
         with _spoken():
             read(Known(self.frame.database.tables, self.frame.database._look))
         return Frame(self.frame.database, self.frame.said + self.said, read)
 
-    def group_by(self, *keys: str | Expr, **named: object) -> Grouped:
+    def group_by(self, *keys: str | Expr, **named: object) -> GroupedFrame:
         """Group the rows of `as_frame`."""
         return self.as_frame().group_by(*keys, **named)
 
@@ -323,11 +327,11 @@ class Ask:
     def __repr__(self) -> str:
         return f"<Ask {self.frame.said}{self.said}; .explain(epsilon=...) says what it costs>"
 
-    def query(self, tables: Mapping[str, Table], *, find: bool = False) -> Query:
+    def query(self, tables: Mapping[str, DeclaredTable], *, find: bool = False) -> Query:
         """The plan that it asks for; see `parse`."""
         with _spoken():
             rows = self.frame.rows(tables)
-            rows = Rows(rows.kept, rows.bases, rows.shown, None)
+            rows = FrameRows(rows.kept, rows.bases, rows.shown, None)
             return read_select(self.frame.said + self.said, self.select, rows, find=find)
 
     def explain(self, **price: Any) -> "Explanation":
@@ -341,22 +345,24 @@ class Ask:
     collect = release
 
 
-def _rows_of(table: Table | TableExpression) -> Rows:
-    assert isinstance(table, Table)
+def _rows_of(table: DeclaredTable | TableExpression) -> FrameRows:
+    assert isinstance(table, DeclaredTable)
     scan = Scan(table)
     usable = [name for name, kind in table.schema.items() if kind is not None or name in table.columns]
-    return Rows(scan, (table.name,), {name: scan.column(name) for name in usable}, None)
+    return FrameRows(scan, (table.name,), {name: scan.column(name) for name in usable}, None)
 
 
 def _listed(given: Iterable[object], named: Mapping[str, object]) -> list[Expr]:
     """Expressions, names of columns, and expressions by the names that they get."""
-    found: list[Expr] = []
+    expressions: list[Expr] = []
     for one in (each for some in given for each in (some if isinstance(some, list | tuple) else [some])):
         if not isinstance(one, str | Expr):
             raise InvalidParameterError(f'a name or an expression is needed, such as dn.col("age").mean(), got {one!r}')
-        found.append(col(one) if isinstance(one, str) else one)
-    return [*found, *(lit(value).alias(name) for name, value in named.items())]
+        expressions.append(col(one) if isinstance(one, str) else one)
+    return [*expressions, *(lit(value).alias(name) for name, value in named.items())]
 
 
-def _text(found: Iterable[Expr]) -> str:
-    return ", ".join(str(each) if str(each) == str(col(each.name)) else f"{each} AS {each.name}" for each in found)
+def _text(expressions: Iterable[Expr]) -> str:
+    return ", ".join(
+        str(each) if str(each) == str(col(each.name)) else f"{each} AS {each.name}" for each in expressions
+    )

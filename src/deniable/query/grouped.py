@@ -15,9 +15,9 @@ from deniable.errors import UnsupportedQueryError
 from deniable.noise.lattice import Lattice
 from deniable.numbers.rationals import quotient_text
 from deniable.query.allowlist import checked, spoken
-from deniable.query.catalog import BOUNDS, UNIT, Table, declaring
+from deniable.query.catalog import BOUNDS, UNIT, DeclaredTable, declaring
 from deniable.query.clauses import ResultScope, check_count
-from deniable.query.dependency import NOTHING, Names, once, told
+from deniable.query.dependency import NOTHING, Names, determined, memoized
 from deniable.query.expression import Column, Expression, Facts, Kind, columns_of, literal, text_of
 from deniable.query.scope import RowScope
 from deniable.query.table_expression import WHOLE, TableExpression, typed
@@ -80,7 +80,7 @@ class Total:
 
 
 @dataclass(frozen=True)
-class Grouped(TableExpression):
+class GroupedRows(TableExpression):
     """One row for each unit and values of `keys` that occur: columns "key 0", ... and "total 0", ..."""
 
     source: TableExpression
@@ -99,7 +99,7 @@ class Grouped(TableExpression):
             )
 
     @property
-    def table(self) -> Table:
+    def table(self) -> DeclaredTable:
         return self.source.table
 
     @property
@@ -137,22 +137,22 @@ class Grouped(TableExpression):
         argument = self.totals[int(number)].argument if kind == "total" else None
         return super().inputs(column) if argument is None else ((self.source, argument),)
 
-    @once
+    @memoized
     def multiplicity(self, fixed: Names = NOTHING) -> int | None:
         """The product of how many values keys have that are not fixed; or what the rows below are bounded by."""
         here = self.fixed_in(fixed, self.source)
-        found, below = [], self.source.multiplicity(here)
-        for place, key in enumerate(self.keys):
-            if f"key {place}" in fixed or self.source.fixes(here, key):
+        values_of_keys, below = [], self.source.multiplicity(here)
+        for index, key in enumerate(self.keys):
+            if f"key {index}" in fixed or self.source.fixes(here, key):
                 continue
-            found.append(self.source.values(key))
-            here |= told([key])
-        counts = [len(values) for values in found if values is not None]
-        known = [prod(counts)] if len(counts) == len(found) else []
+            values_of_keys.append(self.source.values(key))
+            here |= determined([key])
+        counts = [len(values) for values in values_of_keys if values is not None]
+        known = [prod(counts)] if len(counts) == len(values_of_keys) else []
         return min([*known, *([] if below is None else [below])], default=None)
 
     def fixed_in(self, fixed: Names, source: TableExpression) -> Names:
-        return told(key for place, key in enumerate(self.keys) if f"key {place}" in fixed)
+        return determined(key for index, key in enumerate(self.keys) if f"key {index}" in fixed)
 
     def to_json(self) -> object:
         return {

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from deniable.errors import UnsupportedQueryError
-from deniable.query.catalog import Table
-from deniable.query.dependency import NOTHING, Names, once, told
+from deniable.query.catalog import DeclaredTable
+from deniable.query.dependency import NOTHING, Names, determined, memoized
 from deniable.query.expression import Column, Expression, Kind, Value, columns_of, text_of
 from deniable.query.table_expression import (
     WHOLE,
@@ -76,7 +76,7 @@ class Join(TableExpression):
             )
 
     @cached_property
-    def table(self) -> Table:
+    def table(self) -> DeclaredTable:
         return self.left.table if self.left.private else self.right.table
 
     @cached_property
@@ -99,8 +99,9 @@ class Join(TableExpression):
 
     def unit_part(self, expression: Expression) -> str | None:
         """Where both sides are private, an inner join makes their units equal."""
-        found = self.definition(expression)
-        return super().unit_part(expression) if found is None or found[0] is self.left or not self.outer else None
+        definition = self.definition(expression)
+        equal = definition is None or definition[0] is self.left or not self.outer
+        return super().unit_part(expression) if equal else None
 
     @cached_property
     def tables(self) -> int:
@@ -110,7 +111,7 @@ class Join(TableExpression):
     def joins(self) -> int:
         return 1 + max(self.left.joins, self.right.joins)
 
-    @once
+    @memoized
     def multiplicity(self, fixed: Names = NOTHING) -> int | None:
         """Rows of one side, times the partners that each has; of the left side, where rows without any are kept.
 
@@ -118,17 +119,17 @@ class Join(TableExpression):
         """
         if self.joins > MAX_JOINS:
             return None
-        found = []
-        for first, second, place in ((self.left, self.right, 1), (self.right, self.left, 0)):
+        bounds = []
+        for first, second, compared_side in ((self.left, self.right, 1), (self.right, self.left, 0)):
             rows = first.multiplicity(self.fixed_in(fixed, first))
-            compared = told(pair[place] for pair in self.on)
+            compared = determined(pair[compared_side] for pair in self.on)
             partners = second.multiplicity(self.fixed_in(fixed, second) | compared)
             partners = 1 if self.unique and not second.private else partners
-            if rows is not None and partners is not None and not (self.outer and place == 0):
-                found.append(rows * partners)
-        return min(found, default=None)
+            if rows is not None and partners is not None and not (self.outer and compared_side == 0):
+                bounds.append(rows * partners)
+        return min(bounds, default=None)
 
-    @once
+    @memoized
     def fixes(self, fixed: Names, expression: Expression) -> bool:
         """Whether it does; nothing follows on the right side of a LEFT JOIN, where NULL stands for many rows."""
         if self.outer and isinstance(expression, Column) and expression.name in self.right.names:
@@ -140,11 +141,11 @@ class Join(TableExpression):
         sides = {id(side): fixed & {*side.names} for side in (self.left, self.right)}
         pairs = [] if self.outer else [((self.left, a), (self.right, b)) for a, b in self.on]
         for (one, a), (other, b) in (*pairs, *(pair[::-1] for pair in pairs)):
-            if told([a]) & sides[id(one)]:
-                sides[id(other)] |= told([b])
+            if determined([a]) & sides[id(one)]:
+                sides[id(other)] |= determined([b])
         return sides[id(source)]
 
-    @once
+    @memoized
     def values(self, expression: Expression) -> frozenset[Value] | None:
         """A missing partner is NULL."""
         values = super().values(expression)

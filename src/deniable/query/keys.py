@@ -22,13 +22,13 @@ from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
 from deniable.privacy import ApproximateLoss, PrivacyLoss, Sensitivity, compose, of_count
 from deniable.privacy.sensitivity import of_weights
-from deniable.query.catalog import Table
+from deniable.query.catalog import DeclaredTable
 from deniable.query.expression import Key
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-STEPS = 2**16  # of the weight of a unit with one key
+KEY_WEIGHT_STEPS = 2**16  # of the weight of a unit with one key
 Noises = tuple[AdditiveNoise, ...]
 
 
@@ -132,7 +132,9 @@ class KeySearch:
         }
 
 
-def key_searches(table: Table, price: Price, others: Sequence[Sensitivity]) -> Iterator[tuple[KeySearch, Noises]]:
+def key_searches(
+    table: DeclaredTable, price: Price, others: Sequence[Sensitivity]
+) -> Iterator[tuple[KeySearch, Noises]]:
     """Ways to pay for the search and, at equal shares, for totals, the better one first.
 
     The units that a key needs, times the standard deviations of the totals, say which is better. Counts get noise with
@@ -147,10 +149,10 @@ def key_searches(table: Table, price: Price, others: Sequence[Sensitivity]) -> I
         )
     groups = table.most_groups
     keys = groups * table.unit.ids
-    found: list[tuple[KeySearch, Noises]] = []
+    searches: list[tuple[KeySearch, Noises]] = []
     relation, ids = table.relation, table.unit.ids
     counted = of_count(rows=1, groups=groups, relation=relation, ids=ids)
-    steps = 1 if table.unit.column is None else STEPS  # a row has one key: nothing is shared out
+    steps = 1 if table.unit.column is None else KEY_WEIGHT_STEPS  # a row has one key: nothing is shared out
     weighed = of_weights(steps=steps, groups=groups, relation=relation, ids=ids)
     search = partial(KeySearch, groups=groups, noun=table.unit.noun)
     share = price.epsilon / (1 + len(others))
@@ -159,14 +161,14 @@ def key_searches(table: Table, price: Price, others: Sequence[Sensitivity]) -> I
         mechanism = StabilityHistogram(noise=noise, threshold=noise.bound, groups=keys)
         rest = Price(epsilon=price.epsilon - share).noises(others) if others else ()
         alone = Price(epsilon=share, delta=price.delta)
-        found.append((search(mechanism=mechanism, sensitivity=counted, steps=1, price=alone), rest))
+        searches.append((search(mechanism=mechanism, sensitivity=counted, steps=1, price=alone), rest))
     joint = Price(epsilon=price.epsilon, delta=price.delta / 2)
     kind = WeightedKeys if table.unit.ids == 1 else StabilityHistogram
     for first, *totals in joint.choices([weighed, *others]):
         if isinstance(first, Gaussian):
             weights = kind.above(first, weighed, groups=keys, failure=joint.delta)
-            found.append((search(mechanism=weights, sensitivity=weighed, steps=steps, price=joint), tuple(totals)))
-    return iter(sorted(found, key=_error))
+            searches.append((search(mechanism=weights, sensitivity=weighed, steps=steps, price=joint), tuple(totals)))
+    return iter(sorted(searches, key=_error))
 
 
 def _error(choice: tuple[KeySearch, Noises]) -> float:

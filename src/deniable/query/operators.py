@@ -21,7 +21,7 @@ MOST_DAYS = 10_000  # that are listed as the values of an expression
 Range = tuple[Bound, Bound]
 UNKNOWN: Range = (None, None)
 Typing = Callable[[Sequence[Kind]], Kind | None]
-Reach = Callable[[Sequence[Facts]], Range]
+RangeRule = Callable[[Sequence[Facts]], Range]
 Listing = Callable[[Sequence[Facts]], tuple[Key, ...] | None]
 Lengths = Callable[[Sequence[Facts]], int]
 
@@ -32,14 +32,14 @@ def _longest(facts: Sequence[Facts]) -> int:
 
 @dataclass(frozen=True)
 class Operator:
-    """`typing` gives the kind of the result or None if the arguments do not fit; `reach` gives its range.
+    """`typing` gives the kind of the result or None if the arguments do not fit; `range_of` gives its range.
 
     `length` bounds the characters of a text. LOWER and UPPER change each letter into one, whatever bytes it then takes.
     """
 
     typing: Typing
     takes: str  # in the user's words, for the error
-    reach: Reach = lambda facts: UNKNOWN
+    range_of: RangeRule = lambda facts: UNKNOWN
     keys: Listing = lambda facts: None
     length: Lengths = _longest
 
@@ -62,7 +62,7 @@ def call(name: str, *arguments: Expression) -> Call:
             f"{SIGNS.get(name, name.upper())} takes {operator.takes}, got {' and '.join(given)}. Write values that "
             "fit, or CAST one of them."
         )
-    lower, upper = operator.reach(facts) if kind.is_number else UNKNOWN
+    lower, upper = operator.range_of(facts) if kind.is_number else UNKNOWN
     nullable = name != "coalesce" or all(fact.nullable for fact in facts)
     length = operator.length(facts) if kind is Kind.TEXT else None
     keys = operator.keys(facts)
@@ -154,12 +154,12 @@ def _hull(facts: Sequence[Facts]) -> Range:
     return _all(min, [fact.lower for fact in known]), _all(max, [fact.upper for fact in known])
 
 
-def _least(facts: Sequence[Facts]) -> Range:
+def _range_of_least(facts: Sequence[Facts]) -> Range:
     known = [fact.upper for fact in facts if fact.upper is not None]
     return _all(min, [fact.lower for fact in facts]), min(known, default=None)
 
 
-def _greatest(facts: Sequence[Facts]) -> Range:
+def _range_of_greatest(facts: Sequence[Facts]) -> Range:
     known = [fact.lower for fact in facts if fact.lower is not None]
     return max(known, default=None), _all(max, [fact.upper for fact in facts])
 
@@ -239,7 +239,7 @@ def _years(facts: Sequence[Facts]) -> Range:
     return Fraction(date.fromordinal(int(lower)).year), Fraction(date.fromordinal(int(upper)).year)
 
 
-def _between(lower: int, upper: int) -> Reach:
+def _between(lower: int, upper: int) -> RangeRule:
     return lambda facts: (Fraction(lower), Fraction(upper))
 
 
@@ -280,11 +280,11 @@ def _first_days(*, days: int = 0, months: int = 0) -> Listing:
             return None
         if days:
             first, last = ((int(end) - 1) // days for end in (lower, upper))
-            starts = (date.fromordinal(1 + place * days) for place in range(first, last + 1))
+            starts = (date.fromordinal(1 + index * days) for index in range(first, last + 1))
         else:
             ends = [date.fromordinal(int(end)) for end in (lower, upper)]
             first, last = ((end.year * 12 + end.month - 1) // months for end in ends)
-            starts = (date(place * months // 12, place * months % 12 + 1, 1) for place in range(first, last + 1))
+            starts = (date(index * months // 12, index * months % 12 + 1, 1) for index in range(first, last + 1))
         return tuple(starts) if last - first < MOST_DAYS else None
 
     return keys
@@ -321,8 +321,8 @@ OPERATORS: dict[str, Operator] = {
     **dict.fromkeys(("ln", "log10", "exp"), Operator(_REAL, _NUMBER)),
     "power": Operator(_REAL, _NUMBER_PAIR),
     "sign": Operator(_WHOLE, _NUMBER, _between(-1, 1), _every(-1, 0, 1)),
-    "least": Operator(_numbers, "numbers", _least),
-    "greatest": Operator(_numbers, "numbers", _greatest),
+    "least": Operator(_numbers, "numbers", _range_of_least),
+    "greatest": Operator(_numbers, "numbers", _range_of_greatest),
     **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge"), Operator(_COMPARISON, _ALIKE, keys=_TRUTH)),
     "in": Operator(_COMPARISON, "a value and constants of its kind", keys=_TRUTH),
     "is_null": Operator(_of(Kind.BOOLEAN, *Kind), "any value", keys=_TRUTH),

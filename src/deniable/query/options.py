@@ -11,7 +11,7 @@ from typing import Any
 import sqlglot
 
 from deniable.errors import InvalidParameterError, UnsupportedQueryError
-from deniable.query.catalog import LARGEST_ROWS, Table, changed, did_you_mean
+from deniable.query.catalog import LARGEST_ROWS, DeclaredTable, changed, did_you_mean
 
 LIMITS = {"rows": "rows", "groups": "groups", "total_rows": "total_rows", "max_groups_contributed": "groups"}
 KNOWN = ("epsilon", "delta", "privacy_unit_column", *LIMITS)
@@ -30,9 +30,9 @@ def without_options(text: object) -> tuple[str, dict[str, str]]:
     except sqlglot.errors.SqlglotError:
         return text, {}  # the parser says it best
     starts = [
-        place
-        for place, token in enumerate(tokens)
-        if tuple(each.text.upper() for each in tokens[place : place + len(_CLAUSE)]) == _CLAUSE
+        index
+        for index, token in enumerate(tokens)
+        if tuple(each.text.upper() for each in tokens[index : index + len(_CLAUSE)]) == _CLAUSE
     ]
     if not starts:
         return text, {}
@@ -40,22 +40,22 @@ def without_options(text: object) -> tuple[str, dict[str, str]]:
     if len(starts) > 1 or opened:
         raise UnsupportedQueryError("WITH DIFFERENTIAL_PRIVACY stands once, behind the outermost SELECT.")
     inside = tokens[starts[0] + len(_CLAUSE) :]
-    end = next((place for place, each in enumerate(inside) if each.token_type.name == "R_PAREN"), None)
+    end = next((index for index, each in enumerate(inside) if each.token_type.name == "R_PAREN"), None)
     if end is None:
         raise UnsupportedQueryError("OPTIONS( has no closing parenthesis.")
-    found = dict(_pairs(inside[:end]))
-    if "epsilon" not in found:
+    options = dict(_pairs(inside[:end]))
+    if "epsilon" not in options:
         raise UnsupportedQueryError("OPTIONS needs epsilon: OPTIONS(epsilon = 0.5).")
     first, last = tokens[starts[0] + 1].start, inside[end].end + 1
     blank = "".join(letter if letter == "\n" else " " for letter in text[first:last])
-    return text[:first] + blank + text[last:], found
+    return text[:first] + blank + text[last:], options
 
 
 def _pairs(tokens: list[Any]) -> Iterator[tuple[str, str]]:
     """Names and values of `name = value, ...`; a value is a number or a name, perhaps of a column of a table."""
     seen: set[str] = set()
     while tokens:
-        stop = next((place for place, each in enumerate(tokens) if each.token_type.name == "COMMA"), len(tokens))
+        stop = next((index for index, each in enumerate(tokens) if each.token_type.name == "COMMA"), len(tokens))
         one, tokens = tokens[:stop], tokens[stop + 1 :]
         name = one[0].text.lower() if one else ""
         if name not in KNOWN:
@@ -70,8 +70,8 @@ def _pairs(tokens: list[Any]) -> Iterator[tuple[str, str]]:
 
 
 def stricter(
-    tables: Mapping[str, Table], options: Mapping[str, str], limits: Mapping[str, int | str | None]
-) -> Mapping[str, Table]:
+    tables: Mapping[str, DeclaredTable], options: Mapping[str, str], limits: Mapping[str, int | str | None]
+) -> Mapping[str, DeclaredTable]:
     """The tables under what the options and the arguments of a question promise of a unit.
 
     Args:
@@ -94,7 +94,7 @@ def stricter(
     if not wanted:
         return tables
 
-    def lowered(table: Table) -> Table:
+    def lowered(table: DeclaredTable) -> DeclaredTable:
         if table.public:
             return table
         own = tuple(word for word in wanted if word in table.auto or wanted[word] != getattr(table, word))
@@ -104,7 +104,7 @@ def stricter(
     return changed(tables, lowered)
 
 
-def _limit(name: str, value: int | str, table: Table) -> int:
+def _limit(name: str, value: int | str, table: DeclaredTable) -> int:
     """A limit that is not larger than that of the table, which is of its kind."""
     word = LIMITS[name]
     declared = LARGEST_ROWS if word in table.auto else getattr(table, word)

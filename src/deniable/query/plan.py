@@ -11,14 +11,14 @@ from typing import Any
 
 from deniable.mechanisms.price import Price
 from deniable.privacy import PrivacyLoss, compose
-from deniable.query.aggregates.aggregate import Aggregate, Priced
-from deniable.query.catalog import Table
-from deniable.query.dependency import told
+from deniable.query.aggregates.aggregate import Aggregate, PricedPart
+from deniable.query.catalog import DeclaredTable
+from deniable.query.dependency import determined
 from deniable.query.expression import Expression, Key, Kind
 from deniable.query.keys import KeySearch
 from deniable.query.table_expression import FilteredRows, TableExpression
 
-MANY = 2**40  # groups, where they are not known yet
+UNKNOWN_GROUPS = 2**40  # groups, where they are not known yet
 
 
 @dataclass(frozen=True)
@@ -26,16 +26,16 @@ class Axis:
     """Keys and the public values that they have together; None if these are not known yet.
 
     Args:
-        places: of the keys in the question.
+        indices: of the keys in the question.
     """
 
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
     values: Sequence[tuple[Key, ...]] | None
 
     @property
     def columns(self) -> Iterator[tuple[int, tuple[Key, ...]]]:
         """The values of each key, by its place."""
-        return zip(self.places, zip(*(self.values or ()), strict=True), strict=bool(self.values))
+        return zip(self.indices, zip(*(self.values or ()), strict=True), strict=bool(self.values))
 
 
 @dataclass(frozen=True)
@@ -43,24 +43,24 @@ class Question:
     """The part that touches private rows: filter, groups, aggregates.
 
     Args:
-        found: the values of the keys that are not declared; None before they are found. Their numbers, not in a tuple,
-            where the engine keeps them.
+        found_keys: the values of the keys that are not declared; None before they are found. Their numbers, where the
+            engine keeps them.
         joint: keys whose values are declared together.
     """
 
     source: TableExpression
     keys: tuple[Expression, ...]
     aggregates: tuple[Aggregate, ...]
-    found: Sequence[tuple[Key, ...]] | None = None
+    found_keys: Sequence[tuple[Key, ...]] | None = None
     joint: tuple[Axis, ...] = ()
 
     @cached_property
-    def table(self) -> Table:
+    def table(self) -> DeclaredTable:
         """The table whose promise holds: unit, rows, groups. They are never more than a unit can have here."""
         table = self.source.table
         if self.unit is None:
             return table
-        whole, alike = self.source.multiplicity(), self.source.multiplicity(told(self.keys))
+        whole, alike = self.source.multiplicity(), self.source.multiplicity(determined(self.keys))
         if whole == 1:
             return replace(table, rows=1, groups=1, total_rows=None, assumed=(), auto=(), own=())
         if table.total_rows is not None:
@@ -93,43 +93,43 @@ class Question:
     @property
     def unknown(self) -> tuple[int, ...]:
         """The places of keys whose values are not declared."""
-        return tuple(place for place, key in enumerate(self.keys) if key.facts.keys is None)
+        return tuple(index for index, key in enumerate(self.keys) if key.facts.keys is None)
 
     @property
     def sought(self) -> dict[str, Kind]:
         """The kinds of those keys, by their names in statements."""
-        return {f"k{place}": self.keys[place].facts.kind for place in self.unknown}
+        return {f"k{index}": self.keys[index].facts.kind for index in self.unknown}
 
     @property
     def searched(self) -> bool:
         """Whether keys are still to be found."""
-        return self.found is None and len(self.unknown) > 0
+        return self.found_keys is None and len(self.unknown) > 0
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:
         """The keys in the order in which groups are numbered; those that are not declared go together."""
         unknown = self.unknown
-        joint = {place: axis for axis in self.joint for place in axis.places}
+        joint = {index: axis for axis in self.joint for index in axis.indices}
         axes = []
-        for place, key in enumerate(self.keys):
-            if place in joint:
-                axes += [joint[place]] if place == joint[place].places[0] else []
+        for index, key in enumerate(self.keys):
+            if index in joint:
+                axes += [joint[index]] if index == joint[index].indices[0] else []
             elif key.facts.keys is not None:
-                axes.append(Axis((place,), tuple((value,) for value in key.facts.keys)))
-            elif place == unknown[0]:
-                axes.append(Axis(unknown, self.found))
+                axes.append(Axis((index,), tuple((value,) for value in key.facts.keys)))
+            elif index == unknown[0]:
+                axes.append(Axis(unknown, self.found_keys))
         return tuple(axes)
 
     @property
     def cells(self) -> int:
-        return prod(MANY if axis.values is None else len(axis.values) for axis in self.axes)
+        return prod(UNKNOWN_GROUPS if axis.values is None else len(axis.values) for axis in self.axes)
 
     def to_json(self) -> dict[str, object]:
         """The question as plain data, with what is promised of a unit: what it can have at most follows from these."""
         table = self.source.table
         if self.source.one_row_per_unit:
             table = replace(table, rows=1, groups=1, total_rows=None, auto=())
-        joint = [[axis.places, [[*map(plain_key, row)] for row in axis.values or ()]] for axis in self.joint]
+        joint = [[axis.indices, [[*map(plain_key, row)] for row in axis.values or ()]] for axis in self.joint]
         return {
             **({"joint": joint} if joint else {}),
             "table": self.rows.to_json(),
@@ -145,7 +145,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Output:
+class OutputColumn:
     """One column of the answer: an expression over base values (`base 0`, ...) and keys (`key 0`, ...)."""
 
     name: str
@@ -163,7 +163,7 @@ class Ordering:
 class Outcome:
     """The part that works on noisy numbers alone, and therefore costs nothing."""
 
-    outputs: tuple[Output, ...]
+    outputs: tuple[OutputColumn, ...]
     having: Expression | None
     order: tuple[Ordering, ...]
     limit: int | None
@@ -197,7 +197,7 @@ class PricedPlan:
     """
 
     query: Query
-    parts: tuple[Priced, ...]
+    parts: tuple[PricedPart, ...]
     loss: PrivacyLoss
     price: Price
     searches: tuple[Any, ...] = ()
@@ -205,9 +205,9 @@ class PricedPlan:
     public: Mapping[str, str] = field(default_factory=dict)
     names: tuple[Name, ...] = ()
 
-    def on(self, found: Sequence[tuple[Key, ...]] | None) -> "PricedPlan":
+    def on(self, keys: Sequence[tuple[Key, ...]] | None) -> "PricedPlan":
         """The plan once its keys were found."""
-        return replace(self, query=replace(self.query, question=replace(self.query.question, found=found)))
+        return replace(self, query=replace(self.query, question=replace(self.query.question, found_keys=keys)))
 
     @property
     def total(self) -> PrivacyLoss:

@@ -15,9 +15,9 @@ from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import Real
 from deniable.privacy import Budget
-from deniable.query.auto import Found, settle
+from deniable.query.auto import PrivateSearch, settle
 from deniable.query.canonical import fingerprint, public_tables
-from deniable.query.catalog import Table
+from deniable.query.catalog import DeclaredTable
 from deniable.query.effort import limited_time, unlimited_time
 from deniable.query.engines.base import Engine
 from deniable.query.expression import Expression, Value
@@ -38,7 +38,7 @@ READING: tuple[Rule, ...] = (resolve, check)  # what it asks of them
 RULES: tuple[Rule, ...] = (*STATING, *READING, *PRICING)  # PRICING is (bound, split, share, choose)
 MAX_KEPT_PLANS = 100  # some kilobytes each
 
-Facts = tuple[Mapping[str, Table], Engine, Budget]
+Facts = tuple[Mapping[str, DeclaredTable], Engine, Budget]
 
 
 class PublicRows:
@@ -93,7 +93,7 @@ class Planner:
         ledger: that will pay for them, and has the answers that are paid already.
     """
 
-    def __init__(self, tables: Mapping[str, Table], engine: Engine, ledger: Ledger) -> None:
+    def __init__(self, tables: Mapping[str, DeclaredTable], engine: Engine, ledger: Ledger) -> None:
         self._tables = tables
         self._engine = engine
         self._ledger = ledger
@@ -203,7 +203,7 @@ class Planner:
 
 def _with_suiting_bounds(plan: Plan) -> Iterator[Plan]:
     """Yield the plan with each combination of bounds that its searches allow; the last are those that were paid."""
-    combinations: Iterator[tuple[Found, ...]] = product(*(each.suiting() for each in plan.searches))
+    combinations: Iterator[tuple[PrivateSearch, ...]] = product(*(each.suiting() for each in plan.searches))
     for searches in combinations:
         yield replace(plan, searches=searches)
 

@@ -17,7 +17,7 @@ from deniable.files.declaration import CSV_FIELDS, Csv, CsvColumn
 from deniable.files.imported import is_text_file
 from deniable.ledger.postgres import is_url
 from deniable.privacy import Budget, PrivacyUnit, Relation
-from deniable.query.catalog import Table, did_you_mean, each_row
+from deniable.query.catalog import DeclaredTable, did_you_mean, each_row
 from deniable.query.declarations import Boolean, Date, Declaration, Keys, Number, Text, Timestamp
 from deniable.query.declared import declared_table
 from deniable.query.engines.runner import is_remote
@@ -84,13 +84,15 @@ class Policy:
     path: tuple[str, ...] = ()  # to the unit, where a table does not hold it: its key, another table, the key there
     several: Mapping[str, "Policy"] = empty(default_factory=dict)
 
-    def described(self, schema: Mapping[str, Kind | None]) -> Table:
+    def described(self, schema: Mapping[str, Kind | None]) -> DeclaredTable:
         """The table that it declares, checked against the schema of its source.
 
         Everything that a table has, except its schema, stands in the policy under the same name.
         """
         own = ("schema", "own", "public", "path", "declared_expressions")
-        declared = {each.name: getattr(self, each.name) for each in dataclass_fields(Table) if each.name not in own}
+        declared = {
+            each.name: getattr(self, each.name) for each in dataclass_fields(DeclaredTable) if each.name not in own
+        }
         return declared_table(schema=schema, **declared)
 
 
@@ -305,15 +307,15 @@ def _keys(path: Path, name: str, fields: Mapping[str, Any], known: Mapping[str, 
     if held is None:
         if len(parts) == 1 or not set(parts) <= set(known):
             raise CatalogError("keys are missing: list them, or declare those of each column that it names.")
-        found = reduce(mul, (known[part] for part in parts))
+        keys = reduce(mul, (known[part] for part in parts))
     elif isinstance(held, str):
-        found = Keys(_public_rows(path.parent / held, parts, fields.get("type")), null=fields.get("null_group", False))
+        keys = Keys(_public_rows(path.parent / held, parts, fields.get("type")), null=fields.get("null_group", False))
     else:
-        found = Keys(held, null=fields.get("null_group", False))
-    return found - fields["without"] if fields.get("without") else found
+        keys = Keys(held, null=fields.get("null_group", False))
+    return keys - fields["without"] if fields.get("without") else keys
 
 
-def _public_rows(place: Path, columns: list[str], kind: object) -> Any:
+def _public_rows(path: Path, columns: list[str], kind: object) -> Any:
     """These columns of a public file. Text of a .csv file stays text, unless `kind` says integer or date."""
     import pyarrow as pa
     from pyarrow import csv, parquet
@@ -321,8 +323,8 @@ def _public_rows(place: Path, columns: list[str], kind: object) -> Any:
     types = {"integer": pa.int64(), "date": pa.date32()}
     text = dict.fromkeys(columns, types.get(str(kind), pa.string()))
     try:
-        if place.suffix == ".parquet":
-            return parquet.read_table(place, columns=columns).select(columns)
-        return csv.read_csv(place, convert_options=csv.ConvertOptions(column_types=text, include_columns=columns))
+        if path.suffix == ".parquet":
+            return parquet.read_table(path, columns=columns).select(columns)
+        return csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=text, include_columns=columns))
     except (OSError, KeyError, pa.ArrowException) as error:
-        raise CatalogError(f"the keys cannot be read from {place.name!r}: {error}") from None
+        raise CatalogError(f"the keys cannot be read from {path.name!r}: {error}") from None

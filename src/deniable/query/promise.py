@@ -7,7 +7,7 @@ from typing import Any
 
 from deniable.errors import CatalogError
 from deniable.privacy import PrivacyUnit
-from deniable.query.catalog import Path, Table, did_you_mean, listed
+from deniable.query.catalog import DeclaredTable, Path, did_you_mean, listed
 from deniable.query.declarations import Declaration
 from deniable.query.declared import declared_table
 from deniable.query.expression import Kind
@@ -23,7 +23,7 @@ def declared_tables(
     unit: PrivacyUnit,
     promise: Mapping[str, Any],
     paths: Mapping[str, Sequence[str]] = MappingProxyType({}),
-) -> dict[str, Table]:
+) -> dict[str, DeclaredTable]:
     """Several tables of one promise, by name; the rows of `public` ones are nobody's.
 
     Args:
@@ -48,16 +48,16 @@ def declared_tables(
         raise CatalogError("several tables need a column that says whose row it is: unit='customer_id'.")
     if not set(private) - set(paths):
         raise CatalogError("one table at least is private and holds the unit: do not list all in public or paths.")
-    found: dict[str, Table] = {}
+    made: dict[str, DeclaredTable] = {}
     nobody = PrivacyUnit(column=None, noun="row")
 
-    def declared(name: str, below: tuple[str, ...] = ()) -> Table:
-        if name not in found:
+    def declared(name: str, below: tuple[str, ...] = ()) -> DeclaredTable:
+        if name not in made:
             path = _path(name, paths[name], private, below, declared) if name in paths else None
             said = columns.get(name, {})
             held = declared_table(name=name, schema=schema(name), unit=nobody, columns=said, public=True)
-            found[name] = held if name in public else replace(held, public=False, unit=unit, path=path, **promise)
-        return found[name]
+            made[name] = held if name in public else replace(held, public=False, unit=unit, path=path, **promise)
+        return made[name]
 
     return {name: declared(name) for name in every}
 
@@ -84,7 +84,11 @@ def of_one_table(columns: Mapping[str, Any], name: str) -> Mapping[str, Declarat
 
 
 def _path(
-    name: str, said: Sequence[str], private: Sequence[str], below: tuple[str, ...], declared: Callable[..., Table]
+    name: str,
+    said: Sequence[str],
+    private: Sequence[str],
+    below: tuple[str, ...],
+    declared: Callable[..., DeclaredTable],
 ) -> Path:
     if isinstance(said, str) or len(said) not in (2, 3) or not all(isinstance(word, str) for word in said):
         raise CatalogError(f'the path of {name} is its key and another table, ("order_id", "orders"), got {said!r}.')
@@ -114,8 +118,8 @@ def along_paths(left: TableExpression, right: TableExpression, on: Pairs) -> Pai
     return on
 
 
-def _end(found: tuple[Table, str] | None) -> tuple[Table, str] | None:
+def _end(column: tuple[DeclaredTable, str] | None) -> tuple[DeclaredTable, str] | None:
     """Where the path that starts with a column ends."""
-    while found is not None and found[0].path is not None and found[0].path.key == found[1]:
-        found = found[0].path.parent, found[0].path.parent_key
-    return found
+    while column is not None and column[0].path is not None and column[0].path.key == column[1]:
+        column = column[0].path.parent, column[0].path.parent_key
+    return column

@@ -10,7 +10,7 @@ from deniable.ledger import Entry, Ledger
 from deniable.ledger.entry import Json
 from deniable.noise.bits import Bits
 from deniable.query.answer import answer_text, build_release, found_of, noisy_of
-from deniable.query.catalog import Table
+from deniable.query.catalog import DeclaredTable
 from deniable.query.engines.base import Engine, Progress
 from deniable.query.naming import stored_name
 from deniable.query.plan import Name, PricedPlan, Question
@@ -34,7 +34,7 @@ class Responder:
     engine: Engine
     ledger: Ledger
     bits: Bits
-    table: Table
+    table: DeclaredTable
 
     def answer(self, plan: PricedPlan, *, fresh: bool = False, progress: Progress | None = None) -> Release:
         """Return the answer to a question: the stored one, or a new one that is charged.
@@ -110,7 +110,9 @@ class Responder:
             )
         return tuple(notes)
 
-    def with_provenance(self, release: Release, question: str, answer: str, table: Table, *, stored: bool) -> Release:
+    def with_provenance(
+        self, release: Release, question: str, answer: str, table: DeclaredTable, *, stored: bool
+    ) -> Release:
         """Return a release with its payment in the ledger; if it is new, with everything that it cost."""
         record, head = self.ledger.payment(question, answer, safe=self.bits.safe, last=not stored)
         known = Provenance(

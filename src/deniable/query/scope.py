@@ -55,8 +55,8 @@ class Item:
         return folded not in self.merged and any(each.casefold() == folded for each in self.source.names)
 
     def column(self, name: str) -> Expression:
-        found = renamed(self.source.column(name), lambda column: self.prefix + column)
-        return made_nullable(found) if self.outer else found
+        column = renamed(self.source.column(name), lambda column: self.prefix + column)
+        return made_nullable(column) if self.outer else column
 
 
 class RowScope(Scope):
@@ -119,9 +119,9 @@ class RowScope(Scope):
         """The table of FROM that a column is of; where none is, the first, which says so best."""
         if node.table:
             qualifier = node.table.casefold()
-            for place in range(2):  # a table may be called by its own name too, where nothing else is
+            for position in range(2):  # a table may be called by its own name too, where nothing else is
                 for item in self.items:
-                    if qualifier in (alias.casefold() for alias in item.aliases[place : place + 1]):
+                    if qualifier in (alias.casefold() for alias in item.aliases[position : position + 1]):
                         return item
             known = " or ".join(repr(item.alias) for item in self.items)
             raise UnsupportedQueryError(f"{node.table!r} is not a table of this query. Its table is {known}.")

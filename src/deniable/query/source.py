@@ -10,11 +10,11 @@ from deniable.errors import InvalidParameterError, SourceError
 from deniable.ledger import Source
 from deniable.ledger.postgres import is_url
 from deniable.ledger.source import Part
-from deniable.query.catalog import Table
+from deniable.query.catalog import DeclaredTable
 from deniable.query.declarations import Declaration
 from deniable.query.engines.base import Engine
 from deniable.query.engines.remote import RemoteEngine
-from deniable.query.engines.runner import SPARK, Runner, is_remote
+from deniable.query.engines.runner import SPARK, StatementRunner, is_remote
 from deniable.query.promise import declared_tables
 from deniable.rows import arrow_of
 from deniable.rows.declared import Declared
@@ -54,7 +54,7 @@ def open_source(
     return DuckDBEngine({"": part}, memory=memory, threads=threads)
 
 
-def runner_of(source: object, table: str | None = None) -> Runner | None:
+def runner_of(source: object, table: str | None = None) -> StatementRunner | None:
     """A table or view of a PostgreSQL server or of Spark's catalogue, or a DataFrame of Spark, which stay there."""
     if isinstance(source, str) and source == SPARK:
         from deniable.query.engines.spark.runner import open_table
@@ -76,7 +76,7 @@ def runner_of(source: object, table: str | None = None) -> Runner | None:
     return None
 
 
-def _engine(runners: Mapping[str, Runner], table: str | None = None) -> Engine:
+def _engine(runners: Mapping[str, StatementRunner], table: str | None = None) -> Engine:
     if any(runner.dialect.name != "Spark" for runner in runners.values()):
         return RemoteEngine(runners, table=table)
     from deniable.query.engines.spark.executors import SparkEngine
@@ -101,7 +101,7 @@ def open_sources(
     runners = {name: runner_of(*each) if isinstance(each, tuple) else runner_of(each) for name, each in sources.items()}
     remote = {name: runner for name, runner in runners.items() if runner is not None}
     if remote:
-        if len(remote) < len(sources) or len({runner.place for runner in remote.values()}) > 1:
+        if len(remote) < len(sources) or len({runner.server for runner in remote.values()}) > 1:
             raise SourceError("tables of one question are all on one server, all in one Spark session, or all here.")
         return _engine(remote)
     parts = {name: _part(source, columns.get(name, {}), unit) for name, source in sources.items()}
@@ -123,7 +123,7 @@ def _part(
 
 def open_policy(
     policy: "Policy", *, memory: str | None = None, threads: int | None = None
-) -> tuple[Engine, dict[str, Table], Source]:
+) -> tuple[Engine, dict[str, DeclaredTable], Source]:
     """The engine of a policy, its tables, and what a ledger notes about them."""
     from deniable.query.engines.duckdb.engine import DuckDBEngine
 
@@ -156,7 +156,7 @@ def open_policy(
     return engine, tables, noted(engine, tables)
 
 
-def noted(engine: Engine, tables: Mapping[str, Table] | None = None) -> Source:
+def noted(engine: Engine, tables: Mapping[str, DeclaredTable] | None = None) -> Source:
     """What a ledger notes about a source: its place, the table in it, and its columns. Nothing of the rows.
 
     Args:
@@ -168,13 +168,13 @@ def noted(engine: Engine, tables: Mapping[str, Table] | None = None) -> Source:
         for name, kind in engine.schema(table).items()
     }
     parts = {}
-    for name, (path, table) in engine.places.items():
+    for name, (path, table) in engine.locations.items():
         role = "the unit's" if tables is None else _role(tables[name])
         parts[name] = Part(path=path, table=table, role=role, system=engine.system)
     return Source(path=engine.source_name, table=engine.table, columns=columns, tables=parts)
 
 
-def _role(table: Table) -> str:
+def _role(table: DeclaredTable) -> str:
     """Whose rows of a table are."""
     if table.public:
         return "public"
@@ -210,11 +210,11 @@ def _parts(frame: Any) -> Iterator[tuple[str, Any]]:
     `reset_index` would guess the type of a level from its rows; the levels of a MultiIndex are categories.
     """
     index: Any = getattr(frame.to_native(), "index", None)
-    for place, name in enumerate(getattr(index, "names", ())):
+    for level, name in enumerate(getattr(index, "names", ())):
         if name is not None and hasattr(index, "levels"):
             import pandas as pd
 
-            yield str(name), pd.Categorical.from_codes(index.codes[place], index.levels[place])
+            yield str(name), pd.Categorical.from_codes(index.codes[level], index.levels[level])
         elif name is not None:
             yield str(name), index.to_series()
     for part in frame.iter_columns():
@@ -233,10 +233,10 @@ def _column(part: Any, declared: Declared | None) -> Any:
 
 def _as_declared(columns: Mapping[str, Declaration], unit: str | None) -> dict[str, Declared]:
     """Type as which the entries of each untyped column are read; a unit is identified by its text."""
-    found: dict[str, Declared] = {} if unit is None else {unit: "text"}
+    types: dict[str, Declared] = {} if unit is None else {unit: "text"}
     for name, declaration in columns.items():
-        found[name] = cast(Declared, "real" if declaration.kind is None else declaration.kind.value)
-    return found
+        types[name] = cast(Declared, "real" if declaration.kind is None else declaration.kind.value)
+    return types
 
 
 def table_name(source: Path) -> str:

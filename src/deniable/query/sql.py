@@ -6,7 +6,7 @@
 from collections.abc import Mapping
 
 from deniable.errors import UnsupportedQueryError
-from deniable.query.catalog import Table
+from deniable.query.catalog import DeclaredTable
 from deniable.query.clauses import read_select
 from deniable.query.plan import Query
 from deniable.query.statement import read_statement
@@ -15,7 +15,7 @@ from deniable.query.tables import Known, Look, read_from
 
 def parse(
     text: str,
-    tables: Mapping[str, Table],
+    tables: Mapping[str, DeclaredTable],
     look: Look | None = None,
     dialect: str = "duckdb",
     *,
@@ -36,8 +36,8 @@ def parse(
     except RecursionError:
         raise UnsupportedQueryError("the query is too deeply nested. Write it with fewer nested expressions.") from None
     except UnsupportedQueryError as error:
-        if error.place is None:
+        if error.position is None:
             raise
-        before = text[: error.place]
-        line, column = before.count("\n") + 1, error.place - before.rfind("\n")
+        before = text[: error.position]
+        line, column = before.count("\n") + 1, error.position - before.rfind("\n")
         raise UnsupportedQueryError(f"line {line}, column {column}: {error}") from None

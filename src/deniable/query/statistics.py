@@ -15,7 +15,7 @@ from deniable.mechanisms.price import Price
 from deniable.privacy import Budget, PrivacyLoss, Relation, compose
 from deniable.query.answer import FREE
 from deniable.query.asking import SAMPLES, StatisticQuestion
-from deniable.query.catalog import Table
+from deniable.query.catalog import DeclaredTable
 from deniable.query.chosen import Chosen
 from deniable.query.expression import Expression
 from deniable.query.responder import Responder
@@ -25,7 +25,7 @@ from deniable.query.table_expression import FilteredRows, Scan
 from deniable.release import Release, stored
 
 
-def answer_statistic(asked: StatisticQuestion, responder: Responder, tables: Mapping[str, Table]) -> Release:
+def answer_statistic(asked: StatisticQuestion, responder: Responder, tables: Mapping[str, DeclaredTable]) -> Release:
     """Return a statistic of columns: rehearse it, charge, read rows, release, and keep it, in this order.
 
     Args:
@@ -70,7 +70,7 @@ def answer_statistic(asked: StatisticQuestion, responder: Responder, tables: Map
     return responder.with_provenance(release, question, answer, table, stored=was_stored)
 
 
-def _check_sizes(table: Table, tables: Mapping[str, Table]) -> None:
+def _check_sizes(table: DeclaredTable, tables: Mapping[str, DeclaredTable]) -> None:
     """Refuse to take the number of rows for public where a unit may have none.
 
     Under replace with one row a unit, statistics take it for the number of units. In one of several private tables a

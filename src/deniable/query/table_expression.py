@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from deniable.errors import UnsupportedQueryError
-from deniable.query.catalog import UNIT, Table, did_you_mean
+from deniable.query.catalog import UNIT, DeclaredTable, did_you_mean
 from deniable.query.declarations import Row
-from deniable.query.dependency import MAX_SIZE, NOTHING, Names, constants, once, told, values_of
+from deniable.query.dependency import MAX_SIZE, NOTHING, Names, constants, determined, memoized, values_of
 from deniable.query.expression import (
     Call,
     Column,
@@ -42,7 +42,7 @@ class TableExpression(ABC):
 
     @property
     @abstractmethod
-    def table(self) -> Table:
+    def table(self) -> DeclaredTable:
         """The table whose declared promise (unit, rows, groups) holds for these rows."""
 
     @property
@@ -85,7 +85,7 @@ class TableExpression(ABC):
         """
         return None
 
-    @once
+    @memoized
     def fixes(self, fixed: Names, expression: Expression) -> bool:
         """Whether rows of one unit that agree on the columns `fixed` agree on an expression too."""
         if not isinstance(expression, Column):
@@ -93,8 +93,8 @@ class TableExpression(ABC):
             return expression.size <= MAX_SIZE and all(self.fixes(fixed, each) for each in arguments)
         if expression.name in fixed or self.unit_part(expression) is not None:
             return True
-        found = self.definition(expression)
-        return found is not None and found[0].fixes(self.fixed_in(fixed, found[0]), found[1])
+        definition = self.definition(expression)
+        return definition is not None and definition[0].fixes(self.fixed_in(fixed, definition[0]), definition[1])
 
     def fixed_in(self, fixed: Names, source: "TableExpression") -> Names:
         """Return the columns of `source` on which rows agree that agree on the columns `fixed` of this node."""
@@ -112,21 +112,21 @@ class TableExpression(ABC):
 
     def inputs(self, column: Column) -> "Sequence[tuple[TableExpression, Expression]]":
         """Return the expressions of which a column is computed, each with the node further down that it is over."""
-        found = self.definition(column)
-        return () if found is None else (found,)
+        definition = self.definition(column)
+        return () if definition is None else (definition,)
 
-    @once
+    @memoized
     def parts(self, expression: Expression) -> int:
         """The number of parts of an expression when columns of subqueries are written out."""
         if isinstance(expression, Column):
             return 1 + sum(source.parts(inner) for source, inner in self.inputs(expression))
         return 1 + sum(map(self.parts, expression.arguments)) if isinstance(expression, Call) else 1
 
-    @once
+    @memoized
     def values(self, expression: Expression) -> frozenset[Value] | None:
         """All values that an expression can have, NULL too, whatever rows hold; None if they are not few."""
-        found = self.definition(expression) if isinstance(expression, Column) else None
-        return values_of(expression, self.values) if found is None else found[0].values(found[1])
+        definition = self.definition(expression) if isinstance(expression, Column) else None
+        return values_of(expression, self.values) if definition is None else definition[0].values(definition[1])
 
     def definition(self, expression: Expression) -> "tuple[TableExpression, Expression] | None":
         """Return the node below and the expression over it that give the value of an expression; None if none does."""
@@ -136,35 +136,39 @@ class TableExpression(ABC):
         """Which part of the unit an expression over the columns is, as it is stored, so that no two look alike."""
         if self.private and self.unit is not None and expression == self.unit_expression:
             return WHOLE
-        found = self.definition(expression)
-        return None if found is None else found[0].unit_part(found[1])
+        definition = self.definition(expression)
+        return None if definition is None else definition[0].unit_part(definition[1])
 
     def is_unit(self, expression: Expression) -> bool:
         """Whether an expression is the unit as it is stored."""
         return self.unit_part(expression) == WHOLE
 
-    def base_definition(self, expression: Expression) -> tuple[Table, Expression] | None:
+    def base_definition(self, expression: Expression) -> tuple[DeclaredTable, Expression] | None:
         """The table of which an expression is computed row by row, and how."""
-        found = self.definition(expression)
-        return None if found is None else found[0].base_definition(found[1])
+        definition = self.definition(expression)
+        return None if definition is None else definition[0].base_definition(definition[1])
 
-    def base_column(self, expression: Expression) -> tuple[Table, str] | None:
+    def base_column(self, expression: Expression) -> tuple[DeclaredTable, str] | None:
         """The table and column from which an expression comes unchanged."""
-        found = self.base_definition(expression)
-        return (found[0], found[1].name) if found is not None and isinstance(found[1], Column) else None
+        definition = self.base_definition(expression)
+        return (
+            (definition[0], definition[1].name)
+            if definition is not None and isinstance(definition[1], Column)
+            else None
+        )
 
     def keys_of(self, expression: Expression) -> tuple[Key, ...] | None:
         """Declared values of an expression over columns, however it is written."""
-        found = self.base_definition(expression)
-        return None if found is None else found[0].keys_of(found[1])
+        definition = self.base_definition(expression)
+        return None if definition is None else definition[0].keys_of(definition[1])
 
     def joint_keys(self, keys: Mapping[int, Expression]) -> Iterator[tuple[tuple[int, ...], tuple[Row, ...]]]:
         """The declared values that several of these have together, all of them of one row of a table; by place."""
         below: dict[int, tuple[TableExpression, dict[int, Expression]]] = {}
-        for place, key in keys.items():
-            found = self.definition(key)
-            if found is not None:
-                below.setdefault(id(found[0]), (found[0], {}))[1][place] = found[1]
+        for index, key in keys.items():
+            definition = self.definition(key)
+            if definition is not None:
+                below.setdefault(id(definition[0]), (definition[0], {}))[1][index] = definition[1]
         for tree, inner in below.values():
             yield from tree.joint_keys(inner)
 
@@ -177,10 +181,10 @@ class TableExpression(ABC):
 class Scan(TableExpression):
     """A declared table."""
 
-    source: Table
+    source: DeclaredTable
 
     @property
-    def table(self) -> Table:
+    def table(self) -> DeclaredTable:
         return self.source
 
     @property
@@ -205,7 +209,7 @@ class Scan(TableExpression):
             return WHOLE if table.unit.period is None else "column"
         return "period" if expression.name == table.unit.period else None
 
-    def base_definition(self, expression: Expression) -> tuple[Table, Expression]:
+    def base_definition(self, expression: Expression) -> tuple[DeclaredTable, Expression]:
         return self.source, expression
 
     def joint_keys(self, keys: Mapping[int, Expression]) -> Iterator[tuple[tuple[int, ...], tuple[Row, ...]]]:
@@ -225,7 +229,7 @@ class RowByRow(TableExpression):
     source: TableExpression
 
     @property
-    def table(self) -> Table:
+    def table(self) -> DeclaredTable:
         return self.source.table
 
     @property
@@ -315,19 +319,19 @@ class Project(RowByRow):
         return tuple(self.columns)
 
     def column(self, name: str) -> Expression:
-        found = named(name, self.columns)
-        return typed(found, self.columns[found].facts)
+        column_name = named(name, self.columns)
+        return typed(column_name, self.columns[column_name].facts)
 
     @property
     def unit(self) -> str | None:
         return None if self.source.unit is None else UNIT
 
     def definition(self, expression: Expression) -> tuple[TableExpression, Expression] | None:
-        found = self.columns.get(expression.name) if isinstance(expression, Column) else None
-        return None if found is None else (self.source, found)
+        column = self.columns.get(expression.name) if isinstance(expression, Column) else None
+        return None if column is None else (self.source, column)
 
     def fixed_in(self, fixed: Names, source: TableExpression) -> Names:
-        return told(self.columns[name] for name in fixed if name in self.columns)
+        return determined(self.columns[name] for name in fixed if name in self.columns)
 
     def to_json(self) -> object:
         columns = {name: expression.to_json() for name, expression in self.columns.items()}
@@ -363,12 +367,12 @@ def check_distinct_names(*names: str | None) -> None:
 
 
 def named(name: str, known: Mapping[str, object]) -> str:
-    found = name if name in known else next((one for one in known if one.casefold() == name.casefold()), None)
-    if found is None:
+    match = name if name in known else next((one for one in known if one.casefold() == name.casefold()), None)
+    if match is None:
         raise UnsupportedQueryError(
             f"the subquery has no column {name!r}.{did_you_mean(name, known)} Its columns: {', '.join(known)}."
         )
-    return found
+    return match
 
 
 def made_nullable(column: Expression) -> Expression:

@@ -11,11 +11,11 @@ from sqlglot import exp
 
 from deniable.errors import UnsupportedQueryError
 from deniable.query.allowlist import checked, placed, spoken
-from deniable.query.catalog import Table, did_you_mean
+from deniable.query.catalog import DeclaredTable, did_you_mean
 from deniable.query.clauses import meant_key
 from deniable.query.declarations import LARGEST_KEYS
 from deniable.query.expression import Expression, Key, Kind, Literal, Value, literal
-from deniable.query.grouped import Grouped, Total, TotalScope
+from deniable.query.grouped import GroupedRows, Total, TotalScope
 from deniable.query.join import Join
 from deniable.query.operators import call
 from deniable.query.promise import along_paths
@@ -35,7 +35,7 @@ Look = Callable[[TableExpression, Expression], Sequence[Value]]
 class Known:
     """What names in FROM mean, and how public tables are read."""
 
-    tables: Mapping[str, Table | TableExpression]
+    tables: Mapping[str, DeclaredTable | TableExpression]
     look: Look | None = None
 
     def values(self, query: exp.Expr) -> list[Literal]:
@@ -48,13 +48,13 @@ class Known:
             )
         if len(tree.names) != 1 or self.look is None:
             raise UnsupportedQueryError(f"a subquery here gives one column, and this one {len(tree.names)}.")
-        once = Grouped(tree, (tree.column(tree.names[0]),), ())
-        found = [each for each in self.look(once, once.column("key 0")) if each not in (inf, -inf)]
-        if len(found) > MOST_VALUES:
+        once = GroupedRows(tree, (tree.column(tree.names[0]),), ())
+        values = [each for each in self.look(once, once.column("key 0")) if each not in (inf, -inf)]
+        if len(values) > MOST_VALUES:
             raise UnsupportedQueryError(
-                f"the subquery gives {len(found):,} values; at most {MOST_VALUES:,} are taken. JOIN the table instead."
+                f"the subquery gives {len(values):,} values; at most {MOST_VALUES:,} are taken. JOIN the table instead."
             )
-        return [literal(Fraction(value) if isinstance(value, float) else value) for value in found]
+        return [literal(Fraction(value) if isinstance(value, float) else value) for value in values]
 
     def keys(self, tree: TableExpression, expression: Expression) -> tuple[Key, ...] | None:
         """The values in the rows of a public table of a column that comes from there; None of any other expression."""
@@ -62,9 +62,9 @@ class Known:
         if origin is None or not origin[0].public or self.look is None or expression.facts.kind not in KINDS_OF_KEYS:
             return None
         scan = Scan(origin[0])
-        once = Grouped(scan, (scan.column(origin[1]),), ())
-        found: list[Any] = [each for each in self.look(once, once.column("key 0")) if each is not None]
-        return tuple(sorted(found)) if 0 < len(found) <= LARGEST_KEYS else None
+        once = GroupedRows(scan, (scan.column(origin[1]),), ())
+        values: list[Any] = [each for each in self.look(once, once.column("key 0")) if each is not None]
+        return tuple(sorted(values)) if 0 < len(values) <= LARGEST_KEYS else None
 
     def is_unique(self, tree: TableExpression, columns: Sequence[Expression]) -> bool:
         """Whether no two public rows agree in these columns."""
@@ -72,18 +72,18 @@ class Known:
             return False
         for column in columns:  # what is missing matches nothing
             tree = FilteredRows(tree, call("not", call("is_null", column)))
-        counted = Grouped(tree, tuple(columns), (Total("count", None),))
+        counted = GroupedRows(tree, tuple(columns), (Total("count", None),))
         count = counted.column("total 0")
         return not self.look(FilteredRows(counted, call("gt", count, literal(1))), count)
 
     def joined(self, left: TableExpression, right: TableExpression, pairs: Pairs, *, outer: bool) -> Join:
         """Return the join of two table expressions where pairs of columns agree."""
-        unique = _few(left) and self.is_unique(right, [other for _, other in pairs])
-        unique = unique or (_few(right) and self.is_unique(left, [one for one, _ in pairs]))
+        unique = _has_one_row_of_a_unit(left) and self.is_unique(right, [other for _, other in pairs])
+        unique = unique or (_has_one_row_of_a_unit(right) and self.is_unique(left, [one for one, _ in pairs]))
         return Join(left, right, along_paths(left, right, pairs), outer=outer, unique=unique)
 
 
-def _few(tree: TableExpression) -> bool:
+def _has_one_row_of_a_unit(tree: TableExpression) -> bool:
     """Whether it matters how many partners a private row has: it is the only one of its unit that has its values."""
     return tree.private and (tree.unit is None or tree.multiplicity(frozenset(tree.names)) is not None)
 
@@ -127,14 +127,16 @@ def _item(node: exp.Expr, known: Known) -> Item:
             )
         name = checked(node).name
         tables = known.tables
-        found = name if name in tables else next((key for key in tables if key.casefold() == name.casefold()), None)
-        if found is None:
+        table_name = (
+            name if name in tables else next((key for key in tables if key.casefold() == name.casefold()), None)
+        )
+        if table_name is None:
             raise UnsupportedQueryError(
                 f"there is no table {name!r}.{did_you_mean(name, tables)} Known tables: {', '.join(tables)}. Files "
                 "cannot be named in a query: give them to connect() or to a policy."
             )
-        held = tables[found]
-        aliases = (checked(node.args["alias"]).name, found) if node.args.get("alias") else (found,)
+        held = tables[table_name]
+        aliases = (checked(node.args["alias"]).name, table_name) if node.args.get("alias") else (table_name,)
         return Item(aliases, held if isinstance(held, TableExpression) else Scan(held))
 
 
@@ -155,8 +157,8 @@ def _derived(select: exp.Expr, known: Known) -> TableExpression:
         if select.args.get("distinct") is None:
             return Project(tree, columns)
         checked(select.args["distinct"])
-        kept = Grouped(tree, tuple(columns.values()), ())
-        return Project(kept, {name: kept.column(f"key {place}") for place, name in enumerate(columns)})
+        kept = GroupedRows(tree, tuple(columns.values()), ())
+        return Project(kept, {name: kept.column(f"key {index}") for index, name in enumerate(columns)})
     if select.args.get("distinct") is not None:
         raise UnsupportedQueryError("DISTINCT beside aggregates is not supported: GROUP BY gives each group once.")
     return aggregated(select, scope, tree)
@@ -172,7 +174,7 @@ def aggregated(select: exp.Select, scope: RowScope, tree: TableExpression) -> Pr
     columns = _columns(select, totals, ())
     totals.aliases = columns
     chosen = None if having is None else condition(checked(having).this, totals, "HAVING")
-    made = Grouped(tree, keys, tuple(totals.totals))
+    made = GroupedRows(tree, keys, tuple(totals.totals))
     return Project(made if chosen is None else FilteredRows(made, chosen), columns)
 
 
@@ -209,12 +211,12 @@ def _columns(select: exp.Select, scope: Scope, items: Sequence[Item]) -> dict[st
 def _prefixed(items: list[Item]) -> list[Item]:
     """Items whose columns have names of their own: those of the tables, numbered where one table stands twice."""
     seen: Counter[str] = Counter()
-    found = []
+    prefixed = []
     for item in items:
         base = item.aliases[-1]
         seen[base] += 1
-        found.append(replace(item, prefix=f"{base}{'' if seen[base] == 1 else f'#{seen[base]}'}."))
-    return found
+        prefixed.append(replace(item, prefix=f"{base}{'' if seen[base] == 1 else f'#{seen[base]}'}."))
+    return prefixed
 
 
 def _joined(left: TableExpression, items: list[Item], join: exp.Join, known: Known) -> tuple[TableExpression, Item]:

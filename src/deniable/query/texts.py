@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 
 from deniable.errors import UnsupportedQueryError
-from deniable.query.catalog import Table
+from deniable.query.catalog import DeclaredTable
 from deniable.query.expression import LONGEST_TEXT, Call, Column, Expression, Kind, Literal
 from deniable.query.plan import Question
 from deniable.query.table_expression import TableExpression
@@ -22,10 +22,10 @@ def check_texts(question: Question) -> None:
 
     Raises: UnsupportedQueryError.
     """
-    most = characters(question)
-    if most > MOST_TEXT:
+    length = characters(question)
+    if length > MOST_TEXT:
         raise UnsupportedQueryError(
-            f"this question can make {most:,} characters of text from one row; at most {MOST_TEXT:,} are allowed. "
+            f"this question can make {length:,} characters of text from one row; at most {MOST_TEXT:,} are allowed. "
             f"A column of text counts with {LONGEST_TEXT:,}: shorten it first, SUBSTRING(column, 1, 100)."
         )
 
@@ -57,7 +57,7 @@ def _parts(held: object) -> Iterator[Expression | TableExpression]:
     for value in values:
         if isinstance(value, Column | Literal | Call | TableExpression):
             yield value
-        elif isinstance(value, Mapping | tuple) or (is_dataclass(value) and not isinstance(value, Table)):
+        elif isinstance(value, Mapping | tuple) or (is_dataclass(value) and not isinstance(value, DeclaredTable)):
             yield from _parts(value)
 
 

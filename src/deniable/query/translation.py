@@ -146,18 +146,18 @@ def _in(node: exp.Expr, scope: Scope) -> Expression:
 
 
 def _single(node: exp.Expr, scope: Scope) -> Expression:
-    found = scope.values(node)
-    if len(found) > 1:
-        raise UnsupportedQueryError(f"a subquery in an expression gives one value, and this one {len(found):,}.")
-    return found[0] if found else literal(None)
+    values = scope.values(node)
+    if len(values) > 1:
+        raise UnsupportedQueryError(f"a subquery in an expression gives one value, and this one {len(values):,}.")
+    return values[0] if values else literal(None)
 
 
 def _like(node: exp.Expr, scope: Scope) -> Expression:
     pattern = translate(node.expression, scope)
     if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
         raise UnsupportedQueryError("LIKE takes a constant pattern, for example: city LIKE 'New%'.")
-    found = call("like" if isinstance(node, exp.Like) else "ilike", translate(node.this, scope), pattern)
-    return call("not", found) if node.args.get("negate") else found
+    matches = call("like" if isinstance(node, exp.Like) else "ilike", translate(node.this, scope), pattern)
+    return call("not", matches) if node.args.get("negate") else matches
 
 
 def _case(node: exp.Expr, scope: Scope) -> Expression:

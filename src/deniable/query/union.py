@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from deniable.errors import UnsupportedQueryError
-from deniable.query.catalog import UNIT, Table
-from deniable.query.dependency import NOTHING, Names, once, told
+from deniable.query.catalog import UNIT, DeclaredTable
+from deniable.query.dependency import NOTHING, Names, determined, memoized
 from deniable.query.expression import Column, Expression, Facts, Kind, Value
 from deniable.query.table_expression import TableExpression, count_tables, named
 
@@ -46,7 +46,7 @@ class Union(TableExpression):
             )
 
     @property
-    def table(self) -> Table:
+    def table(self) -> DeclaredTable:
         return self.sources[0].table
 
     @property
@@ -55,13 +55,13 @@ class Union(TableExpression):
 
     def column(self, name: str) -> Expression:
         """A column with the facts that hold in every source."""
-        found = named(name, dict.fromkeys(self.names))
-        facts = [expression.facts for expression in self._definitions(found)]
+        column_name = named(name, dict.fromkeys(self.names))
+        facts = [expression.facts for expression in self._definitions(column_name)]
         lowers, uppers, keys = ([getattr(fact, word) for fact in facts] for word in ("lower", "upper", "keys"))
         lower, upper = None if None in lowers else min(lowers), None if None in uppers else max(uppers)
         union = None if None in keys else tuple(dict.fromkeys(key for part in keys for key in part))
         length = max(fact.longest for fact in facts) if facts[0].kind is Kind.TEXT else None
-        return Column(found, Facts(kind=facts[0].kind, lower=lower, upper=upper, keys=union, length=length))
+        return Column(column_name, Facts(kind=facts[0].kind, lower=lower, upper=upper, keys=union, length=length))
 
     @property
     def unit(self) -> str | None:
@@ -87,29 +87,29 @@ class Union(TableExpression):
     def joins(self) -> int:
         return max(source.joins for source in self.sources)
 
-    @once
+    @memoized
     def multiplicity(self, fixed: Names = NOTHING) -> int | None:
         """The sum over the sources, where a fixed column cannot tell them apart."""
-        places = [place for place, name in enumerate(self.names) if name in fixed]
-        columns = [[source.names[place] for place in places] for source in self.sources]
+        indices = [index for index, name in enumerate(self.names) if name in fixed]
+        columns = [[source.names[index] for index in indices] for source in self.sources]
         pairs = [*zip(self.sources, columns, strict=True)]
-        rows = [source.multiplicity(told(map(source.column, names))) for source, names in pairs]
+        rows = [source.multiplicity(determined(map(source.column, names))) for source, names in pairs]
         values = [[source.values(source.column(name)) for name in names] for source, names in pairs]
         together = ([n for n, other in zip(rows, values, strict=True) if _meet(own, other)] for own in values)
         return None if None in rows else max(sum(n or 0 for n in counts) for counts in together)
 
-    @once
+    @memoized
     def values(self, expression: Expression) -> frozenset[Value] | None:
         if not isinstance(expression, Column) or expression.name not in self.names:
             return super().values(expression)
         pairs = zip(self.sources, self._definitions(expression.name), strict=True)
-        found = [source.values(column) for source, column in pairs]
-        return None if None in found else frozenset(value for each in found for value in each or ())
+        values_of = [source.values(column) for source, column in pairs]
+        return None if None in values_of else frozenset(value for each in values_of for value in each or ())
 
     def _definitions(self, name: str) -> list[Expression]:
         """What a column is in each source."""
-        place = self.names.index(name)
-        return [source.column(source.names[place]) for source in self.sources]
+        index = self.names.index(name)
+        return [source.column(source.names[index]) for source in self.sources]
 
     def to_json(self) -> object:
         return {"union": [[source.to_json(), list(source.names)] for source in self.sources]}

@@ -13,7 +13,7 @@ from deniable.errors import InvalidParameterError, UnsupportedQueryError
 from deniable.ledger import Entry
 from deniable.mechanisms.price import Price
 from deniable.query.answer import answer_text, build_release, noisy_of
-from deniable.query.consistent import Consistent, Family, measured
+from deniable.query.consistent import Consistent, QuestionFamily, measured
 from deniable.query.effort import limited_time
 from deniable.query.explanation import Explanation
 from deniable.query.naming import named
@@ -45,7 +45,7 @@ class Workload:
 
     plans: tuple[PricedPlan, ...]
     entry: Entry
-    family: Family | None = None
+    family: QuestionFamily | None = None
     finest: PricedPlan | None = None
     nonnegative: bool = False
 
@@ -123,7 +123,7 @@ def plan_workload(
     if any(plan.searches or plan.key_search is not None for plan in alone):
         raise UnsupportedQueryError("a workload needs declared groups and bounds: ask by itself what must be found.")
     queries = [plan.query for plan in alone]
-    family = Family.of(queries) if consistent else None
+    family = QuestionFamily.of(queries) if consistent else None
     if nonnegative and family is None:
         raise InvalidParameterError("nonnegative=True is for consistent=True.")
     bounded = None if family is None else family.bounded

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from deniable.privacy import AddRemove, PrivacyUnit, Relation, Replace
-from deniable.query.catalog import Table
+from deniable.query.catalog import DeclaredTable
 from deniable.query.declarations import Keys, Number
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.sql import parse
@@ -66,6 +66,6 @@ def test_units_whose_rows_are_bounded_in_all_are_counted(relation: Relation, tot
 
 def test_a_household_of_several_ids_moves_more() -> None:
     household = PrivacyUnit(column="person", noun="household", ids=4)
-    table = Table(name="t", schema=ENGINE.schema(), unit=household, columns=COLUMNS)
+    table = DeclaredTable(name="t", schema=ENGINE.schema(), unit=household, columns=COLUMNS)
     question = parse("SELECT COUNT(*) FROM t", {"t": table}).question
     assert question.aggregates[0].bounded(question).sensitivity.l1 == 4

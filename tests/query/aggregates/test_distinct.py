@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from deniable.errors import UnsupportedQueryError
 from deniable.privacy import AddRemove, Relation, Replace
-from deniable.query.aggregates.aggregate import Priced
+from deniable.query.aggregates.aggregate import PricedPart
 from deniable.query.declarations import Keys
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from tests.query.aggregates.test_aggregate import bounded
@@ -21,7 +21,7 @@ COLUMNS = {"g": Keys([0, 1, 2])}
 TEXT = "SELECT g, COUNT(DISTINCT x), COUNT(DISTINCT x) FILTER (WHERE x > 1) FROM t GROUP BY g"
 
 
-def counts(table: Rows, text: str = TEXT, **bounds: Any) -> tuple[list[Priced], list[list[int]]]:
+def counts(table: Rows, text: str = TEXT, **bounds: Any) -> tuple[list[PricedPart], list[list[int]]]:
     kinds = {"person": pa.int64(), "g": pa.int64(), "x": pa.float64()}
     source = pa.table({name: pa.array([row[i] for row in table], kind) for i, (name, kind) in enumerate(kinds.items())})
     engine = DuckDBEngine.from_arrow(source, threads=1)

@@ -12,7 +12,7 @@ import deniable as dn
 from deniable.errors import UnsupportedQueryError
 from deniable.mechanisms.price import Price
 from deniable.query.aggregates.aggregate import Tally
-from deniable.query.catalog import Table
+from deniable.query.catalog import DeclaredTable
 from deniable.query.declarations import Declaration, Keys, Number
 from deniable.query.declared import declared_table
 from deniable.query.engines.base import Engine
@@ -129,7 +129,9 @@ def assert_same(one: Engine, other: Engine, text: str, unit: str | None) -> None
         assert [plain(each) for each in here] == [plain(each) for each in there]
 
 
-def tables_of(engine: Engine, unit: str, period: str | None = None, *, bound: Mapping[str, int]) -> dict[str, Table]:
+def tables_of(
+    engine: Engine, unit: str, period: str | None = None, *, bound: Mapping[str, int]
+) -> dict[str, DeclaredTable]:
     promise = {"relation": dn.AddRemove, **bound}
     whose = dn.PrivacyUnit(column=unit, noun="person", period=period)
     paths = {"lines": ("note", "t")}

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from deniable.privacy import PrivacyUnit
-from deniable.query.catalog import Table
+from deniable.query.catalog import DeclaredTable
 from deniable.query.declarations import Declaration, Keys, Number
 from deniable.query.engines.doctor import Doctor
 from deniable.query.engines.duckdb.engine import DuckDBEngine
@@ -17,7 +17,9 @@ from tests.query.conftest import COLUMNS, TROUBLE, frame
 
 def findings(path: Path, columns: dict[str, Declaration], *, unit: str | None = "person") -> dict[str, int | None]:
     engine = DuckDBEngine.from_file(path)
-    table = Table(name="t", schema=engine.schema(), unit=PrivacyUnit(column=unit, noun="person"), columns=columns)
+    table = DeclaredTable(
+        name="t", schema=engine.schema(), unit=PrivacyUnit(column=unit, noun="person"), columns=columns
+    )
     return {
         f"{found.subject}: {found.what.split(';')[0].split(':')[0]}": found.count
         for found in Doctor(engine).examine(table)
@@ -49,7 +51,7 @@ def test_units_are_counted(path: Path) -> None:
 def test_units_that_are_bounded_in_all_are_counted_in_all(path: Path) -> None:
     engine = DuckDBEngine.from_file(path)
     unit = PrivacyUnit(column="person", noun="person")
-    table = Table(name="t", schema=engine.schema(), unit=unit, columns=COLUMNS, total_rows=2)
+    table = DeclaredTable(name="t", schema=engine.schema(), unit=unit, columns=COLUMNS, total_rows=2)
     found = [
         finding
         for finding in Doctor(engine).examine(table)
@@ -94,7 +96,9 @@ def test_a_part_that_fails_does_not_stop_the_others(path: Path, monkeypatch: pyt
 
     monkeypatch.setattr(Doctor, "_value", failing)
     engine = DuckDBEngine.from_file(path)
-    table = Table(name="t", schema=engine.schema(), unit=PrivacyUnit(column="person", noun="person"), columns=COLUMNS)
+    table = DeclaredTable(
+        name="t", schema=engine.schema(), unit=PrivacyUnit(column="person", noun="person"), columns=COLUMNS
+    )
     found = list(Doctor(engine).examine(table))
     (stopped,) = [finding for finding in found if finding.count is None]
     assert stopped.subject == "age"

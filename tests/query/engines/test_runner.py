@@ -4,11 +4,11 @@ import pytest
 
 from deniable.errors import ExecutionError
 from deniable.query.engines.postgres.expression import Postgres
-from deniable.query.engines.runner import Runner, not_opened
+from deniable.query.engines.runner import StatementRunner, not_opened
 from deniable.query.expression import Kind
 
 
-class Broken(Runner):
+class Broken(StatementRunner):
     dialect = Postgres()
     source = "t"
 

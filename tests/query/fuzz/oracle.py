@@ -236,7 +236,7 @@ def _tallies(part: PricedOrder, here: Any, there: Any, relation: Relation) -> li
         mixed = relation is AddRemove and min(each) < 0 < max(each)
         if most > bounded.rows or mixed:
             raise Finding("moved", f"{part.aggregate} sees {most} rows of a unit, stated {bounded.rows}")
-    one = part.mechanism.privacy_loss(part.reach) if isinstance(part, PricedMode) else part.statistic.privacy_loss
+    one = part.mechanism.privacy_loss(part.sensitivity) if isinstance(part, PricedMode) else part.statistic.privacy_loss
     return [one] * len(changes)
 
 

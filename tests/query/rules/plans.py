@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from deniable.query.catalog import Table
+from deniable.query.catalog import DeclaredTable
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.rules.plan import Plan, Request
 from tests.query.conftest import frame, table_of
@@ -11,7 +11,7 @@ from tests.query.conftest import frame, table_of
 ENGINE = DuckDBEngine.from_arrow(frame())
 
 
-def tables(**options: Any) -> Mapping[str, Table]:
+def tables(**options: Any) -> Mapping[str, DeclaredTable]:
     return {"t": table_of(ENGINE, **options)}
 
 

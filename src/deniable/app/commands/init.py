@@ -11,7 +11,7 @@ from deniable.app.terminal import hint, printable
 
 if TYPE_CHECKING:
     from deniable.app.draft import Found
-    from deniable.query.engines.runner import Described, Runner
+    from deniable.query.engines.runner import Described, StatementRunner
 
 
 def init(
@@ -81,7 +81,7 @@ def _found_there(url: str, table: str | None) -> "list[Found]":
     found, refused = [], []
     for name in readable() if table is None else [table]:
         try:
-            runner = cast("Runner", runner_of(url, name))
+            runner = cast("StatementRunner", runner_of(url, name))
         except SourceError as error:
             if table is not None:
                 raise

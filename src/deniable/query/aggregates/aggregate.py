@@ -43,22 +43,22 @@ class Aggregate(ABC):
         return True
 
     @property
-    def place(self) -> tuple[bool, str]:
+    def order_within(self) -> tuple[bool, str]:
         """Where it stands among those that read the same."""
         return True, f"0{self.function}"
 
     @property
-    def standing(self) -> tuple[str, bool, str]:
+    def sort_key(self) -> tuple[str, bool, str]:
         """Where it stands among all: by what it reads, a sum before its count."""
         argument = json.dumps(None if self.argument is None else self.argument.to_json(), sort_keys=True)
-        return argument, *self.place
+        return argument, *self.order_within
 
     def in_fractions(self, question: "Question") -> bool:
         """Whether it is a count to which a row may add a part of one."""
         return False
 
     @abstractmethod
-    def bounded(self, question: "Question") -> "Bounded":
+    def bounded(self, question: "Question") -> "BoundedPart":
         """How far one unit moves it, from public facts alone."""
 
     def to_json(self) -> dict[str, object]:
@@ -69,7 +69,7 @@ class Aggregate(ABC):
         return f"{self.function.upper()}({'*' if self.argument is None else text_of(self.argument)})"
 
 
-class Priced(Protocol):
+class PricedPart(Protocol):
     """An aggregate with its mechanism."""
 
     @property
@@ -110,13 +110,13 @@ class Priced(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bounded(ABC):
+class BoundedPart(ABC):
     """An aggregate, and how far one unit moves it."""
 
     aggregate: Aggregate
 
     @abstractmethod
-    def priced(self, price: Any) -> Priced:
+    def priced(self, price: Any) -> PricedPart:
         """The same with its mechanism.
 
         Args:
@@ -153,7 +153,7 @@ class Tally:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoundedAggregate(Bounded):
+class BoundedAggregate(BoundedPart):
     """An aggregate on its lattice: one value lies in [lower, upper] grid steps after `centre` steps were subtracted.
 
     Args:
@@ -224,7 +224,7 @@ class PricedAggregate(BoundedAggregate):
 
 def tallied(batches: Iterable[NDArray[np.int64]]) -> Counted:
     """The different keys in batches of them, in order, and how often each occurs; few are held before they count."""
-    found: list[Counted] = []
+    merged: list[Counted] = []
     held: list[NDArray[np.int64]] = []
     for batch in chain(batches, [None]):
         if batch is not None:
@@ -232,9 +232,9 @@ def tallied(batches: Iterable[NDArray[np.int64]]) -> Counted:
         if batch is None or sum(each.size for each in held) > MOST_HELD:
             keys = np.sort(np.concatenate([NOTHING, *held]))
             starts = np.flatnonzero(np.diff(keys, prepend=-1))
-            found = [_merged([*found, (keys[starts], np.diff(starts, append=keys.size))])]
+            merged = [_merged([*merged, (keys[starts], np.diff(starts, append=keys.size))])]
             held = []
-    return found[0]
+    return merged[0]
 
 
 def _merged(

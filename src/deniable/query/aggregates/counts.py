@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Count(Aggregate):
+class CountAggregate(Aggregate):
     """The number of rows in which `argument` is not NULL; of all rows where there is none."""
 
     function: ClassVar[str] = "count"
@@ -53,10 +53,10 @@ class Units(Aggregate):
     def bounded(self, question: "Question") -> BoundedAggregate:
         """Where rows are bounded in all, a unit counts in as many groups as it may have rows."""
         table = question.table
-        reach = of_distinct_units(
+        sensitivity = of_distinct_units(
             groups=table.most_groups, relation=table.relation, cells=question.cells, ids=table.unit.ids
         )
-        return BoundedAggregate(aggregate=self, lattice=WHOLE, lower=0, upper=1, sensitivity=reach)
+        return BoundedAggregate(aggregate=self, lattice=WHOLE, lower=0, upper=1, sensitivity=sensitivity)
 
     def __str__(self) -> str:
         return "COUNT(DISTINCT unit)" if self.argument is None else f"COUNT(DISTINCT unit, {text_of(self.argument)})"
@@ -66,22 +66,22 @@ def of_total(question: "Question", lower: int, upper: int) -> Sensitivity:
     """How far one unit moves a total of values in [lower, upper]."""
     table = question.table
     if table.total_rows is not None:
-        reach = partial(of_spread_sum, total_rows=table.total_rows)
+        sensitivity_of = partial(of_spread_sum, total_rows=table.total_rows)
     else:
-        reach = partial(of_clipped_sum, rows=table.rows, groups=table.groups)
-    return reach(lower=lower, upper=upper, relation=table.relation, cells=question.cells, ids=table.unit.ids)
+        sensitivity_of = partial(of_clipped_sum, rows=table.rows, groups=table.groups)
+    return sensitivity_of(lower=lower, upper=upper, relation=table.relation, cells=question.cells, ids=table.unit.ids)
 
 
 def count_of(value: Expression, scope: "ResultScope") -> Expression:
     """COUNT(value), which is COUNT(*) where the value is never missing."""
-    return scope.base(Count(value if value.facts.nullable else None))
+    return scope.base(CountAggregate(value if value.facts.nullable else None))
 
 
 def read_count(node: exp.Expr, where: Expression | None, scope: "ResultScope") -> Expression:
     """COUNT(*), COUNT(value) or COUNT(DISTINCT value)."""
     match node.this:
         case exp.Star():
-            return scope.base(Count(None if where is None else scope.kept(where, literal(1))))
+            return scope.base(CountAggregate(None if where is None else scope.kept(where, literal(1))))
         case exp.Distinct() as distinct:
             return _distinct(distinct, where, scope)
     return count_of(scope.kept(where, translate(node.this, scope.rows)), scope)
@@ -90,7 +90,7 @@ def read_count(node: exp.Expr, where: Expression | None, scope: "ResultScope") -
 def read_countif(node: exp.Expr, where: Expression | None, scope: "ResultScope") -> Expression:
     """COUNTIF(condition), which is COUNT(*) FILTER (WHERE condition)."""
     counted = condition(node.this, scope.rows, "COUNTIF")
-    return scope.base(Count(scope.kept(counted if where is None else call("and", where, counted), literal(1))))
+    return scope.base(CountAggregate(scope.kept(counted if where is None else call("and", where, counted), literal(1))))
 
 
 def _distinct(distinct: exp.Distinct, where: Expression | None, scope: "ResultScope") -> Expression:

@@ -29,10 +29,10 @@ class Distinct(Aggregate):
                 "COUNT(DISTINCT ...) needs to know how many values of one unit count in a group, and in how many "
                 "groups. Declare rows and groups, not total_rows."
             )
-        reach = of_count(
+        sensitivity = of_count(
             rows=table.rows, groups=table.groups, relation=table.relation, cells=question.cells, ids=table.unit.ids
         )
-        return BoundedAggregate(aggregate=self, lattice=WHOLE, lower=0, upper=1, sensitivity=reach)
+        return BoundedAggregate(aggregate=self, lattice=WHOLE, lower=0, upper=1, sensitivity=sensitivity)
 
     def __str__(self) -> str:
         assert self.argument is not None

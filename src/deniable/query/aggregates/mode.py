@@ -29,7 +29,7 @@ MOST_VALUES = 1_000
 
 
 @dataclass(frozen=True)
-class Mode(Order):
+class ModeAggregate(Order):
     """The most frequent of `values`, whose places are what `argument` gives; rows with others do not count."""
 
     function: ClassVar[str] = "mode"
@@ -50,19 +50,19 @@ class PricedMode(PricedOrder):
 
     @property
     def values(self) -> tuple[Key, ...]:
-        assert isinstance(self.aggregate, Mode)
+        assert isinstance(self.aggregate, ModeAggregate)
         return self.aggregate.values
 
     @property
-    def reach(self) -> Sensitivity:
+    def sensitivity(self) -> Sensitivity:
         return of_count(rows=self.bounded.rows, groups=1, cells=1, relation=self.bounded.relation)
 
     @property
     def mechanism(self) -> Selection:
         price, monotone = self.price, self.bounded.relation is Relation.ADD_REMOVE
         if price.rho is not None:
-            return ExponentialMechanism.calibrated(self.reach, rho=price.rho, monotone=monotone)
-        return PermuteAndFlip.calibrated(self.reach, epsilon=price.epsilon, monotone=monotone)
+            return ExponentialMechanism.calibrated(self.sensitivity, rho=price.rho, monotone=monotone)
+        return PermuteAndFlip.calibrated(self.sensitivity, epsilon=price.epsilon, monotone=monotone)
 
     @property
     def rate(self) -> float:
@@ -70,7 +70,7 @@ class PricedMode(PricedOrder):
 
     @property
     def loss(self) -> PrivacyLoss:
-        return compose([self.mechanism.privacy_loss(self.reach)] * self.bounded.times)
+        return compose([self.mechanism.privacy_loss(self.sensitivity)] * self.bounded.times)
 
     def release(self, exact: Tally, *, bits: Bits) -> NDArray[Any]:
         """The place of a value for each group. Public."""
@@ -79,7 +79,7 @@ class PricedMode(PricedOrder):
         return np.array([mechanism.release(each, bits=bits).value for each in scores], dtype=np.int64)
 
     def column(self, name: str, values: NDArray[Any]) -> KeyColumn:
-        return KeyColumn(name=name, values=tuple(self.values[place] for place in values.tolist()))
+        return KeyColumn(name=name, values=tuple(self.values[index] for index in values.tolist()))
 
     def entry(self) -> dict[str, Any]:
         return {"aggregate": str(self.aggregate), "mechanism": self.mechanism.to_json(), "grid": "values"}
@@ -104,5 +104,7 @@ def read_mode(node: exp.Expr, where: Expression | None, scope: "ResultScope") ->
     values = tuple(key for key in listed if key is not None)
     if not 2 <= len(values) <= MOST_VALUES:
         raise UnsupportedQueryError(f"MODE chooses among 2 to {MOST_VALUES:,} public values, got {len(values):,}.")
-    branches = [part for place, key in enumerate(values) for part in (call("eq", value, literal(key)), literal(place))]
-    return scope.base(Mode(scope.kept(where, call("case", *branches, literal(None))), value=value, values=values))
+    branches = [part for index, key in enumerate(values) for part in (call("eq", value, literal(key)), literal(index))]
+    return scope.base(
+        ModeAggregate(scope.kept(where, call("case", *branches, literal(None))), value=value, values=values)
+    )

@@ -45,8 +45,8 @@ def read_covariance(node: exp.Expr, where: Expression | None, scope: "ResultScop
     """COVAR_POP and COVAR_SAMP, over rows that have both values."""
     rows = _rows(node, (node.this, node.expression), where, scope)
     one, other = rows.values
-    most = _half(one) * _half(other)
-    spread = _within(rows.covariance(one, other), -most, most)
+    largest = _half(one) * _half(other)
+    spread = _within(rows.covariance(one, other), -largest, largest)
     return _of_sample(_clamped(spread), rows.count) if sample else spread
 
 
@@ -76,11 +76,11 @@ class _Rows:
         Both values are clamped before they are multiplied. A square needs no clamp but its own: what lies outside of
         the range has a larger one than its ends.
         """
-        most = _half(one) * _half(other)
-        low = Fraction(0) if one == other else -most
+        largest = _half(one) * _half(other)
+        low = Fraction(0) if one == other else -largest
         factors = [value if one == other else _clamped(value) for value in (one, other)]
         deviations = [call("subtract", each, literal(_centre(each))) for each in factors]
-        product = _within(call("multiply", *deviations), low, most)
+        product = _within(call("multiply", *deviations), low, largest)
         mean = average(self._kept(product, one, other), self.count, self.scope)
         shifts = [
             call("subtract", average(self._kept(value, value), self.count, self.scope), literal(_centre(value)))

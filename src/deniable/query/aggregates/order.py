@@ -20,7 +20,7 @@ from deniable.mechanisms.ranks.records import RankWindow
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import quotient_text
 from deniable.privacy import PrivacyLoss, Relation, compose
-from deniable.query.aggregates.aggregate import Aggregate, Bounded, Priced, Tally
+from deniable.query.aggregates.aggregate import Aggregate, BoundedPart, PricedPart, Tally
 from deniable.query.aggregates.sums import summand
 from deniable.query.allowlist import checked
 from deniable.query.expression import Expression, Facts, Kind, Literal, text_of
@@ -57,7 +57,7 @@ class Order(Aggregate):
         return self.facts.kind is Kind.INTEGER and self.step.denominator == 1
 
     @property
-    def place(self) -> tuple[bool, str]:
+    def order_within(self) -> tuple[bool, str]:
         return True, f"{self.share}{self.function}"
 
     @property
@@ -102,7 +102,7 @@ class Order(Aggregate):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoundedOrder(Bounded):
+class BoundedOrder(BoundedPart):
     """How often one unit is seen by the choices, and with how many rows by each.
 
     Args:
@@ -123,7 +123,7 @@ class BoundedOrder(Bounded):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PricedOrder(Priced):
+class PricedOrder(PricedPart):
     """A choice a group, and the ends of its interval.
 
     Args:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Sum(Aggregate):
+class SumAggregate(Aggregate):
     """The total of a bounded value.
 
     Args:
@@ -42,7 +42,7 @@ class Sum(Aggregate):
         return self._value.facts.kind is Kind.INTEGER
 
     @property
-    def place(self) -> tuple[bool, str]:
+    def order_within(self) -> tuple[bool, str]:
         return False, f"{self.centre}{self.function}"
 
     @property
@@ -90,7 +90,7 @@ def read_sum(node: exp.Expr, where: Expression | None, scope: "ResultScope") -> 
     """
     value = summand("SUM", node.this, where, scope)
     centre = middle(value) if value in scope.counted else Fraction(0)
-    total = scope.base(Sum(value, centre))
+    total = scope.base(SumAggregate(value, centre))
     return call("add", total, call("multiply", literal(centre), count_of(value, scope))) if centre else total
 
 
@@ -103,7 +103,7 @@ def read_average(node: exp.Expr, where: Expression | None, scope: "ResultScope")
 def average(value: Expression, count: Expression, scope: "ResultScope") -> Expression:
     """The noisy mean of a bounded value, of which there are `count`."""
     centre = middle(value)
-    total = scope.base(Sum(value, centre))
+    total = scope.base(SumAggregate(value, centre))
     mean = call("add", call("divide", total, positive(count)), literal(centre))
     return replace(mean, facts=replace(mean.facts, lower=value.facts.lower, upper=value.facts.upper))
 

@@ -48,7 +48,9 @@ class Engine(ABC):
 
     table: str | None = None  # inside the source, where that holds several
     paths: Mapping[str, str] = {}  # of the tables that are files
-    places: Mapping[str, tuple[str | None, str | None]] = {}  # of several tables: their file or server, and name there
+    locations: Mapping[
+        str, tuple[str | None, str | None]
+    ] = {}  # of several tables: their file or server, and name there
     system: str | None = None  # of the server that has all of them, where it says which it is
     source_name: str | None = None  # the path of what is read (of the CSV file where an import is); None for a frame
 
@@ -107,23 +109,23 @@ class Gathered:
 
     def __init__(self, plan: PricedPlan) -> None:
         self._cells = plan.query.question.cells
-        self._totals = {place: [0] * self._cells for place, part in enumerate(plan.parts) if part.aggregate.additive}
-        self._tallies: dict[int, list[Counted]] = {place: [] for place in range(len(plan.parts))}
+        self._totals = {index: [0] * self._cells for index, part in enumerate(plan.parts) if part.aggregate.additive}
+        self._tallies: dict[int, list[Counted]] = {index: [] for index in range(len(plan.parts))}
 
-    def add(self, places: Sequence[int], rows: Iterable[Sequence[int]]) -> None:
+    def add(self, indices: Sequence[int], rows: Iterable[Sequence[int]]) -> None:
         """Rows of (cell, a number for the part in each place)."""
-        totals = [self._totals[place] for place in places]
+        totals = [self._totals[index] for index in indices]
         for cell, *values in rows:
             for total, value in zip(totals, values, strict=True):
                 total[cell] += value
 
-    def count(self, place: int, counted: Counted) -> None:
+    def count(self, index: int, counted: Counted) -> None:
         """Keys of the tally of the part in this place."""
-        self._tallies[place].append(counted)
+        self._tallies[index].append(counted)
 
     def whole(self) -> list[Any]:
         """What `Engine.exact` gives."""
         return [
-            integers(self._totals[place]) if place in self._totals else Tally.of(counted, self._cells)
-            for place, counted in self._tallies.items()
+            integers(self._totals[index]) if index in self._totals else Tally.of(counted, self._cells)
+            for index, counted in self._tallies.items()
         ]

@@ -38,7 +38,7 @@ FIRST, LAST = datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 999_999)  # 
 
 HIDDEN = "("  # begins the names of values inside of expressions, which hide columns
 SHORT = 200  # characters of a value that is written as often as it is needed
-LEAST = "CAST(-9223372036854775808 AS BIGINT)"
+MIN_BIGINT = "CAST(-9223372036854775808 AS BIGINT)"
 END = "9223372036854775808"  # the first number beyond 64 bits
 LOGIC: Mapping[str, str] = {  # what all engines say alike
     **{name: f"(($1) {sign} ($2))" for name, sign in SIGNS.items() if name in COMMON_KIND},
@@ -54,8 +54,8 @@ LOGIC: Mapping[str, str] = {  # what all engines say alike
 CAREFUL: Mapping[str, str] = {  # what those without TRY say alike
     **LOGIC,
     "modulo integer": "(($1) % nullif($2, 0))",
-    "negate integer": f"(-nullif($1, {LEAST}))",
-    "abs integer": f"abs(nullif($1, {LEAST}))",
+    "negate integer": f"(-nullif($1, {MIN_BIGINT}))",
+    "abs integer": f"abs(nullif($1, {MIN_BIGINT}))",
     "negate real": "(-($1))",
     "abs real": "abs($1)",
     "concat": "(($1) || ($2))",
@@ -127,15 +127,15 @@ class Dialect(ABC):
         """`sql` over arguments of which those with the numbers `long` are no mere names and are needed repeatedly."""
         if self.sharing is None or not long:
             return filled(sql, arguments)
-        names = {place: self.quoted(f"{HIDDEN}shared {place})") for place in long}
+        names = {index: self.quoted(f"{HIDDEN}shared {index})") for index in long}
         v = self.quoted(f"{HIDDEN}shared)")
-        items = ", ".join(f"{arguments[place - 1]} AS {name}" for place, name in names.items())
-        named = [f"{v}.{names[place]}" if place in long else sql for place, sql in enumerate(arguments, 1)]
+        items = ", ".join(f"{arguments[index - 1]} AS {name}" for index, name in names.items())
+        named = [f"{v}.{names[index]}" if index in long else sql for index, sql in enumerate(arguments, 1)]
         return self.sharing.format(items=items, sql=filled(sql, named), v=v)
 
-    def uses(self, template: str, place: int) -> int:
+    def uses(self, template: str, index: int) -> int:
         """How often the argument with this number is read where `template` is."""
-        return len(re.findall(rf"\${place}(?!\d)", template)) + ("$*" in template)
+        return len(re.findall(rf"\${index}(?!\d)", template)) + ("$*" in template)
 
     def let(self, name: str, value: str, sql: str) -> str:
         """SQL of `sql`, in which a quoted name stands for a value that is written once."""
@@ -300,21 +300,21 @@ class Translator:
         elif node.operator.startswith("to_") and kind is Kind.NULL:
             return self.dialect.cast("NULL", node.facts.kind)
         if node.operator in ("least", "greatest"):  # NULL if any argument is; the engines' own skip NULL
-            missing = " OR ".join(f"(${place}) IS NULL" for place in range(1, len(arguments) + 1))
+            missing = " OR ".join(f"(${index}) IS NULL" for index in range(1, len(arguments) + 1))
             template = f"CASE WHEN {missing} THEN NULL ELSE {node.operator}($*) END"
         else:
             template = self.dialect.operator(node.operator, kind)
         long = [
-            place
-            for place, argument in enumerate(node.arguments, 1)
-            if isinstance(argument, Call) and self.dialect.uses(template, place) > 1
+            index
+            for index, argument in enumerate(node.arguments, 1)
+            if isinstance(argument, Call) and self.dialect.uses(template, index) > 1
         ]
         return self.dialect.finished(self.dialect.shared(template, arguments, long), node.facts.kind)
 
     def _case(self, parts: list[str], facts: Sequence[Facts], kind: Kind) -> str:
         """CASE is laid out as condition, value, condition, value, ..., else."""
-        for place in (*range(1, len(parts), 2), len(parts) - 1):
-            parts[place] = self._as(parts[place], facts[place], kind)
+        for index in (*range(1, len(parts), 2), len(parts) - 1):
+            parts[index] = self._as(parts[index], facts[index], kind)
         branches = " ".join(f"WHEN {parts[i]} THEN {parts[i + 1]}" for i in range(0, len(parts) - 1, 2))
         return f"CASE {branches} ELSE {parts[-1]} END"
 
@@ -332,27 +332,27 @@ def _common(facts: Sequence[Facts]) -> Kind:
 def repeated(node: Expression) -> list[Call]:
     """The calls below an expression that stand in several places of it, those that others are made of first."""
     seen: dict[int, Call] = {}
-    found: dict[int, Call] = {}
+    calls: dict[int, Call] = {}
 
     def visit(each: Expression) -> None:
         if not isinstance(each, Call):
             return
         if id(each) in seen:
-            found[id(each)] = each
+            calls[id(each)] = each
             return
         seen[id(each)] = each
         for argument in each.arguments:
             visit(argument)
 
     visit(node)
-    return sorted(found.values(), key=lambda call: call.size)
+    return sorted(calls.values(), key=lambda call: call.size)
 
 
 def filled(sql: str, arguments: Sequence[str]) -> str:
     """`sql` of a dialect with its arguments in the places of $1, $2, $* and $+."""
     several = {"$*": ", ".join(arguments), "$+": ", ".join(arguments[1:])}
     return re.sub(
-        r"\$(?:\d+|[*+])", lambda found: several.get(found[0]) or arguments[int(found[0].removeprefix("$")) - 1], sql
+        r"\$(?:\d+|[*+])", lambda match: several.get(match[0]) or arguments[int(match[0].removeprefix("$")) - 1], sql
     )
 
 
@@ -368,7 +368,7 @@ class Keyed:
     secret: bytes
     seed: str
 
-    def ranks(self, place: str = "cell") -> str:
+    def ranks(self, cell: str = "cell") -> str:
         """A keyed hash of 63 bits, different for each place in [0, 2^31) of a unit: those of the smallest ones count.
 
         With p = 2**31 - 1, q = 2**31 - 19 and keys k of the secret, t = k1 + k0 (seed mod p) + place (k3 + k2 (seed mod
@@ -381,8 +381,8 @@ class Keyed:
             f"((CAST(({self.seed}) % {prime} AS BIGINT) + {prime}) * {a} + {b}) % {P}"
             for prime, a, b in ((P, *k[:2]), (Q, *k[2:]))
         )
-        t = f"(({one} + ({place}) * ({other})) % {P})"
-        return f"({t} * {t} % {P} * {t} % {P} * 4294967296 + ({place}))"
+        t = f"(({one} + ({cell}) * ({other})) % {P})"
+        return f"({t} * {t} % {P} * {t} % {P} * 4294967296 + ({cell}))"
 
 
 @cache
@@ -390,7 +390,7 @@ def letters(name: str) -> tuple[str, str]:
     """The letters that LOWER or UPPER changes, and those into which it changes them, each into one: as DuckDB does."""
     import duckdb
 
-    every = "".join(chr(place) for place in range(65, 0x1F000) if not 0xD800 <= place < 0xE000)
+    every = "".join(chr(code) for code in range(65, 0x1F000) if not 0xD800 <= code < 0xE000)
     changed = duckdb.execute(f"SELECT {name}($1)", [every]).fetchall()[0][0]
     pairs = [(old, new) for old, new in zip(every, changed, strict=True) if old != new]
     return "".join(old for old, _ in pairs), "".join(new for _, new in pairs)

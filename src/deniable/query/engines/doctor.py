@@ -11,11 +11,11 @@ from pathlib import Path
 from types import MappingProxyType
 
 from deniable.files.imported import facts_of_import, is_text_file, place_of_import
+from deniable.query.catalog import DeclaredTable
 from deniable.query.catalog import Path as KeyPath
-from deniable.query.catalog import Table
 from deniable.query.declarations import Declaration
 from deniable.query.engines.base import Engine
-from deniable.query.engines.duckdb.rows import Source
+from deniable.query.engines.duckdb.rows import SelectSource
 from deniable.query.expression import Column, Expression, Facts, Kind, literal
 from deniable.query.operators import call
 from deniable.query.table_expression import Scan
@@ -48,12 +48,12 @@ class Finding:
 class Doctor:
     """Counts, exactly, what is odd about the rows of an engine."""
 
-    _held: Source  # the table that is looked at
+    _held: SelectSource  # the table that is looked at
 
     def __init__(self, engine: Engine) -> None:
         self._engine, (self._generator, self._run) = engine, engine.examiner()
 
-    def examine(self, table: Table) -> Iterator[Finding]:
+    def examine(self, table: DeclaredTable) -> Iterator[Finding]:
         """Everything worth counting about `table`, which the engine holds. A part may fail alone."""
         tables = self._generator.tables
         several = table.name in tables
@@ -61,7 +61,7 @@ class Doctor:
         for finding in self._findings(table):
             yield replace(finding, subject=f"{table.name}.{finding.subject}") if several else finding
 
-    def _findings(self, table: Table) -> Iterator[Finding]:
+    def _findings(self, table: DeclaredTable) -> Iterator[Finding]:
         yield from self._import_losses(self._engine.paths.get(table.name, self._engine.source_name))
         if not self._engine.unchanged():
             yield Finding("columns", "a table has others, or of other types, than when it was opened", None)
@@ -88,7 +88,7 @@ class Doctor:
         for column, reason, count in facts["losses"]:
             yield Finding(column or "lines", reason, count)
 
-    def _owners(self, table: Table, path: KeyPath) -> Iterator[Finding]:
+    def _owners(self, table: DeclaredTable, path: KeyPath) -> Iterator[Finding]:
         """Rows at the end of a path that several units hold, or none."""
         parent = self._generator.source(Scan(path.parent))
         key = self._held.expression(table.column(path.key))
@@ -100,10 +100,10 @@ class Doctor:
             f"rows of nobody: no {noun} holds their key in {where}": "coalesce(n, 0) = 0",
             f"rows whose key several hold in {where}; they count for each of them": "n > 1",
         }
-        found = f"FROM (SELECT {key} AS r FROM {self._held.text}) LEFT JOIN ({held}) ON r = k"
-        yield from self._ask(path.key, found, odd)
+        matched = f"FROM (SELECT {key} AS r FROM {self._held.text}) LEFT JOIN ({held}) ON r = k"
+        yield from self._ask(path.key, matched, odd)
 
-    def _units(self, table: Table, held: Source) -> Iterator[Finding]:
+    def _units(self, table: DeclaredTable, held: SelectSource) -> Iterator[Finding]:
         unit = held.unit(table.unit_column or "")
         noun, rows, groups = table.unit.noun, table.rows, table.groups
         limit = f"rows={rows} rows; without GROUP BY they count as {rows}"
@@ -119,14 +119,14 @@ class Doctor:
             yield from self._ask(noun, alike, odd)
         known = f"FROM {held.text} WHERE {unit} IS NOT NULL"
         per_unit = f"FROM (SELECT {unit} AS u, count(*) AS n {known} GROUP BY 1)"
-        most = {"most rows of one unit": "coalesce(max(n), 0)"}
+        largest = {"most rows of one unit": "coalesce(max(n), 0)"}
         beyond, lost = {}, {}
         if "rows" not in table.auto:
             beyond[f"units with more than {limit}"] = f"n > {rows}"
             lost[
                 f"rows beyond {limit.split()[0]}, which do not count{'' if table.total_rows else ' without GROUP BY'}"
             ] = _over("n", rows)
-        yield from self._ask(noun, per_unit, beyond, most, lost)
+        yield from self._ask(noun, per_unit, beyond, largest, lost)
         for name, declared in table.columns.items():
             if declared.keys is None or declared.kind is None or table.total_rows is not None:
                 continue

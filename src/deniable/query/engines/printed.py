@@ -33,7 +33,7 @@ class Seals:
     def opened(self, statement: str) -> str:
         """The statement with the pieces in their places; what is in a piece is looked at no more."""
         pieces = list(self._pieces)
-        return re.sub(rf'(["`])seal_{self._nonce}_(\d+)\1', lambda found: pieces[int(found[2])], statement)
+        return re.sub(rf'(["`])seal_{self._nonce}_(\d+)\1', lambda match: pieces[int(match[2])], statement)
 
 
 def printed(statement: str, dialect: str) -> str:

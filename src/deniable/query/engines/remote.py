@@ -12,10 +12,10 @@ import numpy as np
 
 from deniable.errors import ExecutionError, SourceError, UnsupportedQueryError
 from deniable.query.engines.base import CHANGED, Engine, Gathered, Progress, arrow_schema
-from deniable.query.engines.duckdb.rows import Source
+from deniable.query.engines.duckdb.rows import SelectSource
 from deniable.query.engines.duckdb.sql import Generator
 from deniable.query.engines.printed import Seals
-from deniable.query.engines.runner import Runner
+from deniable.query.engines.runner import StatementRunner
 from deniable.query.expression import Expression, Kind
 from deniable.query.plan import PricedPlan
 from deniable.query.table_expression import TableExpression
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def generator_of(runners: Mapping[str, Runner], secret: bytes) -> Generator:
+def generator_of(runners: Mapping[str, StatementRunner], secret: bytes) -> Generator:
     """Statements over the tables of runners of one engine, in which all that people wrote is sealed."""
     seals = Seals(hashlib.sha256(b"seals" + secret).hexdigest()[:16])
     tables = {
-        name: Source(seals.seal(runner.source), runner.types, runner.dialect, seals.seal)
+        name: SelectSource(seals.seal(runner.source), runner.types, runner.dialect, seals.seal)
         for name, runner in runners.items()
     }
     return Generator(tables, seals)
@@ -43,11 +43,13 @@ class RemoteEngine(Engine):
         table: its name there, where it is the only one and others can use it.
     """
 
-    def __init__(self, runners: Mapping[str, Runner], *, table: str | None = None) -> None:
+    def __init__(self, runners: Mapping[str, StatementRunner], *, table: str | None = None) -> None:
         self._runners, self.table = runners, table
         self._runner = next(iter(runners.values()))
         self.source_name = self._runner.name
-        self.places = {name: (runner.where, runner.table) for name, runner in runners.items() if name or runner.table}
+        self.locations = {
+            name: (runner.where, runner.table) for name, runner in runners.items() if name or runner.table
+        }
         self.system = self._runner.system
 
     def schema(self, table: str = "") -> Any:
@@ -79,22 +81,22 @@ class RemoteEngine(Engine):
         question, search = plan.query.question, plan.key_search
         assert search is not None
         statement = generator_of(self._runners, secret).keys(question, search, secret=secret)
-        found = self._table(statement, {**question.sought, "weight": Kind.INTEGER})
-        return found.drop_columns("weight"), found.column("weight").to_numpy()
+        table = self._table(statement, {**question.sought, "weight": Kind.INTEGER})
+        return table.drop_columns("weight"), table.column("weight").to_numpy()
 
     def exact(self, plan: PricedPlan, *, secret: bytes, progress: Progress | None = None) -> list[Any]:
-        found = Gathered(plan)
-        for places, statement in generator_of(self._runners, secret).statements(plan, secret=secret):
+        gathered = Gathered(plan)
+        for indices, statement in generator_of(self._runners, secret).statements(plan, secret=secret):
             rows = [tuple(int(value) for value in row) for row in self._runner.run(statement)]
-            if plan.parts[places[0]].aggregate.additive:
-                found.add(places, rows)
+            if plan.parts[indices[0]].aggregate.additive:
+                gathered.add(indices, rows)
             else:
                 keys, counts = np.array(rows, dtype=np.int64).reshape(-1, 2).T
-                found.count(places[0], (keys, counts))
-        return found.whole()
+                gathered.count(indices[0], (keys, counts))
+        return gathered.whole()
 
     def columns(self, rows: TableExpression, expressions: Sequence[Expression]) -> "pa.Table":
-        kinds = {f"c{place}": each.facts.kind for place, each in enumerate(expressions)}
+        kinds = {f"c{index}": each.facts.kind for index, each in enumerate(expressions)}
         if rows.unit is not None:
             kinds["unit"] = Kind.INTEGER if rows.table.unit_kind is Kind.INTEGER else Kind.TEXT
         return self._table(generator_of(self._runners, bytes(16)).rows(rows, expressions), kinds)
@@ -106,10 +108,10 @@ class RemoteEngine(Engine):
         """
         import pyarrow as pa
 
-        found = None
+        table = None
         columns = list(zip(*self._runner.run(statement), strict=True)) or [()] * len(kinds)
         with suppress(pa.ArrowException, TypeError, ValueError):
-            found = pa.table(dict(zip(kinds, columns, strict=True)), arrow_schema(kinds))
-        if found is None:  # raised here, so that no value is attached to it
+            table = pa.table(dict(zip(kinds, columns, strict=True)), arrow_schema(kinds))
+        if table is None:  # raised here, so that no value is attached to it
             raise ExecutionError
-        return found
+        return table

@@ -30,15 +30,15 @@ class Described:
     labels: dict[str, list[str]] = field(default_factory=dict)
 
 
-class Runner(ABC):
+class StatementRunner(ABC):
     """`source` is how a statement names the table, `types` are its columns' types by the dialect's names.
 
-    Tables of one `place` may stand in one statement; `name` is what others may know of it, never a password, and
-    `where` tells it apart from other places, as does the `system` that has its files, where that says which it is.
+    Tables of one `server` may stand in one statement; `name` is what others may know of it, never a password, and
+    `where` tells it apart from other servers, as does the `system` that has its files, where that says which it is.
     """
 
     dialect: Dialect
-    place: Any
+    server: Any
     name: str | None = None
     where: str | None = None
     system: str | None = None

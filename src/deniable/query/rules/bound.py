@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from deniable.privacy.deadline import with_checkpoints
-from deniable.query.aggregates.aggregate import Bounded
+from deniable.query.aggregates.aggregate import BoundedPart
 from deniable.query.plan import Query
 from deniable.query.rules.plan import Plan
 
@@ -16,6 +16,6 @@ def bound(plan: Plan) -> Plan:
     return plan if plan.parts else replace(plan, parts=tuple(map(_bounded, plan.queries)))
 
 
-def _bounded(query: Query) -> tuple[Bounded, ...]:
+def _bounded(query: Query) -> tuple[BoundedPart, ...]:
     question = query.question
     return tuple(aggregate.bounded(question) for aggregate in with_checkpoints(question.aggregates))

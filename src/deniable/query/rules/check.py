@@ -11,5 +11,5 @@ def check(plan: Plan) -> Plan:
     """
     written = plan.request is not None and plan.request.written
     for query in plan.queries:
-        check_outcome(query, many=written)
+        check_outcome(query, written=written)
     return plan

@@ -8,7 +8,7 @@ from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.mechanisms.price import Price
 from deniable.privacy import PrivacyLoss, compose
 from deniable.privacy.deadline import with_checkpoints
-from deniable.query.aggregates.aggregate import BoundedAggregate, Priced
+from deniable.query.aggregates.aggregate import BoundedAggregate, PricedPart
 from deniable.query.keys import KeySearch, Noises, key_searches
 from deniable.query.plan import PricedPlan
 from deniable.query.rules.plan import Plan
@@ -74,7 +74,7 @@ def _weighted(
     return iter(sorted(choices, key=error))
 
 
-def _priced(plan: Plan, noises: Sequence[AdditiveNoise]) -> tuple[tuple[Priced, ...], ...]:
+def _priced(plan: Plan, noises: Sequence[AdditiveNoise]) -> tuple[tuple[PricedPart, ...], ...]:
     """Return the parts of every question with their noise; parts that are no totals choose theirs themselves."""
     left = iter(noises)
     return tuple(
@@ -86,7 +86,7 @@ def _priced(plan: Plan, noises: Sequence[AdditiveNoise]) -> tuple[tuple[Priced, 
     )
 
 
-def _loss(price: Price, search: KeySearch | None, parts: Sequence[Priced]) -> PrivacyLoss:
+def _loss(price: Price, search: KeySearch | None, parts: Sequence[PricedPart]) -> PrivacyLoss:
     """Return the loss of all parts and of the search for keys, stated as the price is."""
     totals = [part.loss for part in parts if part.aggregate.additive]
     others = [part.loss for part in parts if not part.aggregate.additive]

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from deniable.mechanisms.price import Price
 from deniable.numbers.rationals import Real
 from deniable.privacy import Budget, PrivacyLoss
-from deniable.query.aggregates.aggregate import Bounded, BoundedAggregate
-from deniable.query.catalog import Table
+from deniable.query.aggregates.aggregate import BoundedAggregate, BoundedPart
+from deniable.query.catalog import DeclaredTable
 from deniable.query.plan import PricedPlan, Query
 from deniable.query.tables import Look
 
 if TYPE_CHECKING:
-    from deniable.query.auto import Found
+    from deniable.query.auto import PrivateSearch
     from deniable.query.frames import Ask
 
 Target = Real | str | Mapping[str, Real | str]  # half the width of an interval, or a share such as "5%"
@@ -105,16 +105,16 @@ class Plan:
 
     request: Request | None = None
     budget: Budget | None = None
-    tables: Mapping[str, Table] = field(default_factory=dict)
+    tables: Mapping[str, DeclaredTable] = field(default_factory=dict)
     look: Look | None = None
     recall: Callable[[str], str | None] = lambda question: None
     text: "str | Ask" = ""
     price: Price | None = None
     prices: tuple[Price, ...] = ()
-    searches: "tuple[Found, ...]" = ()
+    searches: "tuple[PrivateSearch, ...]" = ()
     queries: tuple[Query, ...] = ()
     weights: Mapping[str, Real] | None = None
-    parts: tuple[tuple[Bounded, ...], ...] = ()
+    parts: tuple[tuple[BoundedPart, ...], ...] = ()
     totals_price: Price | None = None
     part_price: Price | None = None
     importances: tuple[float, ...] | None = None
@@ -128,7 +128,7 @@ class Plan:
         return self.price
 
     @property
-    def known_tables(self) -> Mapping[str, Table]:
+    def known_tables(self) -> Mapping[str, DeclaredTable]:
         """The tables with the bounds of the searches in place of undeclared ones."""
         return reduce(lambda tables, search: search.applied(tables), self.searches, self.tables)
 

@@ -6,7 +6,7 @@ from functools import reduce
 from deniable.mechanisms.price import Price
 from deniable.numbers.rationals import Real
 from deniable.privacy import Budget, PrivacyLoss
-from deniable.query.aggregates.aggregate import Bounded
+from deniable.query.aggregates.aggregate import BoundedPart
 from deniable.query.plan import PricedPlan, Query
 from deniable.query.rules.bound import bound
 from deniable.query.rules.choose import choose
@@ -45,7 +45,7 @@ def together(
     budget: Budget | None = None,
     weights: Mapping[str, Real] | None = None,
     *,
-    parts: Sequence[Sequence[Bounded]] | None = None,
+    parts: Sequence[Sequence[BoundedPart]] | None = None,
 ) -> tuple[list[PricedPlan], PrivacyLoss]:
     """Return plans that answer several questions, which cost the price together, and the loss of all of them.
 

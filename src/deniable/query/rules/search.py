@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from deniable.errors import InvalidParameterError
 from deniable.query.auto import searches
-from deniable.query.catalog import Table
+from deniable.query.catalog import DeclaredTable
 from deniable.query.plan import Query
 from deniable.query.rules.plan import Plan
 from deniable.query.rules.resolve import resolve
@@ -20,7 +20,7 @@ def search(plan: Plan) -> Plan:
     """
     assert plan.request is not None
 
-    def read(tables: Mapping[str, Table]) -> Query:
+    def read(tables: Mapping[str, DeclaredTable]) -> Query:
         return resolve(replace(plan, tables=tables)).queries[0]
 
     needed, prices = searches(read, plan.tables, plan.cost, plan.recall)

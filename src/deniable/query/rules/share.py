@@ -8,14 +8,14 @@ import numpy as np
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import Real, positive_rational
 from deniable.privacy.deadline import with_checkpoints
-from deniable.query.aggregates.aggregate import Bounded, BoundedAggregate
+from deniable.query.aggregates.aggregate import BoundedAggregate, BoundedPart
 from deniable.query.evaluate import evaluate, numbers
 from deniable.query.expression import bases_of
 from deniable.query.plan import Query
 from deniable.query.rules.plan import Plan
 
 _ROWS = 1000.0  # of a group; most errors relative to the answer do not depend on it
-_SMALLEST = 3  # percent that a total gets at least
+_MIN_SHARE_PERCENT = 3  # percent that a total gets at least
 
 
 def share(plan: Plan) -> Plan:
@@ -33,7 +33,7 @@ def share(plan: Plan) -> Plan:
     return replace(plan, importances=None)
 
 
-def importance(query: Query, every: Sequence[Bounded], weights: Mapping[str, Real]) -> list[float]:
+def importance(query: Query, every: Sequence[BoundedPart], weights: Mapping[str, Real]) -> list[float]:
     """What a unit of variance of each total adds to the squares of the weighted relative errors of all columns.
 
     To first order, and about a public point: a thousand rows a group, whose values lie at three quarters of their
@@ -45,7 +45,7 @@ def importance(query: Query, every: Sequence[Bounded], weights: Mapping[str, Rea
 
     Raises: InvalidParameterError if they name no noisy column.
     """
-    held = {f"base {place}": part for place, part in enumerate(every) if isinstance(part, BoundedAggregate)}
+    held = {f"base {index}": part for index, part in enumerate(every) if isinstance(part, BoundedAggregate)}
     names, parts = list(held), list(held.values())
     values = np.array([_expected(part, query) for part in parts])
     total = np.zeros(len(parts))
@@ -57,9 +57,9 @@ def importance(query: Query, every: Sequence[Bounded], weights: Mapping[str, Rea
     moved = values[:, None] * (1 + 1e-4 * np.concatenate([np.zeros((len(parts), 1)), np.eye(len(parts))], axis=1))
     known = dict(zip(names, moved, strict=True))
     for output in with_checkpoints(noisy):
-        found = np.broadcast_to(numbers(evaluate(output.expression, known)), len(parts) + 1)
-        relative = (found[1:] - found[0]) / 1e-4  # of one total by as much as it is
-        size = max(abs(found[0]), 1e-6 * np.abs(relative).sum())
+        moved_values = np.broadcast_to(numbers(evaluate(output.expression, known)), len(parts) + 1)
+        relative = (moved_values[1:] - moved_values[0]) / 1e-4  # of one total by as much as it is
+        size = max(abs(moved_values[0]), 1e-6 * np.abs(relative).sum())
         weight = float(positive_rational("weight", weights.get(output.name, 1)))
         if np.all(np.isfinite(relative)) and size > 0:
             total += (weight * relative / size / values) ** 2
@@ -75,7 +75,7 @@ def shares(importances: Sequence[float], parts: Sequence[BoundedAggregate], *, g
     moved = np.array([(part.sensitivity.l2 if gaussian else float(part.sensitivity.l1)) for part in parts])
     grids = np.array([float(part.lattice.grid) for part in parts])
     wanted = (np.array(importances) * (moved * grids) ** 2) ** (1 / (power + 1))
-    return [max(_SMALLEST, round(100 * share)) for share in (wanted / wanted.sum()).tolist()]
+    return [max(_MIN_SHARE_PERCENT, round(100 * share)) for share in (wanted / wanted.sum()).tolist()]
 
 
 def _expected(part: BoundedAggregate, query: Query) -> float:

@@ -54,20 +54,20 @@ def cheapest(
     wanted = {name: positive_rational("error", value) for name, value in columns.items()}
     counts_rhos = budget is not None and budget.rho is not None
 
-    def planned(place: int) -> PricedPlan | None:
+    def planned(index: int) -> PricedPlan | None:
         """The plan at one of the prices, if it is accurate enough."""
-        decade, digits = divmod(place, _PER_DECADE)
+        decade, digits = divmod(index, _PER_DECADE)
         amount = (100 + digits) * Fraction(10) ** (decade + _DECADES[0] - 2)
         try:
             plan = price(query, Price(rho=amount) if counts_rhos else Price(epsilon=amount, delta=delta), budget)
         except InvalidParameterError:
             return None  # so little that no noise can be drawn for it, or so much
-        accurate = all(_half_width(plan, name, confidence) <= most for name, most in with_checkpoints(wanted.items()))
+        accurate = all(_half_width(plan, name, confidence) <= width for name, width in with_checkpoints(wanted.items()))
         return plan if accurate else None
 
     low, high = 0, (_DECADES[1] - _DECADES[0]) * _PER_DECADE
-    found = planned(high)
-    if found is None:
+    cheapest_plan = planned(high)
+    if cheapest_plan is None:
         raise InvalidParameterError("no price makes the answer so accurate. Ask for a larger error.")
     while low < high:
         middle = (low + high) // 2
@@ -75,8 +75,8 @@ def cheapest(
         if plan is None:
             low = middle + 1
         else:
-            high, found = middle, plan
-    return found
+            high, cheapest_plan = middle, plan
+    return cheapest_plan
 
 
 def is_relative(error: Target | None) -> bool:
@@ -105,15 +105,15 @@ def _share(error: str) -> float:
     return share
 
 
-def first_step(most: Price) -> Price:
+def first_step(maximum: Price) -> Price:
     """What the first answer of `approached` costs, where no earlier call paid for one."""
-    return _at(most, _prices(_amount(most) * _FIRST / 2, _amount(most) * _FIRST)[-1])
+    return _at(maximum, _prices(_amount(maximum) * _FIRST / 2, _amount(maximum) * _FIRST)[-1])
 
 
 def approached(
     plan: PricedPlan,
     ask: Callable[[Price], Release],
-    most: Price,
+    maximum: Price,
     error: Target,
     *,
     confidence: float = 0.95,
@@ -144,18 +144,18 @@ def approached(
     known = plan.query.question.aggregates
     columns = _columns(plan.query, error, lambda each: all(known[int(base[5:])].additive for base in bases_of(each)))
     shares = {name: _share(str(each)) for name, each in columns.items()}
-    rest, further = _amount(most), 1 if most.rho is None else 2
+    rest, further = _amount(maximum), 1 if maximum.rho is None else 2
     with limited_time():
-        paid = [price for price in _prices(rest / 2**_SEARCHED, rest) if stored(_at(most, price))]
+        paid = [price for price in _prices(rest / 2**_SEARCHED, rest) if stored(_at(maximum, price))]
     steps: list[Release] = []
-    price = paid[0] if paid else _amount(first_step(most))
+    price = paid[0] if paid else _amount(first_step(maximum))
     checked = False
     while True:
         if price not in paid and not checked:
             with limited_time():
-                check(_at(most, rest, answers=_MAX_ANSWERS - len(steps)))
+                check(_at(maximum, rest, answers=_MAX_ANSWERS - len(steps)))
             checked = True
-        steps.append(ask(_at(most, price)))
+        steps.append(ask(_at(maximum, price)))
         rest -= price
         level, following = (_level(len(steps) + more, confidence) for more in (0, 1))
         times = _too_wide(steps[-1], shares, level)
@@ -174,14 +174,14 @@ def approached(
     said = " and ".join(f"{100 * share:.3g}% of {name}" for name, share in shares.items())
     note = f"The truth of every number is within {said} with {confidence:.0%} confidence each."
     if times:
-        word, spent = "epsilon" if most.rho is None else "rho", _amount(most) - rest
+        word, spent = "epsilon" if maximum.rho is None else "rho", _amount(maximum) - rest
         more, whole, before = (f"{word}={_up(amount)}" for amount in (wanted, spent + wanted, spent))
         note = (
             f"Not all numbers are known to be within {said}. That needs about {more} more: ask again with {whole}, "
             f"which counts the {before} that was paid, or for a larger error."
         )
         try:
-            check(_at(most, wanted))
+            check(_at(maximum, wanted))
         except BudgetExceededError:
             note += " The budget has less than that left."
     return _together(steps, note, level)
@@ -209,8 +209,8 @@ def _level(answer: int, confidence: float) -> float:
 
 def _up(amount: Fraction) -> str:
     """An amount with four digits, not less than it is."""
-    found = Context(prec=4, rounding=ROUND_CEILING).divide(Decimal(amount.numerator), Decimal(amount.denominator))
-    return f"{found.normalize():f}"
+    rounded = Context(prec=4, rounding=ROUND_CEILING).divide(Decimal(amount.numerator), Decimal(amount.denominator))
+    return f"{rounded.normalize():f}"
 
 
 def _amount(price: Price) -> Fraction:
@@ -219,26 +219,26 @@ def _amount(price: Price) -> Fraction:
     return amount
 
 
-def _at(most: Price, amount: Fraction, *, answers: int = 1) -> Price:
+def _at(maximum: Price, amount: Fraction, *, answers: int = 1) -> Price:
     """A price for some answers; each has the same part of the delta, whatever it costs."""
-    if most.rho is not None:
+    if maximum.rho is not None:
         return Price(rho=amount)
-    return Price(epsilon=amount, delta=most.delta * answers / _MAX_ANSWERS)
+    return Price(epsilon=amount, delta=maximum.delta * answers / _MAX_ANSWERS)
 
 
-def _prices(least: Fraction, most: Fraction | None) -> list[Fraction]:
-    """The prices of the grid from `least` to `most`, ascending; the first one alone if there is no upper end."""
-    found: list[Fraction] = []
-    power = least.numerator.bit_length() - least.denominator.bit_length() - 1
+def _prices(lowest: Fraction, highest: Fraction | None) -> list[Fraction]:
+    """The prices of the grid from `lowest` to `highest`, ascending; the first one alone if there is no upper end."""
+    prices: list[Fraction] = []
+    power = lowest.numerator.bit_length() - lowest.denominator.bit_length() - 1
     while True:
         for eighths in range(_PER_DOUBLING, 2 * _PER_DOUBLING):
             price = Fraction(eighths, _PER_DOUBLING) * Fraction(2) ** power
-            if most is not None and price > most:
-                return found
-            if price >= least:
-                found.append(price)
-                if most is None:
-                    return found
+            if highest is not None and price > highest:
+                return prices
+            if price >= lowest:
+                prices.append(price)
+                if highest is None:
+                    return prices
         power += 1
 
 
@@ -248,10 +248,10 @@ def _too_wide(release: Release, shares: Mapping[str, float], level: float) -> fl
     for name, share in shares.items():
         values = np.asarray(release[name], dtype=np.float64)
         for end in ends[name]:
-            far, near = np.abs(values - end), np.where(end * values > 0, np.abs(end), 0.0)
+            far, nearest = np.abs(values - end), np.where(end * values > 0, np.abs(end), 0.0)
             with np.errstate(invalid="ignore"):
                 times = np.fmax(far / (share * np.fmax(np.abs(values), far)), 1.001)
-            wide = np.nan_to_num(times, nan=1 / share)[~(far <= share * near)]
+            wide = np.nan_to_num(times, nan=1 / share)[~(far <= share * nearest)]
             worst = max(worst, float(wide.max(initial=0.0)))
     return worst
 
@@ -278,8 +278,8 @@ def _half_width(plan: PricedPlan, name: str, confidence: float) -> float:
     expression = next(output.expression for output in plan.query.outcome.outputs if output.name == name)
     bases = bases_of(expression)
     at = np.eye(len(bases), len(bases) + 1)  # each total once, and at last none
-    found = numbers(evaluate(expression, dict(zip(bases, at, strict=True))))
-    weights = {base: weight for base, weight in zip(bases, np.abs(found[:-1] - found[-1]), strict=True) if weight}
+    moved = numbers(evaluate(expression, dict(zip(bases, at, strict=True))))
+    weights = {base: weight for base, weight in zip(bases, np.abs(moved[:-1] - moved[-1]), strict=True) if weight}
     level, width = 1 - (1 - confidence) / max(1, len(weights)), 0.0
     for base, weight in weights.items():
         part = plan.parts[int(base[5:])]

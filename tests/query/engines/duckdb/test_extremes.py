@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 from deniable.errors import UnsupportedQueryError
 from deniable.mechanisms.price import Price
 from deniable.query.aggregates.aggregate import Aggregate
-from deniable.query.aggregates.counts import Count
+from deniable.query.aggregates.counts import CountAggregate
 from deniable.query.allowlist import UNARY
-from deniable.query.catalog import Table
+from deniable.query.catalog import DeclaredTable
 from deniable.query.declarations import Keys
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.engines.duckdb.sql import Generator
@@ -117,23 +117,23 @@ def _calls(column: Column) -> Iterator[Expression]:
 
 
 def _plan(
-    table: Table, keys: Sequence[Expression], counts: Sequence[Aggregate], where: Expression | None = None
+    table: DeclaredTable, keys: Sequence[Expression], counts: Sequence[Aggregate], where: Expression | None = None
 ) -> PricedPlan:
     source = Scan(table) if where is None else FilteredRows(Scan(table), where)
     question = Question(source=source, keys=tuple(keys), aggregates=tuple(dict.fromkeys(counts)))
     return price(Query("", question, Outcome((), None, (), None)), Price(epsilon=Fraction(1)))
 
 
-def _counts(table: Table) -> Iterator[list[Aggregate]]:
+def _counts(table: DeclaredTable) -> Iterator[list[Aggregate]]:
     """For every call over every column: how often it has a value, and how often a positive (true, late) one."""
     counts: list[Aggregate] = []
     for name in EXTREMES:
         column = table.column(name)
         assert isinstance(column, Column)
         for expression in dict.fromkeys(_calls(column)):
-            counts.append(Count(expression))
+            counts.append(CountAggregate(expression))
             least = SIGNS[expression.facts.kind]
-            counts.append(Count(call("nullif", call("gt", expression, literal(least)), literal(False))))
+            counts.append(CountAggregate(call("nullif", call("gt", expression, literal(least)), literal(False))))
     for start in range(0, len(counts), 16):
         yield counts[start : start + 16]
 
@@ -191,8 +191,8 @@ def test_no_extreme_value_as_a_condition_changes_the_plan_or_which_other_rows_co
     for place, (name, made) in enumerate(calls):
         kind = made.facts.kind
         where = made if kind is Kind.BOOLEAN else call("gt", made, literal(SIGNS[kind]))
-        plan = _plan(table, [], [Count()], where)
-        rows = together.exact(_plan(table, [table.column("row")], [Count()], where), secret=SECRET)[0]
+        plan = _plan(table, [], [CountAggregate()], where)
+        rows = together.exact(_plan(table, [table.column("row")], [CountAggregate()], where), secret=SECRET)[0]
         numbers = range(MOST) if WHOLE_PRODUCT else [place % MOST, (place + 1) % MOST]
         for container in engines if WHOLE_PRODUCT else [("parquet", "table")[place % 2]]:
             said, bent = set(), set()

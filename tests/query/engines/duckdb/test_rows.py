@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.privacy import PrivacyUnit
-from deniable.query.catalog import Table
+from deniable.query.catalog import DeclaredTable
 from deniable.query.declarations import Number
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.plan import PricedPlan
@@ -26,7 +26,7 @@ def test_sums_of_a_unit_do_not_depend_on_the_order_of_rows() -> None:
         values = rng.permutation(values)
         engine = DuckDBEngine.from_arrow(pa.table({"who": np.zeros(5_000, dtype=int), "x": values}), threads=2)
         declared = {"x": Number(lower=-1000, upper=1000)}
-        table = Table(name="t", schema=engine.schema(), unit=PrivacyUnit(column="who"), columns=declared)
+        table = DeclaredTable(name="t", schema=engine.schema(), unit=PrivacyUnit(column="who"), columns=declared)
         query = parse("SELECT COUNT(*) FROM (SELECT who, SUM(x) AS s, AVG(x) AS a FROM t GROUP BY who)", {"t": table})
         rows = query.question.source
         found.add(
@@ -52,7 +52,9 @@ def daily(rows: list[tuple[object, ...]], text: str, bound: int) -> tuple[Priced
     held = {name: pa.array([row[i] for row in rows], kind) for i, (name, kind) in enumerate(FIELDS.items())}
     ENGINE._connection.register("frame0", pa.table(held))
     unit = PrivacyUnit(column="user", noun="user", period="day")
-    table = Table(name="t", schema=ENGINE.schema(), unit=unit, columns={"x": Number(lower=0, upper=2)}, rows=bound)
+    table = DeclaredTable(
+        name="t", schema=ENGINE.schema(), unit=unit, columns={"x": Number(lower=0, upper=2)}, rows=bound
+    )
     plan = plan_of(text, {"t": table})
     return plan, [[int(each) for each in part] for part in ENGINE.exact(plan, secret=SECRET)]
 

@@ -8,7 +8,7 @@ import pytest
 
 import deniable as dn
 from deniable.errors import UnsupportedQueryError
-from deniable.query.catalog import Table
+from deniable.query.catalog import DeclaredTable
 from deniable.query.engines import dialect
 from deniable.query.engines.duckdb import expression as expressions
 from deniable.query.engines.duckdb.engine import DuckDBEngine
@@ -110,7 +110,7 @@ def test_numbers_of_few_bits_never_stop_a_question(bits: str) -> None:
     held = pa.array([0, 3, 100], bits)
     source = pa.table({"who": [1, 2, 3], "k": held, "j": held})
     numbers = dn.Number(lower=0, upper=100, integer=True)
-    table = Table(
+    table = DeclaredTable(
         name="t",
         schema=(engine := DuckDBEngine.from_arrow(source)).schema(),
         unit=dn.PrivacyUnit(column="who", noun="person"),

@@ -8,7 +8,7 @@ import pytest
 
 from deniable.errors import UnsupportedQueryError
 from deniable.query import effort
-from deniable.query.engines.duckdb.trial import Trial
+from deniable.query.engines.duckdb.trial import PlanningTrial
 
 
 class Busy:
@@ -33,7 +33,7 @@ def test_planning_in_the_engine_can_be_left(
     statement: str, raised: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = [Busy(), Busy()]
-    trials = Trial(iter(opened).__next__, "found")  # type: ignore[arg-type]
+    trials = PlanningTrial(iter(opened).__next__, "found")  # type: ignore[arg-type]
     monkeypatch.setattr(effort, "MAX_SECONDS", 0.05 if statement == "wait" else 60)
     for busy in opened:  # another one for the next question
         with pytest.raises(raised):

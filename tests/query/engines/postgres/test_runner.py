@@ -111,7 +111,7 @@ def test_neither_collations_nor_functions_of_others_matter(postgres: str, runner
 def test_a_failure_has_one_constant_text_and_the_next_question_is_answered(
     runner: PostgresRunner, statement: str
 ) -> None:
-    runner = PostgresRunner(runner.place, "odd", seconds=1)
+    runner = PostgresRunner(runner.server, "odd", seconds=1)
     with pytest.raises(ExecutionError) as failure:
         runner.run(statement)
     assert str(failure.value) == str(ExecutionError())

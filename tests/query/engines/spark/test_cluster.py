@@ -16,7 +16,7 @@ import deniable as dn
 from deniable.errors import ExecutionError, UnsupportedQueryError
 from deniable.noise.bits import Streams
 from deniable.query.engines.spark import executors
-from deniable.query.engines.spark.executors import Blocks, SparkEngine
+from deniable.query.engines.spark.executors import GroupBlocks, SparkEngine
 from tests.query.conftest import SECRET
 from tests.query.engines.spark.cluster import Cluster, wait_for
 from tests.query.engines.spark.conftest import EXECUTORS
@@ -85,7 +85,7 @@ def test_a_worker_killed_while_noise_is_written_draws_no_other(
 
             from pyspark import TaskContext
 
-            made = list(Blocks(work, keys, streams)(given))
+            made = list(GroupBlocks(work, keys, streams)(given))
             task = TaskContext.get()
             assert task is not None
             if sum(batch.num_rows for batch in made) > 1:  # no rehearsal
@@ -101,7 +101,7 @@ def test_a_worker_killed_while_noise_is_written_draws_no_other(
 
         return attempt
 
-    monkeypatch.setattr(executors, "Blocks", noting)
+    monkeypatch.setattr(executors, "GroupBlocks", noting)
     with ThreadPoolExecutor(1) as pool:
         written = pool.submit(partial(db.write, TEXT, f"{tmp_path}/out", epsilon=1))
         stopped = notes / "stopped"
@@ -124,7 +124,7 @@ def test_an_answer_that_is_not_whole_is_absent(spark: Any, tmp_path: Path, monke
 
     def failing(work: Work, keys: tuple[str, ...], streams: Streams) -> Any:
         def attempt(given: Any) -> Any:
-            made = list(Blocks(work, keys, streams)(given))
+            made = list(GroupBlocks(work, keys, streams)(given))
             yield from made
             if sum(batch.num_rows for batch in made) > 1:  # no rehearsal
                 raise RuntimeError("lost")
@@ -133,7 +133,7 @@ def test_an_answer_that_is_not_whole_is_absent(spark: Any, tmp_path: Path, monke
 
     db, read = connected(spark, tmp_path), SparkEngine.read
     for owner, name, other in (
-        (executors, "Blocks", failing),
+        (executors, "GroupBlocks", failing),
         (SparkEngine, "read", lambda self, place: read(self, place).where("k <> 7")),
     ):
         with monkeypatch.context() as broken:

@@ -20,9 +20,9 @@ from deniable.mechanisms import Gaussian, StabilityHistogram
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits, DeterministicBits, Streams
 from deniable.privacy import AddRemove, of_count
-from deniable.query.catalog import Table
+from deniable.query.catalog import DeclaredTable
 from deniable.query.engines.spark import executors
-from deniable.query.engines.spark.executors import Blocks, answered, copy_of_deniable, shown, tell_copy
+from deniable.query.engines.spark.executors import GroupBlocks, answered, copy_of_deniable, shown, tell_copy
 from deniable.query.expression import Kind
 from deniable.query.keys import KeySearch
 from tests.query.conftest import plan_of
@@ -30,7 +30,7 @@ from tests.query.conftest import plan_of
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet")
 SIZE = 7  # groups of a block
 UNIT = dn.PrivacyUnit(column="who", noun="person")
-TABLE = Table(
+TABLE = DeclaredTable(
     name="t",
     schema={"who": Kind.INTEGER, "k": Kind.INTEGER, "x": Kind.INTEGER},
     unit=UNIT,
@@ -69,7 +69,7 @@ def batches(table: pa.Table, rng: np.random.Generator) -> Iterator[Iterator[pa.R
         yield (piece for cut in np.split(rows, ends) for piece in (table.take(cut).combine_chunks().to_batches()))
 
 
-def released(table: pa.Table, blocks: Blocks, seed: int) -> list[str]:
+def released(table: pa.Table, blocks: GroupBlocks, seed: int) -> list[str]:
     rng = np.random.default_rng(seed)
     return sorted(str(row) for part in batches(table, rng) for made in blocks(part) for row in made.to_pylist())
 
@@ -78,12 +78,12 @@ def released(table: pa.Table, blocks: Blocks, seed: int) -> list[str]:
 def test_a_repeat_is_the_same_release(table: pa.Table, keys: tuple[str, ...], work: Work) -> None:
     """Executors, orders, batches and attempts decide nothing; another key, or another release, decides all."""
     streams = Streams(SECURE)
-    blocks = Blocks(work, keys, streams)
+    blocks = GroupBlocks(work, keys, streams)
     first = released(table, blocks, 0)
     assert all(released(table, blocks, seed) == first for seed in range(1, 6))
     next(blocks(next(batches(table, np.random.default_rng(9)))), None)  # a task that dies in the middle
     assert released(table, blocks, 7) == first
-    assert released(table, Blocks(work, keys, Streams(SECURE)), 0) != first
+    assert released(table, GroupBlocks(work, keys, Streams(SECURE)), 0) != first
 
 
 @pytest.mark.parametrize(("table", "keys", "work"), BOTH)
@@ -97,9 +97,9 @@ def test_without_its_guards_a_repeat_is_another_draw(table: pa.Table, keys: tupl
 
     block = {"cell": "block", "k0": "block"}[keys[0]]
     broken = [
-        Blocks(lambda rows, bits: work(rows, SECURE), keys, streams),
-        Blocks(work, keys, One(DeterministicBits(5))),
-        Blocks(work, (block,), streams),
+        GroupBlocks(lambda rows, bits: work(rows, SECURE), keys, streams),
+        GroupBlocks(work, keys, One(DeterministicBits(5))),
+        GroupBlocks(work, (block,), streams),
     ]
     for blocks in broken:
         assert len({str(released(table, blocks, seed)) for seed in range(4)}) > 1
@@ -108,7 +108,7 @@ def test_without_its_guards_a_repeat_is_another_draw(table: pa.Table, keys: tupl
 def test_each_group_has_the_noise_of_its_block_and_of_the_law() -> None:
     """By another route: mechanisms on the exact numbers of a block, in the order of the groups."""
     streams = Streams(DeterministicBits(3))
-    rows = [row for part in batches(EXACT, np.random.default_rng(0)) for made in Blocks(
+    rows = [row for part in batches(EXACT, np.random.default_rng(0)) for made in GroupBlocks(
         partial(answered, PLAN, intervals=True), ("cell",), streams)(part) for row in made.to_pylist()]  # fmt: skip
     found = {row["k"]: (row["n"], row["s"]) for row in rows}
     assert sorted(found) == [*range(20)]
@@ -129,7 +129,7 @@ def test_each_group_has_the_noise_of_its_block_and_of_the_law() -> None:
 
 
 def test_keys_below_the_threshold_never_leave() -> None:
-    rows = [row for part in batches(OCCUR, np.random.default_rng(0)) for made in Blocks(
+    rows = [row for part in batches(OCCUR, np.random.default_rng(0)) for made in GroupBlocks(
         partial(shown, SEARCH), ("k0",), Streams(DeterministicBits(1)))(part) for row in made.to_pylist()]  # fmt: skip
     weight = dict(zip(OCCUR["k0"].to_pylist(), OCCUR["weight"].to_pylist(), strict=True))
     assert 20 < len(rows) < 80
@@ -141,7 +141,7 @@ def test_keys_below_the_threshold_never_leave() -> None:
 
 def test_another_copy_of_deniable_draws_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """What an executor would draw decides, and its version: a guard in each task, whatever the rehearsal met."""
-    blocks, mine = Blocks(partial(answered, PLAN, intervals=True), ("cell",), Streams(SECURE)), copy_of_deniable()
+    blocks, mine = GroupBlocks(partial(answered, PLAN, intervals=True), ("cell",), Streams(SECURE)), copy_of_deniable()
     sent, stream = pickle.dumps(blocks), type(Streams(SECURE).stream(0))
     words = stream.words
     for owner, name, other in (
@@ -205,7 +205,7 @@ def test_what_is_refused_on_spark_leaves_no_folder(spark: Any, tmp_path: Path, m
 
     db = connected(spark, tmp_path)
     (tmp_path / "mine").mkdir()
-    monkeypatch.setattr(executors, "Blocks", failing)
+    monkeypatch.setattr(executors, "GroupBlocks", failing)
     for folder in ("out/deep", "mine"):
         with pytest.raises(UnsupportedQueryError, match="cannot write"):
             db.write(TEXT, f"{tmp_path}/{folder}", epsilon=1)
@@ -243,7 +243,7 @@ def test_a_task_that_failed_draws_the_same_again(spark: Any, tmp_path: Path, mon
 
             task = TaskContext.get()
             assert task is not None
-            made = list(Blocks(work, keys, streams)(given))
+            made = list(GroupBlocks(work, keys, streams)(given))
             if sum(batch.num_rows for batch in made) > 1:  # no rehearsal
                 name = notes / f"{task.partitionId()}-{task.attemptNumber()}-{task.taskAttemptId()}"
                 name.write_text(str([batch.to_pydict() for batch in made]))
@@ -254,7 +254,7 @@ def test_a_task_that_failed_draws_the_same_again(spark: Any, tmp_path: Path, mon
 
         return attempt
 
-    monkeypatch.setattr(executors, "Blocks", failing)
+    monkeypatch.setattr(executors, "GroupBlocks", failing)
     frame = db.write("SELECT k, COUNT(*) AS n FROM t GROUP BY k", f"{tmp_path}/out", epsilon=1)
     first = sorted(map(tuple, frame.collect()))
     assert sorted(map(tuple, frame.collect())) == first

@@ -14,15 +14,15 @@ LARGEST_SECOND = 9_000_000_000_000
 
 def readable(table: pa.Table) -> pa.Table:
     """`table` with missing values for what its types do not allow: broken text, moments that no calendar holds."""
-    for place, field in enumerate(table.schema):
+    for index, field in enumerate(table.schema):
         with suppress(InvalidParameterError):  # of a type that no query takes
-            found = arrow_of(table.column(place), field.name, None)
-            table = table.set_column(place, pa.field(field.name, found.type), found)
-        kind = table.schema.field(place).type
+            column = arrow_of(table.column(index), field.name, None)
+            table = table.set_column(index, pa.field(field.name, column.type), column)
+        kind = table.schema.field(index).type
         if pa.types.is_nested(kind):
-            table = table.set_column(place, field.name, _nested(table.column(place), _fine(kind)))
+            table = table.set_column(index, field.name, _nested(table.column(index), _fine(kind)))
         elif _fine(kind) != kind:
-            table = table.set_column(place, field.name, _in_calendar(table.column(place), kind))
+            table = table.set_column(index, field.name, _in_calendar(table.column(index), kind))
     return table
 
 
@@ -48,8 +48,8 @@ def _in_calendar(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """Moments or durations in microseconds, missing where they are too far away."""
     largest = LARGEST_SECOND * (1 if kind.unit == "s" else 1000)
     ticks = column.cast(pa.int64())
-    near = pc.and_(pc.greater_equal(ticks, -largest), pc.less_equal(ticks, largest))
-    return pc.if_else(near, column, pa.scalar(None, kind)).cast(_fine(kind))
+    in_range = pc.and_(pc.greater_equal(ticks, -largest), pc.less_equal(ticks, largest))
+    return pc.if_else(in_range, column, pa.scalar(None, kind)).cast(_fine(kind))
 
 
 def _nested(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:

@@ -16,10 +16,10 @@ from deniable.query.aggregates.aggregate import Counted, tallied
 from deniable.query.engines.base import CHANGED, Engine, Gathered, Progress, arrow_schema
 from deniable.query.engines.duckdb.expression import KINDS, quoted, text
 from deniable.query.engines.duckdb.files import Located, check_names, locate
-from deniable.query.engines.duckdb.rows import Source
+from deniable.query.engines.duckdb.rows import SelectSource
 from deniable.query.engines.duckdb.spill import spill_folder
 from deniable.query.engines.duckdb.sql import FOUND, Generator
-from deniable.query.engines.duckdb.trial import Trial
+from deniable.query.engines.duckdb.trial import PlanningTrial
 from deniable.query.expression import Expression, Kind
 from deniable.query.plan import PricedPlan, Question
 from deniable.query.table_expression import TableExpression
@@ -98,15 +98,18 @@ class DuckDBEngine(Engine):
                 self._frames[sources[name]] = readable(part)
         try:
             self._connection = self._open()
-            self._tables: dict[str, Source] = {}
-            self._twins: dict[str, Source] = {}
+            self._tables: dict[str, SelectSource] = {}
+            self._twins: dict[str, SelectSource] = {}
             twins = ""
             for number, (name, source) in enumerate(sources.items()):
                 described = self._connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
                 columns = ", ".join(f"{quoted(str(row[0]))} {row[1]}" for row in described)
                 twins += f"CREATE TABLE {TWIN}{number} ({columns}); "
                 types = _types(described)
-                self._tables[name], self._twins[name] = Source(source, types), Source(f"{TWIN}{number}", types)
+                self._tables[name], self._twins[name] = (
+                    SelectSource(source, types),
+                    SelectSource(f"{TWIN}{number}", types),
+                )
             self._connection.execute(twins)
         except duckdb.OutOfMemoryException:
             raise InvalidParameterError("memory is too little to open the source. Write it as '1GB' or more.") from None
@@ -116,10 +119,10 @@ class DuckDBEngine(Engine):
                 "or it has a column of a type that cannot be read. Check the file with the program that wrote it."
             ) from None
         self._unchanged: list[tuple[int, int, int, int]] | None = None
-        self._trial = Trial(lambda: _twin_of(twins, self._memory), FOUND)
+        self._trial = PlanningTrial(lambda: _twin_of(twins, self._memory), FOUND)
         self.paths = {name: part.name for name, part in self._files.items()}
-        self.places = {name: (part.name, part.table) for name, part in self._files.items() if name}
-        self.places |= {name: (None, None) for name in parts if name and name not in self._files}
+        self.locations = {name: (part.name, part.table) for name, part in self._files.items() if name}
+        self.locations |= {name: (None, None) for name in parts if name and name not in self._files}
         if len(self._files) == len(parts) == 1:
             (part,) = self._files.values()
             self.source_name, self.table = part.name, part.table
@@ -176,7 +179,7 @@ class DuckDBEngine(Engine):
         if not self.unchanged():
             raise SourceError(CHANGED)
         statements, plan = Generator(self._twins).trials(plan)
-        if not self._trial.admits(statements, _found(plan.query.question)):
+        if not self._trial.admits(statements, _keys_table(plan.query.question)):
             raise UnsupportedQueryError("the engine cannot run this query. Write it with simpler expressions.")
 
     def exact(self, plan: PricedPlan, *, secret: bytes, progress: Progress | None = None) -> list[Any]:
@@ -189,14 +192,14 @@ class DuckDBEngine(Engine):
         alone, and of one pass, whose only share would be the end. If a pass needs more memory than allowed, and that is
         up to the rows, silence follows: to begin anew would say so, silence may as well be one long pass.
         """
-        generator, keys = Generator(self._tables), _found(plan.query.question)
+        generator, keys = Generator(self._tables), _keys_table(plan.query.question)
 
-        def turn(found: Gathered, share: tuple[int, int]) -> None:
-            for places, statement in generator.statements(plan, secret=secret, share=share):
-                if plan.parts[places[0]].aggregate.additive:
-                    found.add(places, self._run(statement, found=keys))
+        def turn(gathered: Gathered, share: tuple[int, int]) -> None:
+            for indices, statement in generator.statements(plan, secret=secret, share=share):
+                if plan.parts[indices[0]].aggregate.additive:
+                    gathered.add(indices, self._run(statement, keys_table=keys))
                 else:
-                    found.count(places[0], self._run(statement, _records, found=keys))
+                    gathered.count(indices[0], self._run(statement, _records, keys_table=keys))
 
         return self._in_passes(plan, lambda: Gathered(plan), turn, progress).whole()
 
@@ -208,8 +211,8 @@ class DuckDBEngine(Engine):
         assert search is not None
         names = list(question.sought)
 
-        def turn(found: list[pa.Table], share: tuple[int, int]) -> None:
-            found.append(self._run(generator.keys(question, search, secret=secret, share=share), _arrow))
+        def turn(tables: list[pa.Table], share: tuple[int, int]) -> None:
+            tables.append(self._run(generator.keys(question, search, secret=secret, share=share), _arrow))
 
         parts = self._in_passes(plan, list[pa.Table], turn)
         whole = pa.concat_tables(parts)
@@ -238,14 +241,14 @@ class DuckDBEngine(Engine):
         passes = self._passes() if turns else 1
         progress = progress if passes > 1 and not self._frames else None  # whose size is private
         while passes <= (MOST_PASSES if turns else 1):
-            found = begin()
+            gathered = begin()
             try:
                 for number in range(passes):
-                    turn(found, (number, passes))
+                    turn(gathered, (number, passes))
                     with suppress(Exception):  # a paid answer is not lost for want of a bar
                         if progress is not None:
                             progress((number + 1) / passes)
-                return found
+                return gathered
             except (duckdb.OutOfMemoryException, MemoryError):
                 passes, progress = passes * 4, None
             except Exception:
@@ -256,14 +259,14 @@ class DuckDBEngine(Engine):
         import pyarrow as pa
 
         statement = Generator(self._tables).rows(rows, expressions)
-        found: pa.Table | None = None
+        table: pa.Table | None = None
         with suppress(Exception):  # raised below, so that the engine's own text is not attached to it
-            found = self._run(statement, _arrow)
-            wanted = arrow_schema({f"c{place}": each.facts.kind for place, each in enumerate(expressions)})
-            found = found.cast(pa.schema([*wanted, *list(found.schema)[len(expressions) :]]))
-        if found is None:
+            table = self._run(statement, _arrow)
+            wanted = arrow_schema({f"c{index}": each.facts.kind for index, each in enumerate(expressions)})
+            table = table.cast(pa.schema([*wanted, *list(table.schema)[len(expressions) :]]))
+        if table is None:
             raise ExecutionError
-        return found
+        return table
 
     def _passes(self) -> int:
         """A number of passes after which the memory should suffice: a pass that fails has wasted its time."""
@@ -282,7 +285,7 @@ class DuckDBEngine(Engine):
         self,
         statement: str,
         fetch: Callable[["duckdb.DuckDBPyConnection", str], Any] = _tuples,
-        found: "pa.Table | None" = None,
+        keys_table: "pa.Table | None" = None,
     ) -> Any:
         """All rows of a statement, which may read the keys that were found. An engine that broke down over a private
         row is replaced: the next question must not learn of it.
@@ -291,8 +294,8 @@ class DuckDBEngine(Engine):
 
         with self._lock:
             try:
-                if found is not None:
-                    self._connection.register(FOUND, found)
+                if keys_table is not None:
+                    self._connection.register(FOUND, keys_table)
                 return fetch(self._connection, statement)
             except (duckdb.InternalException, duckdb.FatalException):
                 self._connection = self._open()
@@ -301,19 +304,19 @@ class DuckDBEngine(Engine):
 
 def _seen(parts: Iterable[Sequence[Path]]) -> list[tuple[int, int, int, int]]:
     """What the system says of files without reading them: which they are, when they were changed, how long they are."""
-    found = [path.stat() for paths in parts for path in paths]
-    return [(each.st_dev, each.st_ino, max(each.st_ctime_ns, each.st_mtime_ns), each.st_size) for each in found]
+    stats = [path.stat() for paths in parts for path in paths]
+    return [(each.st_dev, each.st_ino, max(each.st_ctime_ns, each.st_mtime_ns), each.st_size) for each in stats]
 
 
-def _found(question: Question) -> "pa.Table | None":
+def _keys_table(question: Question) -> "pa.Table | None":
     """The keys that were found, with their positions."""
-    if not question.found:
+    if not question.found_keys:
         return None
     import pyarrow as pa
 
     schema = arrow_schema(question.sought)
-    found = pa.table(dict(zip(schema.names, zip(*question.found, strict=True), strict=True)), schema)
-    return found.append_column("position", pa.array(range(len(question.found)), pa.int32()))
+    table = pa.table(dict(zip(schema.names, zip(*question.found_keys, strict=True), strict=True)), schema)
+    return table.append_column("position", pa.array(range(len(question.found_keys)), pa.int32()))
 
 
 def _types(described: Sequence[tuple[Any, ...]]) -> dict[str, str]:

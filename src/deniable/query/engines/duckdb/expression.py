@@ -92,17 +92,17 @@ class DuckDB(Dialect):
         "to_timestamp text": as_kind(Kind.TIMESTAMP, _matching(MOMENT)),
     }
 
-    def uses(self, template: str, place: int) -> int:
+    def uses(self, template: str, index: int) -> int:
         """NULLIF is a CASE that reads its first argument twice."""
-        return super().uses(template, place) + template.count(f"nullif(${place},")
+        return super().uses(template, index) + template.count(f"nullif(${index},")
 
     def shared(self, sql: str, arguments: Sequence[str], long: Sequence[int]) -> str:
         """Short arguments are written again, which is quicker to compute."""
         held, values = list(arguments), []
-        for place in long:
-            if len(arguments[place - 1]) > SHORT:
-                held[place - 1] = quoted(f"{HIDDEN}shared {place})")
-                values.append((held[place - 1], arguments[place - 1]))
+        for index in long:
+            if len(arguments[index - 1]) > SHORT:
+                held[index - 1] = quoted(f"{HIDDEN}shared {index})")
+                values.append((held[index - 1], arguments[index - 1]))
         said = dialect.filled(sql, held)
         for name, value in values:
             said = self.let(name, value, said)

@@ -84,15 +84,15 @@ def locate(
 def _files(path: Path) -> list[Path]:
     """The Parquet files of a folder, of what lies in it too, or of a pattern."""
     if path.is_dir():
-        found = [file for file in path.rglob("*") if file.suffix.lower() in PARQUET]
+        files = [file for file in path.rglob("*") if file.suffix.lower() in PARQUET]
     else:
-        found = [Path(name) for name in glob.glob(str(path), recursive=True)]
-        for file in found:
+        files = [Path(name) for name in glob.glob(str(path), recursive=True)]
+        for file in files:
             if file.suffix.lower() not in PARQUET:
                 raise SourceError(
                     f"a pattern stands for .parquet files, but {redacted(path)!r} finds {file.name!r} too."
                 )
-    files = sorted(file.resolve() for file in found if file.is_file() and not file.name.startswith((".", "_")))
+    files = sorted(file.resolve() for file in files if file.is_file() and not file.name.startswith((".", "_")))
     if not files:
         raise SourceError(f"{redacted(path)!r} holds no .parquet file.")
     return files
@@ -102,10 +102,10 @@ def _parquet(path: Path, files: Sequence[Path], partitions: bool, connect: Conne
     wanted: dict[str, str] | None = None
     with connect() as connection:
         for file in files:
-            found = _schema(file, connection)
-            wanted = wanted or found
-            for name in {**wanted, **found}:
-                here, there = found.get(name), wanted.get(name)
+            schema = _schema(file, connection)
+            wanted = wanted or schema
+            for name in {**wanted, **schema}:
+                here, there = schema.get(name), wanted.get(name)
                 if here != there:
                     raise SourceError(
                         f"{redacted(file)!r} has column {name!r} as {here or 'none'}, {files[0].name!r} as "
@@ -122,12 +122,12 @@ def _schema(file: Path, connection: "duckdb.DuckDBPyConnection") -> dict[str, st
 
     if set(str(file)) & PATTERN:
         raise SourceError(f"the path {redacted(file)!r} holds one of * ? [, which stand for many files. Rename it.")
-    place = text(str(file))
+    path_text = text(str(file))
     try:
         described = connection.execute(
-            f"DESCRIBE SELECT * FROM read_parquet({place}, hive_partitioning=false)"
+            f"DESCRIBE SELECT * FROM read_parquet({path_text}, hive_partitioning=false)"
         ).fetchall()
-        stored = connection.execute(f"SELECT name FROM parquet_schema({place})").fetchall()
+        stored = connection.execute(f"SELECT name FROM parquet_schema({path_text})").fetchall()
     except duckdb.Error:
         described = stored = []
     if not described:

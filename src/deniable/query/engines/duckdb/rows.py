@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from deniable.query.catalog import KEY, UNIT, Table
+from deniable.query.catalog import KEY, UNIT, DeclaredTable
 from deniable.query.engines.dialect import Dialect, Translator, quoted
 from deniable.query.engines.duckdb.expression import DUCKDB, KINDS, NAN, TYPES, as_kind
 from deniable.query.expression import Column, Expression, Facts, Kind
-from deniable.query.grouped import Grouped, Total
+from deniable.query.grouped import GroupedRows, Total
 from deniable.query.join import Join
 from deniable.query.operators import call
 from deniable.query.table_expression import FilteredRows, Project, Renamed, Scan, TableExpression
@@ -16,7 +16,7 @@ from deniable.query.union import Union
 
 
 @dataclass(frozen=True)
-class Source:
+class SelectSource:
     """SQL for the rows of a table expression, and the types of its columns.
 
     Args:
@@ -57,10 +57,10 @@ class Source:
         return {name: self.dialect.types[tree.column(name).facts.kind] for name in tree.names}
 
 
-def rows_of(tree: TableExpression, tables: Mapping[str, Source]) -> Source:
+def rows_of(tree: TableExpression, tables: Mapping[str, SelectSource]) -> SelectSource:
     """Return SQL for the rows of a table expression over tables by name; a source's only table has the name ""."""
 
-    def rows(inner: TableExpression) -> Source:
+    def rows(inner: TableExpression) -> SelectSource:
         return rows_of(inner, tables)
 
     match tree:
@@ -95,12 +95,12 @@ def rows_of(tree: TableExpression, tables: Mapping[str, Source]) -> Source:
             return replace(one, text=text, types={**one.types, **other.types})
         case Union(sources=sources):
             return _union(tree, [rows(source) for source in sources])
-        case Grouped(source=inner):
+        case GroupedRows(source=inner):
             return _grouped(tree, rows(inner))
     raise NotImplementedError(type(tree).__name__)
 
 
-def _once(held: Source, keys: Sequence[Expression]) -> Source:
+def _once(held: SelectSource, keys: Sequence[Expression]) -> SelectSource:
     """Return the rows whose keys no other row has, so that nothing meets two of them."""
     copies, same = quoted("(copies)"), ", ".join(map(held.expression, keys))
     counted = f"(SELECT *, count(*) OVER (PARTITION BY {same}) AS {copies} FROM {held.text})"
@@ -108,7 +108,7 @@ def _once(held: Source, keys: Sequence[Expression]) -> Source:
     return replace(held, text=f"(SELECT {listed} FROM {counted} WHERE {copies} = 1)")
 
 
-def _scan(table: Table, held: Source, tables: Mapping[str, Source]) -> Source:
+def _scan(table: DeclaredTable, held: SelectSource, tables: Mapping[str, SelectSource]) -> SelectSource:
     """A table, with the units of its rows where no column of its own holds them."""
     unit, path, period = table.unit.column, table.path, table.unit.period
     if table.unit_column != UNIT:
@@ -130,7 +130,7 @@ def _scan(table: Table, held: Source, tables: Mapping[str, Source]) -> Source:
     return replace(held, text=f"(SELECT *, {both} AS {quoted(UNIT)} FROM {held.text})", types=types)
 
 
-def _union(tree: Union, parts: Sequence[Source]) -> Source:
+def _union(tree: Union, parts: Sequence[SelectSource]) -> SelectSource:
     types, kind = parts[0].kept(tree), tree.table.unit_kind or Kind.NULL
     if tree.private:
         types[UNIT] = parts[0].dialect.types[kind]
@@ -144,7 +144,7 @@ def _union(tree: Union, parts: Sequence[Source]) -> Source:
     return replace(parts[0], text=f"({' UNION ALL '.join(selects)})", types=types)
 
 
-def _grouped(tree: Grouped, held: Source) -> Source:
+def _grouped(tree: GroupedRows, held: SelectSource) -> SelectSource:
     """Return SQL for grouped rows; rows without a unit are left out."""
     types = held.kept(tree)
     groups = [f"k{n}" for n in range(len(tree.keys))]
@@ -169,7 +169,7 @@ def _grouped(tree: Grouped, held: Source) -> Source:
     return replace(held, text=text, types=types)
 
 
-def _total(total: Total, name: str, held: Source) -> tuple[str, str]:
+def _total(total: Total, name: str, held: SelectSource) -> tuple[str, str]:
     """What is read of a row, and the aggregate of it: exact, whatever the order of rows."""
     if total.argument is None:
         return "1", "count(*)"

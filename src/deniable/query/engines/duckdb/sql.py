@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import cast
 
-from deniable.query.aggregates.aggregate import CODES, Priced, PricedAggregate
-from deniable.query.aggregates.counts import Count, Units
+from deniable.query.aggregates.aggregate import CODES, PricedAggregate, PricedPart
+from deniable.query.aggregates.counts import CountAggregate, Units
 from deniable.query.aggregates.distinct import Distinct
 from deniable.query.aggregates.order import Order
-from deniable.query.aggregates.sums import Sum
+from deniable.query.aggregates.sums import SumAggregate
 from deniable.query.engines.dialect import Keyed, P
 from deniable.query.engines.duckdb.expression import FLOATS, NAN, as_kind
-from deniable.query.engines.duckdb.rows import Source, clamp, rows_of
+from deniable.query.engines.duckdb.rows import SelectSource, clamp, rows_of
 from deniable.query.engines.printed import Seals, printed
 from deniable.query.expression import Expression, Key, Kind
 from deniable.query.keys import KeySearch
@@ -35,7 +35,7 @@ class Generator:
         seals: what is in the words of the dialect already, where that is not DuckDB's.
     """
 
-    def __init__(self, tables: Mapping[str, Source], seals: Seals | None = None) -> None:
+    def __init__(self, tables: Mapping[str, SelectSource], seals: Seals | None = None) -> None:
         first = next(iter(tables.values()))
         self.tables, self.dialect, self.seal, self._seals = tables, first.dialect, first.seal, seals
 
@@ -58,7 +58,7 @@ class Generator:
         """A statement as the engine reads it."""
         return statement if self._seals is None else self._seals.opened(printed(statement, self.dialect.name))
 
-    def source(self, tree: TableExpression) -> Source:
+    def source(self, tree: TableExpression) -> SelectSource:
         """Return SQL for the rows of a table expression."""
         return rows_of(tree, self.tables)
 
@@ -88,14 +88,14 @@ class Generator:
     ) -> Iterator[tuple[list[int], str]]:
         """All statements of a plan, or of a `share` as in `plan`, each with the places of the parts that it answers."""
         question = plan.query.question
-        together = [place for place, part in enumerate(plan.parts) if _in_totals(part)]
+        together = [index for index, part in enumerate(plan.parts) if _in_totals(part)]
         if together:
             yield together, self.plan(plan, secret=secret, share=share)
-        for place, part in enumerate(plan.parts):
+        for index, part in enumerate(plan.parts):
             if not part.aggregate.additive:
-                yield [place], self.tally(question, part, secret=secret, share=share)
-            elif place not in together and share[0] == 0:
-                yield [place], self.distinct(question, part, secret=secret)
+                yield [index], self.tally(question, part, secret=secret, share=share)
+            elif index not in together and share[0] == 0:
+                yield [index], self.distinct(question, part, secret=secret)
 
     def trials(self, plan: PricedPlan) -> tuple[list[str], PricedPlan]:
         """Statements like those of a plan, which show before the payment whether the engine can run it; and the plan
@@ -107,7 +107,7 @@ class Generator:
             plan = plan.on((tuple(SAMPLES[kind] for kind in question.sought.values()),))
         return [*searched, *(statement for _, statement in self.statements(plan, secret=bytes(16)))], plan
 
-    def tally(self, question: Question, part: Priced, *, secret: bytes, share: tuple[int, int] = (0, 1)) -> str:
+    def tally(self, question: Question, part: PricedPart, *, secret: bytes, share: tuple[int, int] = (0, 1)) -> str:
         """The statement of what `tallied` gives, for an aggregate that is chosen by tallies.
 
         Of a unit with n > `rows` values in a group, so many count, evenly spaced in their order from a start that the
@@ -134,7 +134,7 @@ class Generator:
             else f"SELECT {KEY}, count(*) FROM {source} GROUP BY {KEY}"
         )
 
-    def distinct(self, question: Question, part: Priced, *, secret: bytes) -> str:
+    def distinct(self, question: Question, part: PricedPart, *, secret: bytes) -> str:
         """The statement whose rows are (cell, different values), of which a unit shows those of the least keyed hash.
 
         Values of several units may be the same, so shares of the units cannot be counted one by one.
@@ -164,10 +164,10 @@ class Generator:
             return self._layered(
                 layers, f"SELECT {listed}, {search.weight(1)} * count(*) AS weight FROM placed GROUP BY {listed}"
             )
-        place = "0"
+        cell_position = "0"
         for name, kind in question.sought.items():
-            place = f"({place} * 31 + ({self.seed(name, kind)}) % {P} + {WIDE}) % {P}"
-        ranks = self.keyed(question, secret).ranks(place)
+            cell_position = f"({cell_position} * 31 + ({self.seed(name, kind)}) % {P} + {WIDE}) % {P}"
+        ranks = self.keyed(question, secret).ranks(cell_position)
         first = f"dense_rank() OVER (PARTITION BY u ORDER BY h, {listed}) <= {search.groups}"
         weight = f"floor({search.shared} / sqrt(CAST(m AS DOUBLE)))" if search.shared else "1"
         layers += [
@@ -186,8 +186,8 @@ class Generator:
         """
         source, unit = self.source(tree), tree.unit
         items = [
-            f"{as_kind(expression.facts.kind, source.expression(expression))} AS c{place}"
-            for place, expression in enumerate(expressions)
+            f"{as_kind(expression.facts.kind, source.expression(expression))} AS c{index}"
+            for index, expression in enumerate(expressions)
         ]
         filtered = ""
         if unit is not None:
@@ -201,19 +201,21 @@ class Generator:
     def _layered(self, layers: Sequence[str], body: str) -> str:
         return self.finished(f"WITH {', '.join(layers)} {body}")
 
-    def _layers(self, question: Question, parts: Sequence[Priced], share: tuple[int, int] = (0, 1)) -> list[str]:
+    def _layers(self, question: Question, parts: Sequence[PricedPart], share: tuple[int, int] = (0, 1)) -> list[str]:
         """What every statement begins with; for `share` see `plan`."""
         picked, placed = self._picked(question, parts), self._placed(question, parts, *share)
         return [f"picked AS ({picked})", f"placed AS ({placed})"]
 
-    def _picked(self, question: Question, parts: Sequence[Priced]) -> str:
+    def _picked(self, question: Question, parts: Sequence[PricedPart]) -> str:
         """Row by row: the unit, the keys and what each aggregate reads, filtered. Each argument is computed once."""
         source = self.source(question.rows)
         items = [f"{source.narrow(key)} AS k{index}" for index, key in enumerate(question.keys)]
         outer = [f"k{index}" for index in range(len(items))]
         for index, argument in _arguments(parts):
-            few = argument.facts.kind is Kind.INTEGER and question.table.total_rows is None  # else it is multiplied
-            read = source.narrow(argument) if few else source.expression(argument, nan_allowed=True)
+            is_small = (
+                argument.facts.kind is Kind.INTEGER and question.table.total_rows is None
+            )  # else it is multiplied
+            read = source.narrow(argument) if is_small else source.expression(argument, nan_allowed=True)
             items.append(f"{read} AS r{index}")
             outer.append(f"{_value(parts[index], argument, f'r{index}')} AS x{index}")
         if question.unit is not None:
@@ -223,7 +225,7 @@ class Generator:
         held = f"SELECT {', '.join(items) or '1 AS one'} FROM {source.text}{where}"
         return f"SELECT {', '.join(outer) or 'one'} FROM ({held}) AS held"
 
-    def _placed(self, question: Question, parts: Sequence[Priced], turn: int, passes: int) -> str:
+    def _placed(self, question: Question, parts: Sequence[PricedPart], turn: int, passes: int) -> str:
         """Rows with the number of their group; rows outside the public groups, or of no unit, are gone."""
         carried = [f"x{index}" for index, _ in _arguments(parts)]
         joins: list[str] = []
@@ -244,34 +246,34 @@ class Generator:
 
     def _position(self, axis: Axis, question: Question, joins: list[str], filters: list[str]) -> str:
         """SQL for the position of a row's keys among their public values; adds what it needs to `joins`, `filters`."""
-        index, values = axis.places[0], axis.values
+        index, values = axis.indices[0], axis.values
         if question.keys[index].facts.keys is None:
             filters.extend(f"{name} IS NOT NULL" for name in question.sought)
             if values is None:
                 return "0"
-            found = FOUND
+            keys_table = FOUND
             if self._seals is not None and not isinstance(cast(object, values), range):  # which is a table there
-                found = f"{self.seal(f'({self.dialect.listed(question.sought, values)})')} AS {FOUND}"
-            joins.append(f" JOIN {found} USING ({', '.join(question.sought)})")
+                keys_table = f"{self.seal(f'({self.dialect.listed(question.sought, values)})')} AS {FOUND}"
+            joins.append(f" JOIN {keys_table} USING ({', '.join(question.sought)})")
             return f"{FOUND}.position"
         assert values is not None
-        keys = [row[0] for row in values] if len(axis.places) == 1 else []
+        keys = [row[0] for row in values] if len(axis.indices) == 1 else []
         if keys and all(type(key) is int for key in keys) and keys == list(range(keys[0], keys[0] + len(keys))):  # type: ignore
             filters.append(f"k{index} BETWEEN {keys[0]} AND {keys[-1]}")
             return f"(CAST(k{index} AS BIGINT) - {keys[0]})"  # k may be of 8 bits, which times 100 are too many
         rows = ", ".join(f"({', '.join(map(self.constant, row))}, {position})" for position, row in enumerate(values))
-        names = ", ".join(f"v{place}" for place in axis.places)
-        same = " AND ".join(f"k{place} IS NOT DISTINCT FROM d{index}.v{place}" for place in axis.places)
+        names = ", ".join(f"v{key}" for key in axis.indices)
+        same = " AND ".join(f"k{key} IS NOT DISTINCT FROM d{index}.v{key}" for key in axis.indices)
         joins.append(f" JOIN (VALUES {rows}) AS d{index}({names}, position) ON {same}")
         return f"d{index}.position"
 
 
-def _in_totals(part: Priced) -> bool:
+def _in_totals(part: PricedPart) -> bool:
     """Whether an aggregate is a column of the statement of totals."""
     return part.aggregate.additive and not isinstance(part.aggregate, Distinct)
 
 
-def _value(part: Priced, argument: Expression, name: str) -> str:
+def _value(part: PricedPart, argument: Expression, name: str) -> str:
     """What an aggregate reads of a row: a number of its lattice, the code of a point, or whether there is a value.
 
     Args:
@@ -279,7 +281,7 @@ def _value(part: Priced, argument: Expression, name: str) -> str:
     """
     real = argument.facts.kind is Kind.REAL
     match part.aggregate:
-        case Sum():
+        case SumAggregate():
             assert isinstance(part, PricedAggregate)
             return _on_lattice(part, name, real=real)
         case Order(grid=grid):
@@ -305,19 +307,19 @@ def _on_lattice(part: PricedAggregate, value: str, *, real: bool) -> str:
     return f"CAST(({clamp(value, low, high, step=grid)}) * {float(1 / grid)!r}::DOUBLE AS BIGINT)"
 
 
-def _arguments(parts: Sequence[Priced]) -> Iterator[tuple[int, Expression]]:
+def _arguments(parts: Sequence[PricedPart]) -> Iterator[tuple[int, Expression]]:
     """The arguments that are read, each in the column x of the part that it is of."""
     for index, part in enumerate(parts):
         if part.aggregate.argument is not None and _value_of(index, parts) == index:
             yield index, part.aggregate.argument
 
 
-def _value_of(index: int, parts: Sequence[Priced]) -> int:
+def _value_of(index: int, parts: Sequence[PricedPart]) -> int:
     """The part whose column x holds the value of part `index`: COUNT(v) reads that of SUM(v), NULL where v is."""
     aggregate = parts[index].aggregate
-    if isinstance(aggregate, Count) and aggregate.argument is not None:
+    if isinstance(aggregate, CountAggregate) and aggregate.argument is not None:
         for other, part in enumerate(parts):
-            if isinstance(part.aggregate, Sum) and part.aggregate.argument == aggregate.argument:
+            if isinstance(part.aggregate, SumAggregate) and part.aggregate.argument == aggregate.argument:
                 return other
     return index
 
@@ -328,7 +330,7 @@ def _value_of(index: int, parts: Sequence[Priced]) -> int:
 def _total(index: int, parts: Sequence[PricedAggregate]) -> str:
     """What rows that count in full add up to: x minus centre, in 128 bits, or how many of them have a value."""
     part = parts[index]
-    if isinstance(part.aggregate, Sum):
+    if isinstance(part.aggregate, SumAggregate):
         centre = part.centre // part.share
         return f"sum(x{index}) - {centre}::HUGEINT * count(x{index})" if centre else f"sum(x{index})"
     return "count(*)" if part.aggregate.argument is None else f"count(x{_value_of(index, parts)})"
@@ -376,7 +378,7 @@ def _spread_total(index: int, parts: Sequence[PricedAggregate], total_rows: int)
     part = parts[index]
     if isinstance(part.aggregate, Units):
         return f"coalesce(max(d{index}), 0) AS a{index}"
-    if isinstance(part.aggregate, Sum):
+    if isinstance(part.aggregate, SumAggregate):
         centre = part.centre // part.share
         value = f"(x{index} - {centre})" if centre else f"x{index}"
         largest = max(abs(part.lower), abs(part.upper)) * total_rows
@@ -388,9 +390,9 @@ def _spread_total(index: int, parts: Sequence[PricedAggregate], total_rows: int)
     return f"coalesce(sum({share}) FILTER (WHERE x{_value_of(index, parts)} IS NOT NULL), 0) AS a{index}"
 
 
-def _shared(value: str, steps: int, most: int) -> str:
-    """`value` in lattice steps; where n rows are more than `most`, the share of `most` in it, rounded towards 0."""
-    return f"CASE WHEN n > {most} THEN ({value} * {most * steps}) // n ELSE {value} * {steps} END"
+def _shared(value: str, steps: int, max_keys: int) -> str:
+    """Return a value in lattice steps; if n rows are more than `max_keys`, their part of it, rounded towards 0."""
+    return f"CASE WHEN n > {max_keys} THEN ({value} * {max_keys * steps}) // n ELSE {value} * {steps} END"
 
 
 def _pairs(layers: list[str], question: Question, keyed: Keyed, *columns: str) -> str:

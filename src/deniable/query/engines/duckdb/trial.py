@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Trial:
+class PlanningTrial:
     """Tells whether DuckDB can plan statements, within `MAX_SECONDS` and open to Ctrl-C.
 
     Args:
@@ -28,7 +28,7 @@ class Trial:
         self._lock = threading.Lock()
         self._connection: duckdb.DuckDBPyConnection | None = None
 
-    def admits(self, statements: Sequence[str], found: "pa.Table | None") -> bool:
+    def admits(self, statements: Sequence[str], keys_table: "pa.Table | None") -> bool:
         """Whether all statements can be planned, over keys that were found or none.
 
         Raises: UnsupportedQueryError if that takes too long.
@@ -40,14 +40,14 @@ class Trial:
                 self._connection = None  # this one may be busy for long
                 connection.interrupt()
 
-            return in_time(lambda: self._plans(connection, statements, found), leave)
+            return in_time(lambda: self._plans(connection, statements, keys_table), leave)
 
     def _plans(
-        self, connection: "duckdb.DuckDBPyConnection", statements: Sequence[str], found: "pa.Table | None"
+        self, connection: "duckdb.DuckDBPyConnection", statements: Sequence[str], keys_table: "pa.Table | None"
     ) -> bool:
         with suppress(Exception):
-            if found is not None:
-                connection.register(self._name, found)
+            if keys_table is not None:
+                connection.register(self._name, keys_table)
             for statement in statements:
                 connection.execute(f"EXPLAIN {statement}").fetchall()
             return True

@@ -29,12 +29,12 @@ def readable(url: str) -> list[str]:
 
     Raises: SourceError if there is none, or the server cannot be asked.
     """
-    (found,) = _asked(url, (READABLE, None))
-    if not found:
+    (rows,) = _asked(url, (READABLE, None))
+    if not rows:
         raise SourceError(
             f"at {redacted(url)} this user may read no table. It needs USAGE on a schema and SELECT on a table."
         )
-    return [name for (name,) in found]
+    return [name for (name,) in rows]
 
 
 def describe(runner: PostgresRunner) -> Described:
@@ -42,8 +42,8 @@ def describe(runner: PostgresRunner) -> Described:
 
     Raises: SourceError if the server cannot be asked.
     """
-    place = runner.source
-    table, columns = _asked(runner.place, (TABLE, (place, place)), (COLUMNS, (place,)))
+    source = runner.source
+    table, columns = _asked(runner.server, (TABLE, (source, source)), (COLUMNS, (source,)))
     return Described(
         notes=tuple(said for said, _ in table if said),
         comments={name: comment for name, comment, _ in columns if comment},
@@ -52,7 +52,7 @@ def describe(runner: PostgresRunner) -> Described:
 
 
 def _asked(url: str, *statements: tuple[str, Sequence[object] | None]) -> list[Rows]:
-    found, cause = attempt(url, lambda connection: [answer(connection, *each) for each in statements])
-    if found is None:
+    answers, cause = attempt(url, lambda connection: [answer(connection, *each) for each in statements])
+    if answers is None:
         raise SourceError(f"{redacted(url)} cannot be asked: {cause or 'check that the server runs.'}")
-    return found
+    return answers

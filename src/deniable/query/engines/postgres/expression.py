@@ -52,8 +52,8 @@ def _sized(sql: str, sign: str = "") -> str:
     words = {"a": "abs($1)", "b": "abs($2)", "PLAIN": f"($1) {sign} ($2)", "INFINITE": INFINITE}
     words["SIGNED"] = f"CASE WHEN (($1) > 0) = (($2) > 0) THEN {INFINITE} ELSE -{INFINITE} END"
     words["USUAL"] = "BETWEEN CAST('1e-150' AS DOUBLE PRECISION) AND CAST('1e150' AS DOUBLE PRECISION)"
-    sql = re.sub(r"2\^(-?\d+)", lambda found: f"CAST('{2.0 ** int(found[1])!r}' AS DOUBLE PRECISION)", sql)
-    return re.sub(r"\b(?:a|b|PLAIN|SIGNED|USUAL|INFINITE)\b", lambda found: words[found[0]], sql)
+    sql = re.sub(r"2\^(-?\d+)", lambda match: f"CAST('{2.0 ** int(match[1])!r}' AS DOUBLE PRECISION)", sql)
+    return re.sub(r"\b(?:a|b|PLAIN|SIGNED|USUAL|INFINITE)\b", lambda match: words[match[0]], sql)
 
 
 def _sum(sign: str) -> str:

@@ -16,7 +16,7 @@ from deniable.query import effort
 from deniable.query.engines.dialect import quoted
 from deniable.query.engines.postgres.expression import Postgres
 from deniable.query.engines.postgres.views import TREE, refusal, views_of
-from deniable.query.engines.runner import Runner, not_opened
+from deniable.query.engines.runner import StatementRunner, not_opened
 
 T = TypeVar("T")
 Rows = list[tuple[Any, ...]]
@@ -80,7 +80,7 @@ SPOKEN: Mapping[str, str] = {
 }
 
 
-class PostgresRunner(Runner):
+class PostgresRunner(StatementRunner):
     """A table, whose name is "schema.table", or "table" in the schema public; `url` as libpq takes it.
 
     Raises: SourceError if it cannot be opened, or is a view in which rows could touch; InvalidParameterError if the
@@ -92,7 +92,7 @@ class PostgresRunner(Runner):
     def __init__(self, url: str, table: str, *, seconds: int = 3600) -> None:
         schema, _, name = table.rpartition(".")
         self.source = f"{quoted(schema or 'public')}.{quoted(name)}"
-        self.place, self._seconds = url, seconds
+        self.server, self._seconds = url, seconds
         server, slash, path = redacted(url).partition("://")[2].partition("/")
         self.name = f"postgresql://{server.lower()}{slash}{path}"
         self.table = f"{schema or 'public'}.{name}"
@@ -110,47 +110,47 @@ class PostgresRunner(Runner):
         self.where, self.system = f"postgresql://{facts.address}/{database}", facts.system
         self.types = {str(column): str(base) for *_, column, base in facts.columns}
 
-    def _facts(self, connection: Any) -> "Facts":
+    def _facts(self, connection: Any) -> "ServerFacts":
         columns, tree = (answer(connection, statement, (self.source,)) for statement in (OPENED, TREE))
         allowed = bool(columns) and columns[0][4]
-        return Facts(
+        return ServerFacts(
             columns=columns,
             views=views_of(tree),  # partitions may come and go
             refusal=refusal(tree),
-            address=_address(self.place, connection),
+            address=_address(self.server, connection),
             system=answer(connection, SYSTEM)[0][0] if allowed else None,
         )
 
-    def _readable(self, connection: Any) -> "Facts":
+    def _readable(self, connection: Any) -> "ServerFacts":
         facts = self._facts(connection)
         if facts.refusal is None:
             answer(connection, f"EXPLAIN SELECT FROM {self.source}")
         return facts
 
     def unchanged(self) -> bool:
-        return in_planning(self.place, self._facts)[0] == self._opened
+        return in_planning(self.server, self._facts)[0] == self._opened
 
     def check(self, statement: str) -> bool:
         return self.checks([statement])
 
     def checks(self, statements: Sequence[str]) -> bool:
-        found, cause = in_planning(
-            self.place, lambda connection: [answer(connection, f"EXPLAIN {each}") for each in statements]
+        results, cause = in_planning(
+            self.server, lambda connection: [answer(connection, f"EXPLAIN {each}") for each in statements]
         )
         if cause == SLOW:
             raise effort.too_long()
-        return found is not None
+        return results is not None
 
     def cause(self) -> str | None:
-        facts, cause = in_planning(self.place, self._readable)
+        facts, cause = in_planning(self.server, self._readable)
         return cause if facts is None else facts.refusal
 
     def rows(self, statement: str) -> Rows | None:
-        return attempt(self.place, lambda connection: answer(connection, statement), seconds=self._seconds)[0]
+        return attempt(self.server, lambda connection: answer(connection, statement), seconds=self._seconds)[0]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Facts:
+class ServerFacts:
     """What the catalogue says of a table or view: the facts that must not change while it is asked.
 
     Args:
@@ -167,8 +167,8 @@ class Facts:
 
 def answer(connection: Any, statement: str, values: Sequence[object] | None = None) -> Rows:
     """The rows of one statement, in binary and without a name that a pooler would keep."""
-    found: Rows = connection.execute(statement.encode(), values, prepare=False, binary=True).fetchall()
-    return found
+    rows: Rows = connection.execute(statement.encode(), values, prepare=False, binary=True).fetchall()
+    return rows
 
 
 def attempt(
@@ -197,9 +197,9 @@ def attempt(
             if held is not None:
                 held.append(connection)
             connection.execute(", ".join([BEGIN, *limited]).encode())
-            found = work(connection)
+            result = work(connection)
             connection.execute("COMMIT")
-            return found, None
+            return result, None
     except psycopg.Error as error:
         return None, _cause(error.sqlstate, str(error))
     except Exception:

@@ -12,13 +12,13 @@ def readable() -> list[str]:
 
     Raises: SourceError if there is none, or the catalogue cannot be asked.
     """
-    found = None
+    schema = None
     with suppress(Exception):
         listed = session_in_hand().catalog.listTables()
-        found = [".".join((*each.namespace, each.name)) for each in listed if each.namespace and not each.isTemporary]
-    if not found:
+        schema = [".".join((*each.namespace, each.name)) for each in listed if each.namespace and not each.isTemporary]
+    if not schema:
         raise SourceError("Spark's current database has no table that can be listed. Name one, as database.table.")
-    return found
+    return schema
 
 
 def describe(runner: SparkRunner) -> Described:
@@ -26,15 +26,15 @@ def describe(runner: SparkRunner) -> Described:
 
     Raises: SourceError if the catalogue cannot be asked.
     """
-    found = None
+    described = None
     with suppress(Exception):
         catalog = runner.session.catalog
         comment, columns = catalog.getTable(runner.table).description, catalog.listColumns(runner.table)
         parts = ", ".join(column.name for column in columns if column.isPartition)
-        found = Described(
+        described = Described(
             notes=(*([f"comment: {comment}"] if comment else []), *([f"partitioned by: {parts}"] if parts else [])),
             comments={column.name: column.description for column in columns if column.description},
         )
-    if found is None:
+    if described is None:
         raise SourceError(f"Spark's catalogue cannot be asked about {runner.table!r}.")
-    return found
+    return described

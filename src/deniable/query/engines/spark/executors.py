@@ -62,7 +62,7 @@ def tell_copy(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 @dataclass(frozen=True)
-class Blocks:
+class GroupBlocks:
     """What an executor makes of its part of a table, whose blocks lie in it whole.
 
     Args:
@@ -103,11 +103,11 @@ def answered(
     plan: PricedPlan, rows: pa.Table, bits: Bits, *, intervals: bool, schema: pa.Schema | None = None
 ) -> pa.Table:
     """The groups of a block with their noisy numbers."""
-    totals = (_integers(rows[f"a{place}"]) for place in range(len(plan.parts)))
+    totals = (_integers(rows[f"a{index}"]) for index in range(len(plan.parts)))
     noisy = [part.release(total, bits=bits) for part, total in zip(plan.parts, totals, strict=True)]
     keys = key_columns(plan.query.question, rows["cell"].to_numpy())
-    for place in plan.query.question.unknown:
-        keys[f"key {place}"] = np.array([*rows[f"k{place}"].to_pylist(), None], dtype=object)[:-1]
+    for index in plan.query.question.unknown:
+        keys[f"key {index}"] = np.array([*rows[f"k{index}"].to_pylist(), None], dtype=object)[:-1]
     release = build_release(plan, noisy, left=None, safe=bits.safe, stored=False, keys=keys)
     table = release.to_arrow(intervals=intervals)
     return table if schema is None else table.cast(schema)
@@ -133,12 +133,12 @@ class SparkEngine(RemoteEngine):
         Raises: UnsupportedQueryError if executors have another copy of deniable, or cannot write there; the call raises
             ExecutionError for any reason.
         """
-        session, place = self._runner.session, f"{folder.rstrip('/')}/{token_hex(8)}"
+        session, folder_made = self._runner.session, f"{folder.rstrip('/')}/{token_hex(8)}"
         sample, row = _sample(plan)
         schema = answered(sample, row, bits, intervals=intervals).schema
         work = partial(answered, intervals=intervals, schema=schema)
         self._compare()
-        new = _new_folders(session, place)
+        new = _new_folders(session, folder_made)
 
         def write(secret: bytes) -> str:
             with suppress(Exception):
@@ -147,22 +147,22 @@ class SparkEngine(RemoteEngine):
                 generator, asked = generator_of(self._runners, secret), plan
                 try:
                     if plan.key_search is not None:
-                        asked = self._find(plan, generator, place, secret, bits)
-                    exact = session.sql(_exact(asked, generator, secret, _view(place)))
-                    blocks = Blocks(partial(work, asked), ("cell",), Streams(bits))
-                    self._write(exact, place, blocks, schema, 1 + (asked.query.question.cells - 1) // GROUPS)
+                        asked = self._find(plan, generator, folder_made, secret, bits)
+                    exact = session.sql(_exact(asked, generator, secret, _view(folder_made)))
+                    blocks = GroupBlocks(partial(work, asked), ("cell",), Streams(bits))
+                    self._write(exact, folder_made, blocks, schema, 1 + (asked.query.question.cells - 1) // GROUPS)
                 finally:
-                    session.catalog.dropTempView(_view(place))
+                    session.catalog.dropTempView(_view(folder_made))
                 if self.unchanged():
-                    return place
+                    return folder_made
             _remove(new)
             raise ExecutionError  # here, so that no other text is attached to it
 
         with suppress(Exception):
             made = session.createDataFrame(row)
-            blocks = Blocks(partial(work, sample), ("cell",), Streams(bits))
+            blocks = GroupBlocks(partial(work, sample), ("cell",), Streams(bits))
             self._noisy(made, blocks, schema, 1).collect()  # what fails here has made no folder
-            self._write(made, f"{place}/_rehearsal/0", blocks, schema, 1)
+            self._write(made, f"{folder_made}/_rehearsal/0", blocks, schema, 1)
             return write
         _remove(new)
         raise UnsupportedQueryError(
@@ -175,22 +175,22 @@ class SparkEngine(RemoteEngine):
 
         Raises: UnsupportedQueryError if one has none, or another than the driver.
         """
-        session, told = self._runner.session, None
+        session, reported = self._runner.session, None
         with suppress(Exception):
             rows = session.range(TRIALS).mapInArrow(tell_copy, "copy string").collect()  # a task for each core
-            told = sorted({str(copy) for (copy,) in rows})
-        if told is None:
+            reported = sorted({str(copy) for (copy,) in rows})
+        if reported is None:
             raise UnsupportedQueryError(f"Spark's executors cannot run deniable. {WORKERS}")
-        if others := [copy for copy in told if copy != copy_of_deniable()]:
+        if others := [copy for copy in reported if copy != copy_of_deniable()]:
             raise UnsupportedQueryError(
                 f"an executor has deniable {others[0]}, and the driver {copy_of_deniable()}. {WORKERS}"
             )
 
-    def read(self, place: str) -> Any:
+    def read(self, folder: str) -> Any:
         """What was written there, as a DataFrame."""
-        return self._runner.session.read.parquet(place)
+        return self._runner.session.read.parquet(folder)
 
-    def _find(self, plan: PricedPlan, generator: Generator, place: str, secret: bytes, bits: Bits) -> PricedPlan:
+    def _find(self, plan: PricedPlan, generator: Generator, folder: str, secret: bytes, bits: Bits) -> PricedPlan:
         """The plan for the keys that are shown. They are numbered in a view; the driver knows how many they are."""
         question, search, session = plan.query.question, plan.key_search, self._runner.session
         assert search is not None
@@ -198,16 +198,16 @@ class SparkEngine(RemoteEngine):
         block = f"pmod(xxhash64({', '.join(names)}), {BUCKETS}) AS block"
         keys = session.sql(generator.keys(question, search, secret=secret)).selectExpr(block, *names, "weight")
         schema = pa.schema([("block", pa.int64()), *arrow_schema(question.sought), ("place", pa.int64())])
-        blocks = Blocks(partial(shown, search), tuple(names), Streams(bits))
-        self._write(keys, f"{place}-keys", blocks, schema, BUCKETS)
-        kept = session.read.parquet(f"{place}-keys")
+        blocks = GroupBlocks(partial(shown, search), tuple(names), Streams(bits))
+        self._write(keys, f"{folder}-keys", blocks, schema, BUCKETS)
+        kept = session.read.parquet(f"{folder}-keys")
         counts = dict(kept.groupBy("block").count().collect())
         starts = [*accumulate((counts.get(block, 0) for block in range(BUCKETS)), initial=0)]
         position = f"CAST(array({', '.join(map(str, starts))})[CAST(block AS INT)] + place AS INT) AS position"
-        kept.selectExpr(*names, position).createOrReplaceTempView(_view(place))
+        kept.selectExpr(*names, position).createOrReplaceTempView(_view(folder))
         return plan.on(range(starts[-1]))  # type: ignore[arg-type]
 
-    def _write(self, exact: Any, place: str, blocks: Blocks, schema: pa.Schema, count: int) -> None:
+    def _write(self, exact: Any, folder: str, blocks: GroupBlocks, schema: pa.Schema, count: int) -> None:
         """Noise once, and files: all of them, or an exception.
 
         The first way to commit that Hadoop knows shows no file before the job is done. A storage that loses files, or
@@ -219,11 +219,11 @@ class SparkEngine(RemoteEngine):
 
         made = Observation()
         noisy = self._noisy(exact, blocks, schema, count).observe(made, rows_of(lit(1)).alias("rows"))
-        noisy.write.mode("overwrite").option(COMMIT, "1").parquet(place)
-        if self.read(place).count() != made.get["rows"]:
+        noisy.write.mode("overwrite").option(COMMIT, "1").parquet(folder)
+        if self.read(folder).count() != made.get["rows"]:
             raise ExecutionError
 
-    def _noisy(self, exact: Any, blocks: Blocks, schema: pa.Schema, count: int) -> Any:
+    def _noisy(self, exact: Any, blocks: GroupBlocks, schema: pa.Schema, count: int) -> Any:
         """Exact rows of `count` blocks with noise. A number of partitions that is given does not change with them."""
         from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -234,19 +234,19 @@ class SparkEngine(RemoteEngine):
         return int(self._runner.session.conf.get("spark.sql.shuffle.partitions"))
 
 
-def _new_folders(session: Any, place: str) -> list[tuple[Any, Any, bool]]:
+def _new_folders(session: Any, folder: str) -> list[tuple[Any, Any, bool]]:
     """The folders of an answer and those around them that do not exist yet, inside out, each with its file system.
 
     Also whether it is deleted with what is in it. None on Spark Connect.
     """
-    found: list[tuple[Any, Any, bool]] = []
+    folders: list[tuple[Any, Any, bool]] = []
     with suppress(Exception):
-        keys, path = map(session.sparkContext._jvm.org.apache.hadoop.fs.Path, (f"{place}-keys", place))
+        keys, path = map(session.sparkContext._jvm.org.apache.hadoop.fs.Path, (f"{folder}-keys", folder))
         files = path.getFileSystem(session.sparkContext._jsc.hadoopConfiguration())
-        found = [(files, keys, True), (files, path, True)]
+        folders = [(files, keys, True), (files, path, True)]
         while (path := path.getParent()) is not None and not files.exists(path):
-            found.append((files, path, False))
-    return found
+            folders.append((files, path, False))
+    return folders
 
 
 def _remove(new: list[tuple[Any, Any, bool]]) -> None:
@@ -255,14 +255,14 @@ def _remove(new: list[tuple[Any, Any, bool]]) -> None:
             files.delete(path, whole)
 
 
-def _view(place: str) -> str:
-    return f"deniable_{place.rpartition('/')[2]}"
+def _view(folder: str) -> str:
+    return f"deniable_{folder.rpartition('/')[2]}"
 
 
 def _sample(plan: PricedPlan) -> tuple[PricedPlan, pa.Table]:
     """The plan where one tuple of unknown values was found, and its first group, in which there is nothing."""
     keys = arrow_schema(plan.query.question.sought)
-    numbers = ["block", "cell", *(f"a{place}" for place in range(len(plan.parts)))]
+    numbers = ["block", "cell", *(f"a{index}" for index in range(len(plan.parts)))]
     row = {name: pa.array([0]) for name in numbers} | {key.name: pa.nulls(1, key.type) for key in keys}
     return plan.on([(None,) * len(keys)] if len(keys) else None), pa.table(row)
 
@@ -272,13 +272,13 @@ def _exact(plan: PricedPlan, generator: Generator, secret: bytes, view: str) -> 
     question = plan.query.question
     columns, joins, layers = [f"cell DIV {GROUPS} AS block", "cell"], "", ""
     if question.unknown:
-        after = question.axes[[axis.places for axis in question.axes].index(question.unknown) + 1 :]
+        after = question.axes[[axis.indices for axis in question.axes].index(question.unknown) + 1 :]
         inner = prod(len(axis.values or ()) for axis in after)
         layers = f"WITH {FOUND} AS (SELECT * FROM {view}) "
-        joins = f" JOIN {FOUND} ON position = cell DIV {inner} % {max(1, len(question.found or ()))}"
+        joins = f" JOIN {FOUND} ON position = cell DIV {inner} % {max(1, len(question.found_keys or ()))}"
         columns += question.sought
-    for number, (places, statement) in enumerate(generator.statements(plan, secret=secret)):
-        names = [f"a{place}" for place in places]
+    for number, (indices, statement) in enumerate(generator.statements(plan, secret=secret)):
+        names = [f"a{index}" for index in indices]
         joins += f" LEFT JOIN ({statement}) AS s{number}(cell, {', '.join(names)}) USING (cell)"
         columns += [f"coalesce({name}, 0) AS {name}" for name in names]
     cells = f"(SELECT CAST(id AS INT) AS cell FROM range({question.cells})) AS cells"

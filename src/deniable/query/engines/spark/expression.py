@@ -114,7 +114,7 @@ class Spark(Dialect):
     def listed(self, kinds: Mapping[str, Kind], rows: Sequence[Sequence[Key]]) -> str:
         columns = ", ".join(f"{name}: {self.types[kind]}" for name, kind in kinds.items())
         said = json.dumps(
-            [dict(zip(kinds, row, strict=True), position=place) for place, row in enumerate(rows)], default=str
+            [dict(zip(kinds, row, strict=True), position=index) for index, row in enumerate(rows)], default=str
         )
         return f"SELECT inline(from_json({text(said)}, 'array<struct<{columns}, position: int>>'))"
 

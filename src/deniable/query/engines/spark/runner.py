@@ -11,7 +11,7 @@ from secrets import token_hex
 from typing import Any
 
 from deniable.errors import InvalidParameterError, MissingExtraError, SourceError
-from deniable.query.engines.runner import Runner, not_opened
+from deniable.query.engines.runner import StatementRunner, not_opened
 from deniable.query.engines.spark.expression import Spark
 from deniable.query.engines.spark.views import FIELDS, refusal
 
@@ -71,7 +71,7 @@ def open_table(table: str) -> "SparkRunner":
     return runner
 
 
-class SparkRunner(Runner):
+class SparkRunner(StatementRunner):
     """A table, view or path of Parquet files; a path has a slash.
 
     Args:
@@ -88,7 +88,7 @@ class SparkRunner(Runner):
         if other or int(session.version.split(".")[0]) < OLDEST:
             needed = ", ".join(f"{name}={value}" for name, value in (other or SETTINGS).items())
             raise InvalidParameterError(f"the session must be of Spark {OLDEST} or newer, with {needed}.")
-        self.session, self.place, types = session, session, None
+        self.session, self.server, types = session, session, None
         self._table, self._frame, self._said = table, frame, _said(session)
         _drop_left()
         if frame is not None:
@@ -128,10 +128,10 @@ class SparkRunner(Runner):
         with suppress(Exception):
             if not self.unchanged():
                 return None
-            found = self.session.sql(statement).toArrow()
+            rows = self.session.sql(statement).toArrow()
             if not self.unchanged():  # somebody changed a setting meanwhile
                 return None
-            return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
+            return list(zip(*(column.to_pylist() for column in rows.columns), strict=True))
         return None
 
 
