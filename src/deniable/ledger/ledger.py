@@ -269,7 +269,7 @@ class Ledger:
         Raises: BudgetExceededError.
         """
         with self._storage.transaction(write=False) as connection:
-            self._account(connection).pay(self.budget.price(loss), cure=_CURE)
+            self._account(connection).charge_amount(self.budget.price(loss), remedy=_CURE)
 
     def _checked(self, entry: Entry) -> Charge:
         """What a question costs here."""
@@ -298,7 +298,7 @@ class Ledger:
         if asked_by is not None:
             body["asker"] = asked_by
         account = self._account(connection)
-        account.pay(charge, cure=_CURE)
+        account.charge_amount(charge, remedy=_CURE)
         body["rule"] = account.rule.name
         return chain.append(connection, "entry", body, total=account.spent)
 

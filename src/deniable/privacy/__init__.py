@@ -1,4 +1,8 @@
-"""The words and the sums: relations, sensitivities, losses, budgets. No randomness, no data.
+"""Privacy losses, and the sensitivities, budgets and calibration around them.
+
+No randomness, no data. What a user needs stands here. The rest is in folders by kind: `losses` (the statements),
+`sensitivity`, `budget`, `calibration`, `notions`, `reports`, and, for what turns losses into losses, `composition` and
+`amplification`.
 
 What a user needs stands here. The rest is in folders by kind: `losses` (the statements), `sensitivity`, `budget`,
 `calibration`, `notions`, `reports`, and, for what turns losses into losses, `composition` and `amplification`.

@@ -44,6 +44,7 @@ from deniable.privacy.statement import Statement, name_of_loss
 P = ParamSpec("P")
 
 _RELATION = inspect.Parameter("relation", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Relation | None)
+_ABOUT_RELATION = "    relation: the one relation for which the loss is stated, as by `loss.under`; both when None."
 
 
 class LossConstructor(Generic[P]):
@@ -63,6 +64,7 @@ class LossConstructor(Generic[P]):
         self._has_relation = not {"relation", "sensitivity"} & set(signature.parameters)
         if self._has_relation:
             signature = signature.replace(parameters=[*signature.parameters.values(), _RELATION])
+            self.__doc__ = _with_relation(self.__doc__)
         self.__signature__ = signature
         self._call = Call(self.__name__, signature)
 
@@ -103,6 +105,15 @@ class LossConstructor(Generic[P]):
     def __reduce__(self) -> str:
         """Return its name in this file; a copy or pickle is the constructor itself."""
         return self.__name__
+
+
+def _with_relation(text: str | None) -> str | None:
+    """Return a docstring whose last argument is `relation`; None without arguments."""
+    if text is None or "Args:\n" not in text:
+        return text
+    before, heading, after = inspect.cleandoc(text).partition("Args:\n")
+    arguments, *rest = after.split("\n\n", 1)
+    return before + heading + "\n\n".join([arguments.rstrip("\n") + "\n" + _ABOUT_RELATION, *rest])
 
 
 ApproximateLoss = LossConstructor(ApproximateStatement)

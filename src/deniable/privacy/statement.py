@@ -44,7 +44,12 @@ class Statement(ABC):
     The truth that an interval holds is the supremum over everything that the description allows: for `PureLoss(1)` over
     all 1-DP mechanisms, for noise with a `Sensitivity` over all integer changes that the sensitivity admits.
 
-    An example that runs stands in docs/guide/privacy.md, "Your own loss".
+    A statement of your own, in ten lines: docs/guide/privacy.md, "Your own loss".
+
+    >>> from deniable.privacy import GaussianLoss
+    >>> statement = GaussianLoss(noise_multiplier=2).statement
+    >>> print(statement.mu_squared, statement.rho, statement.pure_epsilon)
+    1/4 1/8 None
     """
 
     kind: ClassVar[str]

@@ -69,7 +69,7 @@ def worst_delta(
     def after(state: tuple[Rule | None, Charge], index: int) -> tuple[Rule | None, Charge] | None:
         account = Filter.resumed(budget, relation=AddRemove, rule=state[0], total=state[1])
         try:
-            account.pay(charges[index])
+            account.charge_amount(charges[index])
         except (BudgetExceededError, UnprovedError):
             return None
         return account.rule, account.spent

@@ -48,6 +48,6 @@ def test_the_next_choice_is_taken_where_the_budget_cannot_pay_for_the_first() ->
 
 def test_a_budget_that_can_pay_for_nothing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = before("COUNT(*)", Price(epsilon=Fraction(1)), Budget(epsilon=3))
-    monkeypatch.setattr(Budget, "pays_for", lambda *_: False)
+    monkeypatch.setattr(Budget, "can_price", lambda *_: False)
     with pytest.raises(UnprovedError, match="cannot pay for the noise"):
         choose(plan)

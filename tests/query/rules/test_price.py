@@ -47,7 +47,7 @@ def test_a_pure_budget_is_paid_in_epsilon_also_for_rho() -> None:
 
 
 def test_a_budget_that_no_noise_can_be_paid_from_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Budget, "pays_for", lambda *_: False)
+    monkeypatch.setattr(Budget, "can_price", lambda *_: False)
     with pytest.raises(UnprovedError, match="cannot pay for the noise"):
         plan_of(Price(rho=Fraction(1, 100)), Budget(epsilon=1))
 

@@ -36,7 +36,7 @@ class Budget(Amounts, metaclass=InWords):
     >>> print(budget)
     epsilon=1, delta=1e-06
     >>> from deniable.privacy import LaplaceLoss
-    >>> budget.pays_for(LaplaceLoss(10))
+    >>> budget.can_price(LaplaceLoss(10))
     True
     """
 
@@ -51,7 +51,7 @@ class Budget(Amounts, metaclass=InWords):
             return loss.charge()
         return renyi_charge(loss, self.order, failing=self.failure is not None)
 
-    def pays_for(self, loss: PrivacyLoss) -> bool:
+    def can_price(self, loss: PrivacyLoss) -> bool:
         """Return whether this currency can price a loss that comes first.
 
         How much is left does not matter.

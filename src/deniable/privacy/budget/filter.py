@@ -81,14 +81,14 @@ class Filter:
 
         Raises: BudgetExceededError if it does not fit; UnprovedError as `admits`. Both change nothing.
         """
-        self.pay(self._priced(loss))
+        self.charge_amount(self._priced(loss))
 
-    def pay(self, charge: Charge, *, cure: str = "or end the conversation") -> None:
+    def charge_amount(self, charge: Charge, *, remedy: str = "or end the conversation") -> None:
         """Charge an amount that the budget has priced, as `charge` does for a loss.
 
         Args:
             charge: the price, from `budget.price(loss)`.
-            cure: the remedy that the error names, besides asking for less.
+            remedy: what the error suggests, besides asking for less.
 
         Args:
             cure: what one can do, other than ask for less, when it does not fit.
@@ -98,7 +98,7 @@ class Filter:
             if not fits:
                 raise BudgetExceededError(
                     f"This question would cost {rule.cost(charge)}, but of the budget {self.budget} only "
-                    f"{self.left} is left. Nothing was spent. Ask for less, {cure}."
+                    f"{self.left} is left. Nothing was spent. Ask for less, {remedy}."
                 )
             self._rule, self._total = rule, total
 

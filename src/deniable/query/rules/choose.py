@@ -25,7 +25,7 @@ def choose(plan: Plan) -> Plan:
     for search, noises in _choices(plan):
         priced = _priced(plan, noises)
         loss = _loss(plan.cost, search, [part for parts in priced for part in parts])
-        if plan.budget is None or plan.budget.pays_for(loss):
+        if plan.budget is None or plan.budget.can_price(loss):
             plans = tuple(
                 PricedPlan(query=query, parts=parts, loss=loss, price=plan.cost, key_search=search)
                 for query, parts in zip(plan.queries, priced, strict=True)
