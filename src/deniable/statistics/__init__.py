@@ -1,4 +1,7 @@
-"""Private statistics of arrays, series and frames: `mean(values, bounds=(0, 100), epsilon=1)`.
+"""Private statistics of arrays, series and frames.
+
+`mean(values, bounds=(0, 100), epsilon=1)` is the answer; `plan(mean, bounds=(0, 100), epsilon=1)` is the question
+without rows: its loss, mechanism and expected error.
 
 `plan(mean, bounds=(0, 100), epsilon=1)` is the question without rows: its loss, mechanism and expected error.
 """

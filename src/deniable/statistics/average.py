@@ -1,4 +1,4 @@
-"""The mean of numbers between 0 and 1, from noisy sums."""
+"""Mean of numbers between 0 and 1, from noisy sums."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ Sums: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Average:
-    """The noisy sum of shares; and, where the number of rows is private, of what the shares lack to 1.
+    """Noisy sum of shares, with that of what they lack to 1 if the size is private.
 
     One row adds 1 in all to the two, so each may have the noise that a single count would need, and the number of rows
     is their sum: docs/theory/statistics/moments.md.
@@ -62,7 +62,10 @@ class Average:
         )
 
     def mean(self, sums: Sums) -> Any:
-        """The mean of these sums; where the noise hides the number of rows, it is drawn to 1/2."""
+        """Return the mean of these sums.
+
+        Where the noise hides the number of rows, it is drawn to 1/2.
+        """
         if self.count is not None:
             return sums[self.bases[0]] / max(self.count, 1)
         above, below = (sums[name] for name in self.bases)
@@ -70,17 +73,17 @@ class Average:
         return 0.5 + 0.5 * (above - below) / np.maximum(above + below, least)
 
     def size(self, sums: Sums) -> Any:
-        """The number of rows that is a divisor in `mean`, 0 where it seems to be negative."""
+        """Return the number of rows that is a divisor in `mean`, at least 0."""
         above, below = (sums[name] for name in self.bases)
         return np.maximum(above + below, 0)
 
     def estimate(self) -> float:
-        """The mean, between 0 and 1."""
+        """Return the mean, between 0 and 1."""
         return float(np.clip(self.mean(dict(zip(self.bases, self.noisy, strict=True))), 0, 1))
 
 
 def exact_sums(blocks: Iterable[Floats], *, size_is_public: bool) -> tuple[int, list[int]]:
-    """The number of rows, and the exact sums that get noise, in steps."""
+    """Return the number of rows, and the exact sums that get noise, in steps."""
     count = total = 0
     for block in blocks:
         count += block.shape[1]

@@ -1,4 +1,4 @@
-"""Confidence intervals for a population, by running the actual mechanism on simulated rows.
+"""Confidence intervals for a population: the mechanism is run on simulated rows.
 
 The intervals of a release are for the statistic of the rows that were there. These are for what the rows were drawn
 from: they count the chance in the rows, the clamping, the rounding and the noise, because each simulated data set goes
@@ -129,7 +129,7 @@ def _column(answer: Release, name: str | None) -> Measure | Estimate:
 
 
 def _truth(statistic: Statistic, model: Model, given: ArrayLike | None, rows: int) -> Floats:
-    """The true values under the model, one a row."""
+    """Return the true values under the model, one per row."""
     if given is None:
         known = getattr(model, "truth", {}).get(statistic.name)
         if known is None:
@@ -162,7 +162,12 @@ def _clipped(bounds: Bounds, limits: Limits) -> Bounds:
 
 
 def _middle(draws: Floats, level: float) -> Bounds:
-    """The order statistics between which a fresh draw lies with this probability; undefined draws lie anywhere."""
+    """Return the order statistics between which a fresh draw lies.
+
+    With this probability.
+
+    Undefined draws lie anywhere.
+    """
     place = floor((len(draws) + 1) * (1 - level) / 2 + 1e-9)
     below = np.sort(np.where(np.isnan(draws), -np.inf, draws), axis=0)
     above = np.sort(np.where(np.isnan(draws), np.inf, draws), axis=0)

@@ -1,4 +1,4 @@
-"""What statistics of one bounded column share."""
+"""Base of statistics of one bounded column."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +17,7 @@ from deniable.statistics.statistic import BoundsLike, Statistic
 
 @dataclass(frozen=True, kw_only=True)
 class Bounded(Statistic):
-    """A statistic of one column of numbers that are clamped to bounds.
+    """Base of statistics of one column of numbers that are clamped to bounds.
 
     Args:
         bounds: a pair (lower, upper) of public numbers; or "auto", which spends a quarter of the price on finding them.
@@ -31,34 +31,37 @@ class Bounded(Statistic):
 
     @property
     def bounding(self) -> Bounding:
-        """Where the bounds come from."""
+        """Bounds of the values, public or found privately."""
         return self._resolved[0]
 
     @property
     def rest(self) -> Price:
-        """What is left of the price after the bounds are found."""
+        """Price that is left after the bounds are found."""
         return self._resolved[1]
 
     @property
     def size_is_public(self) -> bool:
-        """Whether the number of rows that count is public: under replace every unit has one."""
+        """Whether the number of rows that count is public.
+
+        Under replace every unit has one.
+        """
         return self.relation is Relation.REPLACE and self.rows == 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class BoundedSums(Bounded):
-    """A statistic of the noisy sums of one bounded column."""
+    """Base of statistics of the noisy sums of one bounded column."""
 
     @cached_property
     def sensitivity(self) -> Sensitivity:
-        """How far one unit moves the sums, in steps: see docs/theory/statistics/moments.md."""
+        """Sensitivity of the sums, in steps: see docs/theory/statistics/moments.md."""
         return of_spread_sum(
             lower=0, upper=UNIT, total_rows=self.rows, relation=self.relation, cells=1 if self.size_is_public else None
         )
 
     @cached_property
     def mechanism(self) -> AdditiveNoise:
-        """The noise on the sums."""
+        """Noise on the sums."""
         return self.rest.noise(self.sensitivity)
 
     @cached_property
@@ -68,10 +71,10 @@ class BoundedSums(Bounded):
 
     @property
     def spread(self) -> float:
-        """The standard deviation of the noise on one sum, in rows."""
+        """Standard deviation of the noise on one sum, in rows."""
         return self.mechanism.standard_deviation() / UNIT
 
     def _bounded(self, values: object, units: object, bits: Bits) -> tuple[Floats, tuple[float, float]]:
-        """The rows that count, and their public ends."""
+        """Return the rows that count, and their public ends."""
         column = rows_that_count(numbers(values), units, rows=self.rows, relation=self.relation, bits=bits)
         return column, self.bounding.ends(column, bits=bits)

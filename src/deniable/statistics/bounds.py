@@ -1,4 +1,4 @@
-"""Public bounds of values, or bounds that are found privately and paid for.
+"""Public bounds of values, or bounds found privately for a part of the price.
 
 The search counts the values by sign and binary order of magnitude: 201 bins from -2^60 to 2^60, those below 2^-40 in
 one. A value lies in one bin, so one noisy histogram costs what a count does. Bins are certain where their count, or
@@ -63,7 +63,7 @@ class Guess(tuple[float, float]):
 
 @dataclass(frozen=True, kw_only=True)
 class Bounding:
-    """Where values are clamped: at public ends, or at ends that a mechanism finds.
+    """Ends to which values are clamped, declared or found by a mechanism.
 
     Args:
         public: the declared ends; None if they are searched.
@@ -75,17 +75,23 @@ class Bounding:
     loss: PrivacyLoss | None = None
 
     def with_loss(self, losses: Sequence[PrivacyLoss]) -> PrivacyLoss:
-        """The loss of these and of the search together."""
+        """Return the loss of these and of the search together."""
         if self.loss is not None:
             losses = [self.loss, *losses]
         return compose(losses) if len(losses) > 1 else losses[0]
 
     def width(self) -> float:
-        """The distance of the ends; 1 if they are not known yet, so that errors are shares of the width."""
+        """Return the distance of the ends; 1 if they are not known yet.
+
+        Errors are then shares of the width.
+        """
         return self.public[1] - self.public[0] if self.public else 1.0
 
     def check_square(self) -> None:
-        """Refuse ends so far apart, or so close, that a variance would be infinite or 0; searched ones never are."""
+        """Refuse ends so far apart, or so close, that a variance would be infinite or 0.
+
+        Searched ones never are.
+        """
         closest, farthest = _SQUARED
         if self.public is not None and not closest <= self.width() <= farthest:
             lower, upper = self.public
@@ -95,7 +101,9 @@ class Bounding:
             )
 
     def ends(self, values: Floats, *, bits: Bits) -> tuple[float, float]:
-        """The declared ends, or noisy ones that may be published: lower < upper, both finite; perhaps a `Guess`.
+        """Return the declared ends, or noisy ones that may be published.
+
+        lower < upper, both finite; perhaps a `Guess`.
 
         Args:
             values: the rows that count, at most `rows` of each unit; NaN is in no bin.
@@ -106,7 +114,7 @@ class Bounding:
         return _range(self.mechanism, self.mechanism.release(_counts(values), bits=bits).value)
 
     def notes(self, *ends: tuple[float, float]) -> tuple[str, ...]:
-        """What a reader must know about ends that were found."""
+        """Return the sentences that a reader needs about ends that were found."""
         if self.public is not None:
             return ()
         found = " and ".join(f"[{lower:g}, {upper:g}]" for lower, upper in ends)
@@ -120,7 +128,7 @@ class Bounding:
 
 
 def resolve(bounds: object, price: Price, *, relation: Relation, rows: int = 1) -> tuple[Bounding, Price]:
-    """How values are bounded, and what is left of the price for the answer.
+    """Return the bounds of values, and the price that is left for the answer.
 
     Args:
         bounds: a pair (lower, upper) of public numbers, or "auto".
@@ -148,7 +156,7 @@ def resolve(bounds: object, price: Price, *, relation: Relation, rows: int = 1) 
 
 
 def for_each_column(bounds: object, values: object) -> object:
-    """The bounds of a table's columns, where "auto" may stand for all of them.
+    """Return the bounds of a table's columns, with "auto" repeated for all of them.
 
     Raises: InvalidParameterError if it does and nothing public says how many columns there are, as for a list.
     """
@@ -164,7 +172,7 @@ def for_each_column(bounds: object, values: object) -> object:
 
 
 def _counts(values: Floats) -> NDArray[np.int64]:
-    """How many values lie in each bin, from the largest negative ones to the largest positive ones.
+    """Return how many values lie in each bin, from large negative to large positive.
 
     A bin holds the values with 2^(k-1) < |x| <= 2^k, which have one exponent field once a unit in the last place is
     taken from |x|; those beyond the last order are in the last bin.
@@ -183,7 +191,10 @@ def _counts(values: Floats) -> NDArray[np.int64]:
 
 
 def _range(mechanism: AdditiveNoise, noisy: NDArray[np.int64] | NDArray[np.object_]) -> tuple[float, float]:
-    """The ends of the bins that seem to hold values: post-processing of noisy counts."""
+    """Return the ends of the bins that seem to hold values.
+
+    It is post-processing of noisy counts.
+    """
     counts = noisy.astype(np.float64)
     likely = mechanism.half_width(_LIKELY)
     certain = np.flatnonzero(_proved(mechanism, counts) & (counts > likely))
@@ -199,7 +210,9 @@ def _range(mechanism: AdditiveNoise, noisy: NDArray[np.int64] | NDArray[np.objec
 
 
 def _proved(mechanism: AdditiveNoise, counts: Floats) -> NDArray[np.bool_]:
-    """Bins in a run of 1, 2 or 4 whose sum is beyond what noise reaches; orders far from 1 need more.
+    """Return bins in runs of 1, 2 or 4 whose sum is beyond what noise reaches.
+
+    Orders far from 1 need more.
 
     The chance of `_FALSE` is shared by all runs, in proportion to e^(-d/4) for one that is d orders from 1. The sum of
     w Laplace variables of scale 1 exceeds x with probability at most (1 - z^2)^-w e^(-z x), for every z in (0, 1). A
@@ -221,7 +234,10 @@ def _proved(mechanism: AdditiveNoise, counts: Floats) -> NDArray[np.bool_]:
 
 
 def _best_guess(mechanism: AdditiveNoise, counts: Floats) -> tuple[float, float]:
-    """Where nothing is certain: up to the orders of magnitude that seem to hold most values, of one sign or of both."""
+    """Return ends where no bin is certain.
+
+    They reach to the orders of magnitude that seem to hold most values, of one sign or of both.
+    """
     upper, lower = counts[_ORDERS:], counts[_ORDERS::-1]
     both = np.append(counts[_ORDERS], upper[1:] + lower[1:])
     best, ends = -np.inf, (-1.0, 1.0)
@@ -239,14 +255,14 @@ def _best_guess(mechanism: AdditiveNoise, counts: Floats) -> tuple[float, float]
 
 
 def _grown(hinted: NDArray[np.bool_], first: int, last: int) -> tuple[int, int]:
-    """The run from first to last, longer by the hinted places that adjoin it."""
+    """Return the run from first to last, grown by the hinted bins that adjoin it."""
     clear = np.flatnonzero(~hinted)
     before, behind = clear[clear < first], clear[clear > last]
     return (int(before[-1]) + 1 if before.size else 0), (int(behind[0]) if behind.size else hinted.size) - 1
 
 
 def _bin_ends(place: int) -> tuple[float, float]:
-    """The ends of a bin; the middle one reaches from -2^-40 to 2^-40."""
+    """Return the ends of a bin; the middle one reaches from -2^-40 to 2^-40."""
     order = abs(place - _ORDERS)
     if order == 0:
         return -(2.0**_LOWEST), 2.0**_LOWEST

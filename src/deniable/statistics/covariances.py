@@ -67,12 +67,12 @@ class Covariance(Statistic):
 
     @property
     def design(self) -> Products:
-        """The sums that get noise."""
+        """Sums that get noise."""
         return self._chosen[0]
 
     @property
     def mechanism(self) -> AdditiveNoise:
-        """The noise on the sums."""
+        """Noise on the sums."""
         return self._chosen[1]
 
     @cached_property
@@ -83,7 +83,10 @@ class Covariance(Statistic):
 
     @property
     def size_is_public(self) -> bool:
-        """Whether the number of rows that count is public: under replace every unit has one."""
+        """Whether the number of rows that count is public.
+
+        Under replace every unit has one.
+        """
         return self.relation is Relation.REPLACE and self.rows == 1
 
     def expected_error(self, size: int) -> float:
@@ -119,7 +122,7 @@ class Covariance(Statistic):
         names: tuple[str, ...],
         ends: list[tuple[float, float]],
     ) -> Answer:
-        """The release, from public numbers alone."""
+        """Return the release, from public numbers alone."""
         matrix = nearest_covariance(self._matrices(noisy[np.newaxis], count)[0][0])
         estimates = self._final(matrix, widths).ravel()
         columns = len(names)
@@ -138,12 +141,15 @@ class Covariance(Statistic):
         )
 
     def _ends(self, noisy: Floats, count: int | None, widths: Floats, estimates: Floats, level: float) -> Bounds:
-        """Intervals in the unit of the answer, which hold it."""
+        """Return intervals in the unit of the answer, which hold it."""
         lower, upper = (self._scaled(end, widths).ravel() for end in self._intervals(noisy, count, level))
         return Bounds(np.minimum(lower, estimates), np.maximum(upper, estimates))
 
     def _matrices(self, noisy: Floats, count: int | None) -> tuple[Floats, Floats]:
-        """Covariances as shares of the widths, of shape (draws, columns, columns), and the numbers of rows."""
+        """Return covariances as shares of the widths, and the numbers of rows.
+
+        Of shape (draws, columns, columns).
+        """
         maps, columns = self.design.maps, len(self.bounds)
         rows = noisy @ maps.size if count is None else np.full(len(noisy), float(count))
         spread = np.sqrt((maps.size**2).sum()) * self.mechanism.standard_deviation()
@@ -156,7 +162,10 @@ class Covariance(Statistic):
         return found, rows
 
     def _intervals(self, noisy: Floats, count: int | None, level: float) -> tuple[Floats, Floats]:
-        """Ends of what the final step makes of the noisy sums less fresh draws of the noise; shares of the widths."""
+        """Return ends of the answer from the noisy sums less fresh draws of the noise.
+
+        As shares of the widths.
+        """
         wanted = int(np.clip(_NUMBERS // (noisy.size + len(self.bounds) ** 2), _FEWEST, _MOST))
         words = DeterministicBits(_FIXED).words(wanted * noisy.size).reshape(wanted, noisy.size)
         draws = self.mechanism.quantile((words.astype(np.float64) + 0.5) * 2.0**-64) / UNIT
@@ -169,12 +178,12 @@ class Covariance(Statistic):
         return np.clip(lower, least, most), np.clip(upper, least, most)
 
     def _of_draws(self, matrices: Floats) -> tuple[Floats, Floats, Floats]:
-        """The final numbers of each draw, as shares; and between what they can lie."""
+        """Return the final numbers of each draw, and between what they can lie, as shares."""
         diagonal = np.eye(len(self.bounds), dtype=np.bool_)
         return matrices, np.where(diagonal, 0.0, -0.25), np.full(diagonal.shape, 0.25)
 
     def _final(self, matrix: Floats, widths: Floats) -> Floats:
-        """What is published of a covariance matrix in shares."""
+        """Return the published matrix of a covariance matrix in shares."""
         return self._scaled(matrix, widths)
 
     def _scaled(self, shares_of_widths: Floats, widths: Floats) -> Floats:
@@ -258,7 +267,10 @@ def correlation(values: Container, *, bounds: BoundsLike | Sequence[BoundsLike],
 
 
 def nearest_covariance(matrix: Floats) -> Floats:
-    """The nearest matrix without negative eigenvalues, its variances at most 1/4: values lie between their bounds."""
+    """Return the nearest matrix without negative eigenvalues, variances at most 1/4.
+
+    Values lie between their bounds.
+    """
     values, vectors = np.linalg.eigh(matrix)
     found = (vectors * np.maximum(values, 0)) @ vectors.T
     shrink = np.sqrt(0.25 / np.maximum(np.diagonal(found), 0.25))

@@ -56,17 +56,17 @@ class Histogram(Noised):
 
     @cached_property
     def cells(self) -> int:
-        """How many counts there are."""
+        """Number of counts."""
         known = len(tuple(self.keys)) if self.keys is not None else len(self._edges) - 1
         return known + bool(self.other)
 
     @cached_property
     def sensitivity(self) -> Sensitivity:
-        """How far one unit moves the counts."""
+        """Sensitivity of the counts."""
         return of_spread_sum(lower=0, upper=1, total_rows=self.rows, relation=self.relation, cells=self.cells)
 
     def simultaneous_error(self, level: float = 0.95) -> int:
-        """Error that no count exceeds, with probability at least `level`.
+        """Return the error that no count exceeds, with probability at least `level`.
 
         Source: the counts have independent noise; for Laplace noise under replace it is at most
             (2 / epsilon) ln(cells / (1 - level)).
@@ -89,7 +89,7 @@ class Histogram(Noised):
         return Key(name="lower", values=lower, edge="lower"), Key(name="upper", values=upper, edge="upper")
 
     def _exact(self, values: object, units: object, bits: Bits) -> NDArray[np.int64]:
-        """The counts."""
+        """Return the counts."""
         known = self.cells - bool(self.other)
         if units is None and (counted := _counts_of_integers(values, self.keys)) is not None:
             counts, size = counted
@@ -147,7 +147,7 @@ def histogram(
 
 
 def distinct_keys(keys: object) -> tuple[Any, ...]:
-    """Public values of one type, none twice.
+    """Return public values of one type, none twice.
 
     Raises: InvalidParameterError.
     """
@@ -160,7 +160,7 @@ def distinct_keys(keys: object) -> tuple[Any, ...]:
 
 
 def _edges(bins: object, bounds: object) -> tuple[float, ...]:
-    """Finite increasing edges: as given, or of equal bins between the bounds."""
+    """Return finite increasing edges: as given, or of equal bins between the bounds."""
     if isinstance(bins, int | np.integer):
         if bounds is None:
             raise InvalidParameterError(f"bins={bins} needs bounds=(lower, upper), between which the bins lie")
@@ -179,7 +179,10 @@ def _edges(bins: object, bounds: object) -> tuple[float, ...]:
 
 
 def _bins_of(values: Floats, edges: Floats) -> NDArray[np.int64]:
-    """The bin of each value; one more than the last for values in no bin. Even edges need no search."""
+    """Return the bin of each value; one more than the last for values in no bin.
+
+    Even edges need no search.
+    """
     last = len(edges) - 2
     width = edges[-1] / (last + 1) - edges[0] / (last + 1)
     inside = (values >= edges[0]) & (values <= edges[-1])  # false for NaN
@@ -195,8 +198,10 @@ def _bins_of(values: Floats, edges: Floats) -> NDArray[np.int64]:
 
 
 def _counts_of_integers(values: object, keys: Iterable[Any] | None) -> tuple[NDArray[np.int64], int] | None:
-    """How often each key occurs, and the number of rows; None unless values are an array of integers, and keys near
-    ones."""
+    """Return how often each key occurs, and the number of rows.
+
+    None unless values are an array of integers, and keys integers close together.
+    """
     wanted = np.array(tuple(keys or ()))
     if (
         not isinstance(values, np.ndarray)

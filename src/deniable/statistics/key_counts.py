@@ -51,7 +51,7 @@ class KeyCounts(Statistic):
         return self.price.stated(self.mechanism.privacy_loss(self.sensitivity))
 
     def expected_error(self, size: int) -> float:
-        """The standard deviation of the noise of one count, whatever the size."""
+        """Return the standard deviation of the noise of one count, whatever the size."""
         return self.mechanism.noise.standard_deviation()
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
@@ -76,7 +76,7 @@ class KeyCounts(Statistic):
         )
 
     def _exact(self, values: object, units: object, bits: Bits) -> tuple[NDArray[np.int64], list[Any]]:
-        """The counts of the keys that occur, and the keys."""
+        """Return the counts of the keys that occur, and the keys."""
         found, keys = codes(values)
         if units is None:
             return np.bincount(found[found >= 0], minlength=len(keys)), keys
@@ -87,7 +87,10 @@ class KeyCounts(Statistic):
 
 
 def _order(published: tuple[int, Any]) -> tuple[int, str, Any]:
-    """The largest count first; among equal ones by type, and then by key, where that has an order."""
+    """Return a sort key: the largest count first, then by type, then by key.
+
+    Keys without an order are sorted by their text.
+    """
     count, key = published
     ordered = isinstance(key, bool | int | float | str | bytes)
     return count, type(key).__name__, key if ordered else str(key)
@@ -122,7 +125,9 @@ def key_counts(values: Container, *, groups: int = 1, **options: Unpack[Options]
 def bounded_counts(
     keys: NDArray[np.int64], owners: NDArray[np.int64], size: int, *, groups: int, rows: int, bits: Bits
 ) -> NDArray[np.int64]:
-    """Number of rows of each key, after each owner is left with at most `rows` of one key and `groups` keys.
+    """Return the number of rows of each key, with each owner's contribution bounded.
+
+    Each owner is left with at most `rows` of one key and `groups` keys.
 
     Args:
         keys: places from 0 to size - 1, one a row; owners likewise; negative ones do not count.

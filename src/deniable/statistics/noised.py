@@ -1,4 +1,4 @@
-"""Statistics that are exact numbers with the noise of one mechanism."""
+"""Base of statistics that are exact numbers with the noise of one mechanism."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -11,16 +11,19 @@ from deniable.statistics.statistic import Statistic
 
 @dataclass(frozen=True, kw_only=True)
 class Noised(Statistic):
-    """A statistic that spends its whole price on one mechanism; a subclass says how far one unit moves the numbers."""
+    """Base of statistics that spend their whole price on one mechanism.
+
+    A subclass says how far one unit moves the numbers.
+    """
 
     @property
     @abstractmethod
     def sensitivity(self) -> Sensitivity:
-        """How far one unit moves the exact numbers."""
+        """Sensitivity of the exact numbers."""
 
     @cached_property
     def mechanism(self) -> AdditiveNoise:
-        """The noise of every number."""
+        """Noise of every number."""
         return self.price.noise(self.sensitivity)
 
     @cached_property
@@ -28,5 +31,5 @@ class Noised(Statistic):
         return self.price.stated(self.mechanism.privacy_loss(self.sensitivity))
 
     def expected_error(self, size: int) -> float:
-        """The standard deviation of the noise of one number, whatever the size."""
+        """Return the standard deviation of the noise of one number, whatever the size."""
         return self.mechanism.standard_deviation()

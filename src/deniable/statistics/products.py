@@ -1,4 +1,4 @@
-"""Two ways to release the sums of all products of columns: as a table of weights, or product by product.
+"""Designs for the sums of all products of columns: joint, or product by product.
 
 With c = u - 1/2 for the place u of a value between its bounds, both give the number of rows, the sums of c_i and the
 sums of c_i c_j as a public linear map of noisy sums. Which has the smaller error depends on the number of columns and
@@ -24,7 +24,7 @@ LARGEST_TABLE = 5
 
 
 class Maps(NamedTuple):
-    """What each noisy sum contributes to the number of rows, to the sums of c_i, and to those of c_i c_j, i <= j."""
+    """Linear maps of the noisy sums to the number of rows, c_i, and c_i c_j, i <= j."""
 
     size: Floats  # (sums,)
     values: Floats  # (columns, sums)
@@ -65,7 +65,7 @@ class Products(ABC):
 
     @cached_property
     def error(self) -> float:
-        """The root mean square error of the covariances for independent, evenly spread columns.
+        """Root mean square error of covariances of independent, evenly spread columns.
 
         In multiples of the noise of one sum, as a share of the widths, times the number of rows.
         """
@@ -77,7 +77,9 @@ class Products(ABC):
 
     @cached_property
     def correlation_error(self) -> float:
-        """The same of the correlations, for evenly spread columns that depend on each other as much as can be.
+        """Root mean square error of the correlations of evenly spread columns.
+
+        They depend on each other as much as can be.
 
         To first order a correlation r errs by 12 (the error of sum c_i c_j - r/2 times those of sum c_i^2 and of
         sum c_j^2), whose square is largest at r = 1 or -1: docs/theory/statistics/moments.md.
@@ -91,7 +93,10 @@ class Products(ABC):
 
 
 class JointTable(Products):
-    """The products over columns of the weights (1 - u)^2, 2 u (1 - u), u^2: they sum to 1 in every row."""
+    """Products over columns of the weights (1 - u)^2, 2 u (1 - u), u^2.
+
+    They sum to 1 in every row.
+    """
 
     @cached_property
     def sensitivity(self) -> Sensitivity:
@@ -119,7 +124,10 @@ class JointTable(Products):
 
 
 class Separate(Products):
-    """Each product by itself, with t = 2 c from -1 to 1: 1, t_i, t_i t_j, and t_i^2 - 1/2."""
+    """Each product by itself, with t = 2 c from -1 to 1.
+
+    They are 1, t_i, t_i t_j, and t_i^2 - 1/2.
+    """
 
     @property
     def counted(self) -> bool:

@@ -1,4 +1,4 @@
-"""Values as integer shares of their bounds: 0 at the lower end, 2^32 at the upper one.
+"""Values as integer shares of their bounds: 0 at the lower end, 2^32 at the upper.
 
 Guarantee: the share of a value depends on that value and on public ends alone, and lies in [0, 2^32] whatever float
 the value is. Sums of shares are exact: a block adds integers below 2^53 in float64, and blocks are added as Python
@@ -25,7 +25,9 @@ _BLOCK = 2**15  # rows at once, small enough for the cache; times UNIT it is bel
 
 
 def rows_that_count(table: Floats, units: object, *, rows: int, relation: Relation, bits: Bits) -> Floats:
-    """The rows of a column or table of which every unit has at most `rows`, drawn at random where it has more.
+    """Return the rows of a column or table, with at most `rows` of every unit.
+
+    They are drawn at random where a unit has more.
 
     Under add/remove a row without all its numbers takes no place of a unit.
     """
@@ -37,7 +39,9 @@ def rows_that_count(table: Floats, units: object, *, rows: int, relation: Relati
 
 
 def shares(table: Floats, ends: Sequence[tuple[float, float]], *, relation: Relation) -> Iterator[Floats]:
-    """Blocks of rows as integers in float64, of shape (columns, rows); each is overwritten by the next.
+    """Yield blocks of rows as integers in float64, of shape (columns, rows).
+
+    Each is overwritten by the next.
 
     Args:
         table: of shape (rows, columns), or one column. Under add/remove, rows with NaN are left out; under replace,
@@ -67,7 +71,9 @@ def shares(table: Floats, ends: Sequence[tuple[float, float]], *, relation: Rela
 
 
 def bernstein(block: Floats) -> Floats:
-    """What each row adds to each cell of a table: integers >= 0 that sum to UNIT, of shape (3 for each column, rows).
+    """Return what each row adds to each cell of a table: integers >= 0 with sum UNIT.
+
+    Of shape (3 for each column, rows).
 
     With u the share of one column, its weights are (1 - u)^2, 2 u (1 - u) and u^2, which sum to 1; several columns
     multiply theirs. All but the middle weight are rounded down, and the middle one is the rest.

@@ -90,7 +90,7 @@ class Statistic(metaclass=InWords):
     rows: Annotated[int, positive_integer] = 1
 
     def __init_subclass__(cls) -> None:
-        """Check the size of every subclass's `expected_error`, and show every subclass as its call."""
+        """Check the size of `expected_error` in every subclass, and show it as its call."""
         cls.__repr__ = _as_people_type_it  # type: ignore[assignment, method-assign]
         if "expected_error" in vars(cls):
             cls.expected_error = _with_size_checked(vars(cls)["expected_error"])  # type: ignore[assignment, method-assign]
@@ -176,7 +176,7 @@ class Statistic(metaclass=InWords):
             raise InvalidParameterError("units must have one entry for each row of the values")
 
     def _rehearse(self, values: object, units: object) -> None:
-        """Answer for no rows of the same types, to find errors before the ledger is charged.
+        """Answer for no rows of the same types, to find errors before anything is charged.
 
         A list has no type but that of its values, which are not read before the ledger has been charged.
         """
@@ -186,7 +186,10 @@ class Statistic(metaclass=InWords):
             self._answer(empty[0] if self.takes == "one" else empty, nobody, DeterministicBits(0))
 
     def __str__(self) -> str:
-        """Return the statistic as a call, without parameters at their default; ledgers find a question by it."""
+        """Return the statistic as a call, without parameters at their default.
+
+        Ledgers find a question by it.
+        """
         return self._as_call(_stored)
 
     def _as_call(self, shown: Callable[[object], str]) -> str:
@@ -240,7 +243,10 @@ def _is_set(statistic: Statistic, field: Any) -> bool:
 
 
 def _stored(value: object) -> str:
-    """Return a value as texts in ledgers have it, which must not change: an answer is stored under its question."""
+    """Return a value as texts in ledgers have it.
+
+    It must not change: an answer is stored under its question.
+    """
     if isinstance(value, Relation):
         return str(value)
     if isinstance(value, Fraction):

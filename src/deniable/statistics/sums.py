@@ -1,4 +1,4 @@
-"""The sum of a column."""
+"""Sum of a column."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -52,14 +52,17 @@ class Sum(BoundedSums):
         return self.mechanism.standard_deviation() * step
 
     def _reach(self, ends: tuple[float, float]) -> float:
-        """How far one row moves the sum."""
+        """Return how far one row moves the sum."""
         lower, upper = ends
         if self.size_is_public:
             return upper - lower
         return max(upper, -lower, upper - lower if self.relation is Relation.REPLACE else 0.0)
 
     def _step(self, ends: tuple[float, float]) -> float:
-        """The unit of the sums: where the number of rows is private, a little more than the reach over UNIT."""
+        """Return the unit of the sums.
+
+        Where the number of rows is private, it is a little more than the sensitivity over UNIT.
+        """
         if self.whole:
             return 1.0
         return self._reach(ends) * (1 if self.size_is_public else _SLACK) / UNIT
@@ -86,7 +89,10 @@ class Sum(BoundedSums):
         return int(bound) if self.whole else bound
 
     def _exact(self, column: Floats, ends: tuple[float, float]) -> int:
-        """The sum that gets noise, in steps; of distances from the lower end where the number of rows is public."""
+        """Return the sum that gets noise, in steps.
+
+        Of distances from the lower end where the number of rows is public.
+        """
         if self.size_is_public and not self.whole:
             return exact_sums(shares(column, [ends], relation=self.relation), size_is_public=True)[1][0]
         missing = 0.0 if self.relation is Relation.ADD_REMOVE else ends[0] / 2 + ends[1] / 2
@@ -120,7 +126,7 @@ def sum(values: Container, *, bounds: BoundsLike, whole: bool = False, **options
 
 
 def _total(column: Floats, ends: tuple[float, float], *, step: float, missing: float) -> int:
-    """The exact sum of the clamped values, each rounded to whole steps."""
+    """Return the exact sum of the clamped values, each rounded to whole steps."""
     total, space = 0, np.empty(_BLOCK)
     for start in range(0, len(column), _BLOCK):
         values = column[start : start + _BLOCK]

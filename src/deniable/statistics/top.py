@@ -41,7 +41,7 @@ class TopK(Statistic):
 
     @cached_property
     def counts(self) -> Any:
-        """The statistic from which the values are read."""
+        """Statistic from which the values are read."""
         price: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta, "rho": self.rho}
         if self.keys is not None:
             return Histogram(keys=self.keys, relation=self.relation, rows=self.rows, **price)
@@ -88,7 +88,10 @@ class Mode(Statistic):
 
     @cached_property
     def mechanism(self) -> PermuteAndFlip | ExponentialMechanism:
-        """Permute-and-flip; for rho, the exponential mechanism, whose rho is four times smaller."""
+        """Permute-and-flip, or the exponential mechanism for rho.
+
+        Its rho is four times smaller.
+        """
         kind = PermuteAndFlip if self.price.rho is None else ExponentialMechanism
         return kind.calibrated(
             self._histogram.sensitivity,

@@ -9,7 +9,9 @@ from deniable.rows import labels
 
 
 def bounded_rows(units: object, *, rows: int, present: NDArray[np.bool_], bits: Bits) -> NDArray[np.bool_]:
-    """Which rows count: of every unit at most `rows` of those that are present, chosen evenly at random.
+    """Return which rows count: at most `rows` of every unit, chosen evenly at random.
+
+    Rows that are not present never count.
 
     Args:
         units: whose row it is, one a row; rows without an owner are left out. None: every row is a unit of its own.

@@ -55,7 +55,10 @@ class Variance(BoundedSums):
         return self._expected(size, Fraction(1, 3))
 
     def _expected(self, size: int, square: Fraction) -> float:
-        """For rows whose squared distance from the middle is, on average, this share of the largest possible one."""
+        """Return the error for rows at this mean squared distance from the middle.
+
+        It is a share of the largest possible one.
+        """
         if self._is_direct(size):
             return self.bounding.width() ** 2 * min(self.spread / max(size, 1), 1 / 4)
         centre, squared = (noise.standard_deviation() / UNIT / max(size, 1) for noise in self._noises(size))
@@ -64,12 +67,12 @@ class Variance(BoundedSums):
         return self.bounding.width() ** 2 * min(sqrt((squared / 4) ** 2 + 5 * centre**4), 1 / 4)
 
     def _noises(self, size: int) -> tuple[AdditiveNoise, AdditiveNoise]:
-        """The noise for the centre, and for the squares."""
+        """Return the noise for the centre, and for the squares."""
         centre, square = self._prices(size)
         return centre.noise(self.sensitivity), square.noise(self.sensitivity)
 
     def _prices(self, size: int) -> tuple[Price, ...]:
-        """What the centre may cost, and what the squares may.
+        """Return the price of the centre, and that of the squares.
 
         Where the number of rows is public, the centre gets what makes the sum of its error's square and of the other
         error about the least.
@@ -81,11 +84,14 @@ class Variance(BoundedSums):
         return self.rest.split(part, 1 - part)
 
     def _rows_of_noise(self, size: int) -> float:
-        """How many times the rows exceed the scale of the noise of one sum: size times epsilon, for Laplace noise."""
+        """Return the rows over the scale of the noise of one sum.
+
+        For Laplace noise it is size times epsilon.
+        """
         return max(size, 1) * sqrt(2) / max(self.spread, _NO_SPREAD)
 
     def _is_direct(self, size: int) -> bool:
-        """Whether the noise goes to the variance itself, because there are too few rows for a centre."""
+        """Return whether the variance itself gets the noise, for lack of rows."""
         return self.size_is_public and self._rows_of_noise(size) < _FEW
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
@@ -128,18 +134,18 @@ class Variance(BoundedSums):
 
     @classmethod
     def _of_pairs(cls, factor: float, sums: Sums) -> Any:
-        """The statistic from the squared distances of pairs."""
+        """Return the statistic from the squared distances of pairs."""
         return cls._final(factor * sums["pairs"])
 
     @classmethod
     def _of_sums(cls, rough: Average, square: Average, centre: float, scale: float, sums: Sums) -> Any:
-        """The statistic from the sums of the rough mean and of the squared distances from `centre`."""
+        """Return the statistic from sums of a rough mean and of squares around `centre`."""
         off, reach = np.clip(rough.mean(sums), 0, 1) - centre, max(centre, 1 - centre)
         return cls._final(scale * (reach**2 * square.mean(sums) - off**2))
 
     @staticmethod
     def _final(variance: Any) -> Any:
-        """The statistic from the variance."""
+        """Return the statistic from the variance."""
         return variance
 
 
@@ -205,7 +211,9 @@ def standard_deviation(values: Container, *, bounds: BoundsLike, **options: Unpa
 
 
 def squares(blocks: Iterable[Floats], centre: float) -> Iterator[Floats]:
-    """Squared distances of shares from a centre in [0, 1], as shares of the largest one that is possible.
+    """Yield squared distances of shares from a centre in [0, 1].
+
+    As shares of the largest one that is possible.
 
     Guarantee: integers in [0, UNIT]. Rounded subtraction is monotone, so no distance exceeds that of the farther end.
     """
@@ -216,7 +224,9 @@ def squares(blocks: Iterable[Floats], centre: float) -> Iterator[Floats]:
 
 
 def pair_distances(blocks: Iterable[Floats], size: int) -> int:
-    """The sum over all pairs of rows of (share - share)^2, over size - 1, in steps and rounded down.
+    """Return the sum over all pairs of rows of (share - share)^2, over size - 1.
+
+    In steps and rounded down.
 
     Guarantee: exact, and moved by at most UNIT if one of `size` rows is replaced: it is in size - 1 pairs.
     """

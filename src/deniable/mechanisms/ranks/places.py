@@ -45,7 +45,9 @@ def within_gaps(
 def distances(
     points: Codes, low: Codes, high: Codes, *, target: Fraction, span: tuple[int, int], parts: int = 1
 ) -> NDArray[np.int64]:
-    """D of points, times `parts` and the denominator of the wanted rank, from their lowest and highest place.
+    """Return D of points, from their lowest and highest rank.
+
+    Times `parts` and the denominator of the wanted rank.
 
     The first point counts as having any place below its highest, and the last any above its lowest.
     """

@@ -173,8 +173,10 @@ class SliceQuantiles(SeveralQuantiles):
         return np.sort(found, axis=1)
 
     def _noisy_places(self, size: int, runs: int, bits: Bits) -> list[list[int]]:
-        """For every run the noisy ranks q (n - T) + E, in halves, where E is the noise of the count up to q, and T that
-        of all."""
+        """Return the noisy ranks q (n - T) + E of every run, in halves.
+
+        E is the noise of the count up to q, and T that of all records.
+        """
         weights = counter_weights(len(self.quantiles) + 1, self.tree[0])
         noise = laplace.sample(scale=self.scale, size=weights.shape[1] * runs, bits=bits).reshape(runs, -1)
         sums = noise.astype(object) @ weights.T.astype(object)  # (runs, cells)

@@ -104,7 +104,7 @@ class ClippedProducts(OfClippedRows):
 
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """A single row far outside of the ball, which is rounded to (2, 1), of norm less than 3."""
+        """Return one row far outside of the ball, rounded to (2, 1), of norm below 3."""
         return WorstCase(
             mechanism=cls(noise=Laplace(scale=Fraction(6)), columns=1, radius=Fraction(1), steps=3, constant=2),
             exact=(9,),

@@ -42,7 +42,10 @@ class Anova(Bounded, HypothesisTest):
 
     @cached_property
     def sensitivities(self) -> tuple[Sensitivity, ...]:
-        """Sensitivities of `between` and `within`, in lattice steps, and of the number of rows."""
+        """Sensitivities of `between`, `within` and the number of rows.
+
+        The first two in lattice steps.
+        """
         deviations = of_group_deviations(span=Fraction(_STEPS), rows=self.rows, relation=self.relation)
         return deviations, deviations, of_count(rows=self.rows, groups=1, relation=self.relation, cells=1)
 
@@ -58,8 +61,10 @@ class Anova(Bounded, HypothesisTest):
         return self.price.stated(self.bounding.with_loss([answer]))
 
     def expected_error(self, size: int) -> float:
-        """The standard deviation of the noise of `between`, in units of the values, or as a share of the width of
-        bounds="auto"."""
+        """Return the standard deviation of the noise of `between`.
+
+        In units of the values, or as a share of the width of bounds="auto".
+        """
         return self.mechanisms[0].standard_deviation() * self.bounding.width() / _STEPS
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
@@ -83,7 +88,10 @@ class Anova(Bounded, HypothesisTest):
         return self._tested(float(observed), p_value(observed, null), notes=self.bounding.notes(ends))
 
     def _simulated(self, spread: float, size: int, bits: Bits) -> tuple[Floats, ...]:
-        """`between`, `within` and the number of rows for groups of one size, through the actual mechanisms."""
+        """Return `between`, `within` and the number of rows for groups of one size.
+
+        Through the actual mechanisms.
+        """
         runs, groups = self.simulations, len(self.keys)
         means = normals((runs, groups), bits=bits) * spread * sqrt(groups / size)
         between = size / groups * np.abs(means - means.mean(axis=1, keepdims=True)).sum(axis=1)
@@ -133,7 +141,7 @@ def anova(
 
 
 def _deviations(steps: NDArray[np.int64], places: NDArray[np.int64], groups: int) -> tuple[int, int]:
-    """`between` and `within`, exact, rounded down to whole steps."""
+    """Return `between` and `within`, exact, rounded down to whole steps."""
     sizes = np.bincount(places, minlength=groups)
     sums = np.bincount(places, weights=steps, minlength=groups)  # exact below 2^53: 2^37 rows
     count, total = int(sizes.sum()), int(sums.sum())
@@ -156,5 +164,5 @@ def _deviations(steps: NDArray[np.int64], places: NDArray[np.int64], groups: int
 
 
 def _ratio(between: Floats, within: Floats, count: Floats, *, groups: int) -> Floats:
-    """F1; a sum that noise made negative counts as a single step."""
+    """Return F1; a sum that noise made negative counts as a single step."""
     return np.asarray(between / (groups - 1) / (np.maximum(within, 1.0) / np.maximum(count - groups, 1.0)))

@@ -1,4 +1,4 @@
-"""What hypothesis tests share: a noisy statistic, and a p-value from simulations of the null hypothesis.
+"""Base of hypothesis tests: a noisy statistic, and a p-value from simulations.
 
 Every simulated data set goes through the mechanism that made the answer, so the noise is part of the null law. Where
 the null law has no unknown parameter, the p-value is exact: under the null hypothesis P(p <= level) <= level for every
@@ -66,7 +66,9 @@ class HypothesisTest(Statistic):
 
 
 def p_value(observed: float | Floats, simulated: Floats) -> float:
-    """The Monte Carlo p-value: the share of all values, the observed one included, that are as large.
+    """Return the Monte Carlo p-value: the share of values that are as large.
+
+    The observed value is counted among them.
 
     Guarantee: exact if the observed value has the law of the simulated ones under the null hypothesis.
     Source: Barnard (1963); Phipson, Smyth (2010), arXiv:1603.05766.
@@ -75,26 +77,28 @@ def p_value(observed: float | Floats, simulated: Floats) -> float:
 
 
 def directed(values: Floats, alternative: Alternative) -> Floats:
-    """Values of which the largest speak most against the null hypothesis."""
+    """Return values of which the largest speak most against the null hypothesis."""
     if alternative == "two-sided":
         return np.abs(values)
     return values if alternative == "greater" else -values
 
 
 def checked_alternative(name: str, value: object) -> object:
-    """One of `ALTERNATIVES`."""
+    """Return one of `ALTERNATIVES`."""
     if value not in ALTERNATIVES:
         raise InvalidParameterError(f"{name} must be one of {', '.join(ALTERNATIVES)}, got {value!r}")
     return value
 
 
 def noise(mechanism: AdditiveNoise, shape: tuple[int, ...], bits: Bits) -> Floats:
-    """Draws of the actual noise, for simulations."""
+    """Draw the actual noise, for simulations."""
     return mechanism.release(np.zeros(shape, dtype=np.int64), bits=bits).value.astype(np.float64)
 
 
 def multinomials(count: int, chances: Floats, runs: int, bits: Bits) -> NDArray[np.int64]:
-    """`runs` tables of `count` rows that fall into cells with these chances; shape (runs, cells).
+    """Draw `runs` tables of `count` rows in cells with these chances.
+
+    Shape (runs, cells).
 
     Cell after cell, each binomial given what is left: the exact law, up to the rounding of scipy's inverse.
     """

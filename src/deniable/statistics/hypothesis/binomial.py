@@ -54,7 +54,7 @@ class BinomialTest(Noised, HypothesisTest):
         return of_spread_sum(lower=0, upper=Fraction(1), total_rows=self.rows, relation=self.relation, cells=2)
 
     def expected_error(self, size: int) -> float:
-        """The standard deviation of the noise in ones - share * rows."""
+        """Return the standard deviation of the noise in ones - share * rows."""
         return float(np.hypot(1 - self._share, self._share) * self.mechanism.standard_deviation())
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:

@@ -27,7 +27,7 @@ from deniable.statistics.units import bounded_rows
 
 
 def categories(name: str, keys: object) -> tuple[object, ...]:
-    """Public categories: at least two, all different.
+    """Return public categories: at least two, all different.
 
     Raises: InvalidParameterError.
     """
@@ -39,12 +39,12 @@ def categories(name: str, keys: object) -> tuple[object, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class _TableTest(Noised, HypothesisTest):
-    """Noisy counts of public cells; rows outside them are left out."""
+    """Base of tests of noisy counts of public cells; rows outside them are left out."""
 
     @property
     @abstractmethod
     def _cells(self) -> int:
-        """How many counts there are."""
+        """Number of counts."""
 
     @cached_property
     def sensitivity(self) -> Sensitivity:
@@ -54,13 +54,16 @@ class _TableTest(Noised, HypothesisTest):
         )
 
     def _noisy(self, places: NDArray[np.int64], units: object, bits: Bits) -> Floats:
-        """Noisy counts; a place that is no cell is outside."""
+        """Return noisy counts; an index that is not a cell is outside."""
         kept = bounded_rows(units, rows=self.rows, present=places < self._cells, bits=bits)
         exact = np.bincount(places[kept], minlength=self._cells)
         return self.mechanism.release(exact, bits=bits).value.astype(np.float64)
 
     def _distance(self, tables: Floats, expected: Floats) -> Floats:
-        """The sum of squared differences over their variance: that of the rows and that of the noise."""
+        """Return the sum of squared differences over their variance.
+
+        It is that of the rows and that of the noise.
+        """
         variance = np.maximum(expected, 0) + self.mechanism.standard_deviation() ** 2
         variance = np.maximum(variance, 1e-9)  # both are 0 for no rows and hardly any noise
         return np.asarray(((tables - expected) ** 2 / variance).sum(axis=-1))
@@ -196,14 +199,17 @@ def chi_squared_independence(
 
 
 def pair_of(values: object) -> tuple[object, object]:
-    """The two columns that a test takes."""
+    """Return the two columns that a test takes."""
     if not isinstance(values, tuple) or len(values) != 2:
         raise InvalidParameterError("this test takes a pair of columns: (first, second)")
     return values
 
 
 def _product_of_margins(tables: Floats) -> Floats:
-    """What independence leads to expect of tables of shape (runs, first, second); negative margins count as 0."""
+    """Return the tables that independence leads to expect.
+
+    Of shape (runs, first, second); negative margins count as 0.
+    """
     rows, columns = (np.maximum(tables.sum(axis=axis, keepdims=True), 0) for axis in (2, 1))
     total = np.maximum(rows.sum(axis=1, keepdims=True), 1)
     return np.asarray(rows * columns / total)

@@ -70,7 +70,10 @@ class MannWhitney(HypothesisTest):
         return self.price.stated(compose([sizes, self._prices[1].bound()]))
 
     def expected_error(self, size: int) -> float:
-        """The standard deviation of the noise of D, for two samples of half the size each."""
+        """Return the standard deviation of the noise of D, for samples of equal size.
+
+        Each has half of `size` rows.
+        """
         return self._mechanism(max(ceil(size / 2), 1)).standard_deviation()
 
     def _mechanism(self, size: int) -> AdditiveNoise:
@@ -133,7 +136,7 @@ def mann_whitney(
 
 
 def _difference(first: Floats, second: Floats) -> int:
-    """Pairs with first > second less pairs with first < second."""
+    """Return the pairs with first > second less those with first < second."""
     ordered = np.sort(second)
     below = np.searchsorted(ordered, first, side="left")
     above = len(second) - np.searchsorted(ordered, first, side="right")
@@ -141,7 +144,7 @@ def _difference(first: Floats, second: Floats) -> int:
 
 
 def _cut(sample: Floats, size: int, bits: Bits) -> Floats:
-    """At most `size` rows of the sample, drawn evenly."""
+    """Return at most `size` rows of the sample, drawn evenly."""
     if len(sample) <= size:
         return sample
     return sample[np.argsort(bits.words(len(sample)))[:size]]

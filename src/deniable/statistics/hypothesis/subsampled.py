@@ -62,7 +62,10 @@ class SubsampledTest(Noised, HypothesisTest):
         return self._tested(observed, p_value(observed, made_up + noise(self.mechanism, (self.simulations,), bits)))
 
     def _p_value(self, block: NDArray[Any]) -> float:
-        """That of the inner test; 1 where it gives none, whatever the reason: it may depend on private rows."""
+        """Return the p-value of the inner test; 1 where it gives none.
+
+        Whatever the reason: it may depend on private rows.
+        """
         found = attempted(lambda: float(self.test(block)))
         return found if found is not None and 0 <= found <= 1 else 1.0
 

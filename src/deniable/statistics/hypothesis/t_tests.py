@@ -45,7 +45,9 @@ _NODES = 2001  # of the quadrature for one clamped normal row
 
 @dataclass(frozen=True, kw_only=True)
 class _MeanTest(BoundedSums, HypothesisTest):
-    """Noisy sums of (1 - u)^2, 2 u (1 - u) and u^2 of each sample, u being the place of a value between the bounds.
+    """Base of tests of means, by noisy sums of (1 - u)^2, 2 u (1 - u) and u^2.
+
+    u is the position of a value between the bounds.
 
     One row adds 1 in all to these sums, so each may have the noise of a single count. The null law is that of normal
     rows, clamped to the bounds; their sums are simulated by their normal limit. The p-value is the largest for three
@@ -65,13 +67,16 @@ class _MeanTest(BoundedSums, HypothesisTest):
         return of_spread_sum(lower=0, upper=UNIT, total_rows=self.rows, relation=self.relation, cells=cells)
 
     def expected_error(self, size: int) -> float:
-        """The standard deviation that noise adds to the statistic, for rows spread evenly between the bounds."""
+        """Return the standard deviation that noise adds to the statistic.
+
+        For rows spread evenly between the bounds.
+        """
         rows = max(size / self._samples, 1)
         return sqrt(12 / rows) * self._noise_of_a_mean
 
     @property
     def _noise_of_a_mean(self) -> float:
-        """The standard deviation of the noise in n times a mean of u near 1/2."""
+        """Standard deviation of the noise in n times a mean of u near 1/2."""
         return self.mechanism.standard_deviation() / UNIT / sqrt(2)
 
     def _tested_samples(self, samples: Sequence[Floats], units: object, bits: Bits) -> Answer:
@@ -102,7 +107,7 @@ class _MeanTest(BoundedSums, HypothesisTest):
         return self._tested(float(statistic[0]), max(chances), notes=self.bounding.notes(ends))
 
     def _widened(self, ends: Ends) -> Ends:
-        """The ends, or wider ones that the null hypothesis asks for."""
+        """Return the ends, or wider ones that the null hypothesis asks for."""
         return ends
 
     def _sums(self, sample: Floats, ends: Ends) -> list[int]:
@@ -112,18 +117,24 @@ class _MeanTest(BoundedSums, HypothesisTest):
         return totals
 
     def _standardised(self, sums: Floats, ends: Ends) -> Floats:
-        """The difference of means over its standard error, noise included; sums of shape (runs, samples, cells)."""
+        """Return the difference of means over its standard error, noise included.
+
+        Sums have the shape (runs, samples, cells).
+        """
         sizes, means, variances = moments(sums)
         errors = variances / sizes + (self._noise_of_a_mean / sizes) ** 2
         return np.asarray(self._difference(means, ends) / np.sqrt(errors.sum(axis=-1)))
 
     @abstractmethod
     def _centre(self, sizes: Floats, means: Floats, ends: Ends) -> float:
-        """The mean of u under the null hypothesis."""
+        """Return the mean of u under the null hypothesis."""
 
     @abstractmethod
     def _difference(self, means: Floats, ends: Ends) -> Floats:
-        """What is 0 under the null hypothesis; means of shape (..., samples)."""
+        """Return the difference that is 0 under the null hypothesis.
+
+        Means have the shape (..., samples).
+        """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +156,10 @@ class OneSampleTTest(_MeanTest):
         return self._tested_samples([numbers(values)], units, bits)
 
     def _widened(self, ends: Ends) -> Ends:
-        """Ends that were searched, with room for a quarter of their distance around the stated mean."""
+        """Return ends with room for a quarter of their distance around the stated mean.
+
+        If they were searched.
+        """
         if self.bounding.public:
             return ends
         mean, room = float(exact_rational("mean", self.mean)), (ends[1] - ends[0]) / 4
@@ -244,7 +258,10 @@ def two_sample_t_test(
 
 
 def moments(sums: Floats) -> tuple[Floats, Floats, Floats]:
-    """Number of rows (at least 2), mean and variance of u, from its three sums on the last axis, kept in range."""
+    """Return number of rows, mean and variance of u from three sums, kept in range.
+
+    The sums are on the last axis, and there are at least 2 rows.
+    """
     sizes = np.maximum(sums.sum(axis=-1), 2.0)
     means = np.clip((sums[..., 1] / 2 + sums[..., 2]) / sizes, 0.0, 1.0)
     variances = np.clip(sums[..., 2] / sizes - means**2, 1e-6, 0.25)
@@ -252,7 +269,10 @@ def moments(sums: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def _simulated(centre: float, spread: float, size: float, runs: int, bits: Bits) -> Floats:
-    """The three sums of `size` normal rows clamped to [0, 1], by their normal limit; shape (runs, cells)."""
+    """Draw the three sums of `size` clamped normal rows, by their normal limit.
+
+    Shape (runs, cells).
+    """
     from scipy.special import ndtri
 
     u = np.clip(centre + spread * ndtri((np.arange(_NODES) + 0.5) / _NODES), 0.0, 1.0)

@@ -1,4 +1,4 @@
-"""What all order statistics of one column share: public bounds, a grid between them, and rows on it."""
+"""Base of order statistics of one column: public bounds and a grid between them."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _FINEST, _COARSEST = Fraction("1e-300"), Fraction("1e300")  # steps that floats 
 
 
 def checked_level(name: str, level: object) -> float:
-    """The level of an interval that is drawn.
+    """Return the level of an interval that is drawn.
 
     Raises: InvalidParameterError.
     """
@@ -35,7 +35,7 @@ def checked_level(name: str, level: object) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class OrderStatistic(Bounded):
-    """A statistic that chooses among the points of a public grid by the ranks that they have.
+    """Base of choices among the points of a public grid by their ranks.
 
     A value that is no number is left out under add/remove, and stands for the middle of the bounds under replace.
     Columns of an integer type stay integers, however large, with and without NULL; a list is read as floats.
@@ -61,18 +61,18 @@ class OrderStatistic(Bounded):
 
     @property
     def _records(self) -> Sensitivity:
-        """How many rows one unit changes."""
+        """Sensitivity of the number of rows."""
         return of_count(rows=self.rows, groups=1, cells=1, relation=self.relation)
 
     @cached_property
     def _declared(self) -> ValueGrid | None:
-        """The grid between public bounds, which are read exactly."""
+        """Grid between public bounds, which are read exactly."""
         if isinstance(self.bounds, tuple | list):
             return ValueGrid.between((self.bounds[0], self.bounds[1]), self.step)
         return None
 
     def _on_grid(self, values: object, units: object, bits: Bits) -> tuple[Values, ValueGrid]:
-        """The rows that count, without NaN, and the grid."""
+        """Return the rows that count, without NaN, and the grid."""
         column, missing = _column(values)
         present = ~missing if self.relation is Relation.ADD_REMOVE else np.ones(column.shape, dtype=np.bool_)
         kept = bounded_rows(units, rows=self.rows, present=present, bits=bits)
@@ -88,7 +88,10 @@ class OrderStatistic(Bounded):
         return column, grid
 
     def _notes(self, grid: ValueGrid) -> tuple[str, ...]:
-        """What a reader must know: of bounds that were found, and of the error where no interval says it."""
+        """Return the sentences that a reader needs.
+
+        About bounds that were found, and about the error where no interval says it.
+        """
         ends = grid.value(0), grid.value(grid.size - 1)
         found = self.bounding.notes(Guess(ends) if grid.guessed else ends)
         if self.interval is not None:
@@ -105,11 +108,14 @@ class OrderStatistic(Bounded):
     @property
     @abstractmethod
     def _interval_share(self) -> str:
-        """The part of the price that intervals take, in words."""
+        """Part of the price that intervals take, in words."""
 
 
 def _column(values: object) -> tuple[Values, NDArray[np.bool_]]:
-    """One column of floats, or of integers if its type says so; and where it is no number."""
+    """Return one column of floats, or of integers, and a mask of missing numbers.
+
+    They are integers if the type of the column says so.
+    """
     whole = whole_numbers(values)
     if whole is not None:
         return whole

@@ -49,12 +49,12 @@ class CumulativeDistribution(Statistic):
 
     @cached_property
     def counting(self) -> TreeOfCounts:
-        """How rows between the values are counted."""
+        """Tree of counts of the rows between the values."""
         return TreeOfCounts.best(self.sensitivity, self.price.noise, cells=len(self.at) + 1, shares=True)
 
     @cached_property
     def sensitivity(self) -> Sensitivity:
-        """How far one unit moves the counts between the values."""
+        """Sensitivity of the counts between the values."""
         return of_spread_sum(lower=0, upper=1, total_rows=self.rows, relation=self.relation, cells=len(self.at) + 1)
 
     @cached_property
@@ -62,7 +62,9 @@ class CumulativeDistribution(Statistic):
         return self.price.stated(self.counting.privacy_loss(self.sensitivity))
 
     def expected_error(self, size: int) -> float:
-        """The root mean squared error of a share before it is made monotone, where rows are spread evenly.
+        """Return the root mean squared error of a share before it is made monotone.
+
+        Where rows are spread evenly.
 
         Afterwards it is smaller, above all where many rows are equal or there are few.
         """
@@ -116,14 +118,20 @@ def cumulative_distribution(values: Container, at: Sequence[Real], **options: Un
 
 
 def _ratio(part: Floats, total: Floats | float, unknown: float) -> Floats:
-    """A share of the total, in [0, 1]; `unknown` where the noise leaves no total above 0."""
+    """Return a share of the total, in [0, 1].
+
+    `unknown` where the noise leaves no total above 0.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio: Floats = np.clip(np.where(np.asarray(total) > 0, part / total, unknown), 0.0, 1.0)
     return ratio
 
 
 def _ends(shares: Floats, low: Floats, high: Floats, level: float) -> Bounds:
-    """Quantiles over draws of the noise, as in `deniable.release.intervals`, and the share itself."""
+    """Return quantiles over draws of the noise, which include the share itself.
+
+    As in `deniable.release.intervals`.
+    """
     if level > _HIGHEST:
         return Bounds(np.zeros_like(shares), np.ones_like(shares))
     tail = max(floor((1 - level) / 2 * len(low)) - 1, 0)

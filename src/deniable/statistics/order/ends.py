@@ -1,4 +1,4 @@
-"""The ends of an interval around a quantile, in cells that grow with the distance from its estimate.
+"""Ends of an interval around a quantile, in cells that grow with the distance.
 
 Fine cells far from the estimate would cost rank error and tell nothing. Eight cells for every doubling of the distance
 make less than 512 of them, and an end that is off by a tenth of the distance at most.
@@ -28,7 +28,9 @@ _LARGEST_RANK = 2**40
 def ends_around(
     draw: ExponentialQuantile, level: float, sides: tuple[int, ...] = (-1, 1)
 ) -> tuple[ExponentialQuantile, ...]:
-    """The draws of ends that lie below (-1) or above (1) the quantile, each with chance (1 + level) / 2.
+    """Return the draws of ends below (-1) or above (1) the quantile.
+
+    Each lies there with chance (1 + level) / 2.
 
     Args:
         draw: of the quantile itself, among `CELLS` points.
@@ -37,12 +39,12 @@ def ends_around(
 
 
 def margin(rate: Fraction, level: float) -> int:
-    """How many ranks from the quantile an end is aimed."""
+    """Return how many ranks from the quantile an end is aimed."""
     return min(ceil(log(2 * CELLS / (1 - level)) / float(rate)) + 1, _LARGEST_RANK)
 
 
 def lower_end(end: ExponentialQuantile, records: RankWindow, estimate: int, *, bits: Bits, digits: int = 0) -> int:
-    """The code below which the quantile does not lie; at most the estimate.
+    """Return the code below which the quantile does not lie; at most the estimate.
 
     Args:
         digits: binary digits that the codes of the records have behind those of the estimate.
@@ -54,7 +56,7 @@ def lower_end(end: ExponentialQuantile, records: RankWindow, estimate: int, *, b
 def upper_end(
     end: ExponentialQuantile, records: RankWindow, size: int, estimate: int, *, bits: Bits, digits: int = 0
 ) -> int:
-    """The code above which the quantile does not lie; at least the estimate."""
+    """Return the code above which the quantile does not lie; at least the estimate."""
     first = estimate + 1  # of the second cell
     edges = np.concatenate([[0], first + np.append(0, _DISTANCES)])
     edges = edges[edges < size]

@@ -16,7 +16,7 @@ from deniable.statistics.statistic import BoundsLike, Options, release
 
 @dataclass(frozen=True, kw_only=True)
 class _Extreme(Quantile):
-    """A quantile at an end, aimed at some ranks inside."""
+    """Base of quantiles at an end, aimed at some ranks inside."""
 
     share: Real = field(init=False)
     tight: Annotated[bool, yes_or_no] = False

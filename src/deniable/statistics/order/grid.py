@@ -1,4 +1,4 @@
-"""The public points among which a quantile is chosen, and how values are put on them."""
+"""Public points among which a quantile is chosen, and the values on them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ _BLOCK = 1 << 15  # values that fit the cache
 
 @dataclass(frozen=True, kw_only=True)
 class ValueGrid:
-    """The points first, first + step, first + 2 step, ...; a code is the place of a point, from 0.
+    """Points first, first + step, first + 2 step, ...; a code is the index of a point.
 
     Args:
         levels: how many powers of ten make points weigh more: see `Points`; 0 if the step was declared.
@@ -43,7 +43,9 @@ class ValueGrid:
 
     @classmethod
     def between(cls, bounds: tuple[object, object], step: object = None) -> "ValueGrid":
-        """The multiples of `step` between public bounds; by default those of a power of ten, 10^9 to 10^10 of them.
+        """Return the multiples of `step` between public bounds.
+
+        By default those of a power of ten, 10^9 to 10^10 of them.
 
         Raises: InvalidParameterError if no multiple lies between the bounds, more than 2^62 of them do, or the step is
             larger than the distance of the bounds.
@@ -69,7 +71,10 @@ class ValueGrid:
 
     @classmethod
     def around(cls, bounds: tuple[float, float], step: object = None) -> "ValueGrid":
-        """The same for bounds that were found: a little wider, and with a doubled step if need be. It never raises."""
+        """Return the grid for bounds that were found, a little wider.
+
+        With a doubled step if need be. It never raises.
+        """
         guessed = isinstance(bounds, Guess)
         if step is None:
             return replace(cls.between(bounds), guessed=guessed)
@@ -79,7 +84,10 @@ class ValueGrid:
         return replace(cls.between((floor(lower / fine) * fine, ceil(upper / fine) * fine), fine), guessed=guessed)
 
     def codes(self, values: Values) -> Codes:
-        """The place of the nearest point for every value; exact for integers on a grid of integers. No NaN."""
+        """Return the index of the nearest point for every value.
+
+        Exact for integers on a grid of integers. No NaN.
+        """
         if values.dtype == np.int64 and self._is_integral():
             return self._of_integers(values.astype(np.int64))
         last, codes = self.size - 1, np.empty(values.shape, dtype=np.int64)
@@ -94,34 +102,37 @@ class ValueGrid:
         return codes if last < _EXACT else np.minimum(codes, last)
 
     def value(self, code: int) -> float:
-        """A point as the nearest float."""
+        """Return a point as the nearest float."""
         return float(self.first + code * self.step)
 
     def values(self, codes: Codes) -> NDArray[np.float64]:
-        """Points as the nearest floats."""
+        """Return points as the nearest floats."""
         return np.array([self.value(int(code)) for code in codes], dtype=np.float64)
 
     def points(self, codes: Codes) -> NDArray[np.float64] | NDArray[np.int64]:
-        """Points as integers where all of the grid are, as the nearest floats otherwise."""
+        """Return points as integers if all of the grid are, else as the nearest floats."""
         return codes * int(self.step) + int(self.first) if self._is_integral() else self.values(codes)
 
     @property
     def middle(self) -> int:
-        """The code of what stands for a missing value under replace."""
+        """Code that stands for a missing value under replace."""
         return (self.size - 1) // 2
 
     def candidates(self, digits: int = 0) -> Points:
-        """The points as codes with weights, each parted into 2^digits."""
+        """Return the points as codes with weights, each parted into 2^digits."""
         offset = int(self.first / self.step) % 10**self.levels if self.levels else 0
         return Points(self.size << digits, offset, self.levels, digits)
 
     def seen_by(self, values: Values, draws: Iterable[OneQuantile]) -> RankWindow:
-        """The rows of the ranks that some of these draws should know."""
+        """Return the rows of the ranks that some of these draws should know."""
         spans = [draw.looked_at(values.size) for draw in draws]
         return self.ranked(values, min(low for low, _ in spans), max(high for _, high in spans))
 
     def ranked(self, values: Values, first: int, last: int) -> RankWindow:
-        """The rows of ranks `first` to `last`, clamped to those that exist; all rows where that is hardly dearer."""
+        """Return the rows of ranks `first` to `last`, clamped to those that exist.
+
+        All rows where that is hardly dearer.
+        """
         total = values.size
         low, high = max(0, min(first, total - 1)), max(0, min(last, total - 1))
         if total < 1000 or high - low > total // 8:

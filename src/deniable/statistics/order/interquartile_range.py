@@ -32,7 +32,7 @@ class InterquartileRange(OrderStatistic):
 
     @cached_property
     def _draws(self) -> tuple[Quartiles, ExponentialQuantile | None, bool]:
-        """The draw of the quartiles, that of an end, and whether the quartiles are paid together.
+        """Draw of the quartiles, that of an end, and whether the quartiles share a charge.
 
         With a plain epsilon they are; with rho one by one, which costs less there.
         """
@@ -66,7 +66,10 @@ class InterquartileRange(OrderStatistic):
         return self.price.stated(self.bounding.with_loss(losses))
 
     def expected_error(self, size: int) -> float:
-        """The root mean squared error in ranks of the difference, where values are drawn evenly between the bounds."""
+        """Return the root mean squared error of the difference, in ranks.
+
+        Where values are drawn evenly between the bounds.
+        """
         return hypot(*(draw.expected_error(size, truth=draw.target(size)) for draw in self._draws[0].draws))
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
@@ -88,7 +91,10 @@ class InterquartileRange(OrderStatistic):
         return Answer(parts=(estimate,), notes=self._notes(grid))
 
     def _sides(self, quantile: Fraction) -> tuple[ExponentialQuantile, ...]:
-        """The draws of the ends below and above a quartile, if any: four ends, not two, hold together."""
+        """Return the draws of the ends below and above a quartile, if any.
+
+        Four ends, not two, hold together.
+        """
         end = self._draws[1]
         if end is None:
             return ()
@@ -128,7 +134,10 @@ def interquartile_range(
 
 
 def _ends(known: float, ends: list[float], grid: ValueGrid, level: float) -> Bounds:
-    """From the ends around both quartiles, in pairs; above the level that they were drawn for, the public bounds."""
+    """Return the interval from the ends around both quartiles, in pairs.
+
+    Above the level that they were drawn for, the public bounds.
+    """
     if level > known:
         return Bounds(np.zeros(1), np.array([grid.value(grid.size - 1) - grid.value(0)]))
     low, low_upper, high_lower, high = ends

@@ -51,7 +51,7 @@ class Quantile(OrderStatistic):
 
     @cached_property
     def epsilons(self) -> tuple[Fraction, ...]:
-        """What the estimate costs, and each of the ends that are drawn."""
+        """Epsilon of the estimate, and of each of the ends that are drawn."""
         shares = (1,) if self.interval is None else (2, *(1 for _ in self.sides))
         return selections(self.rest, shares)
 
@@ -66,18 +66,27 @@ class Quantile(OrderStatistic):
 
     @cached_property
     def _flips(self) -> bool:
-        """Whether the grid is so small that permute-and-flip is better; for a rho it costs four times as much."""
+        """Whether the grid is so small that permute-and-flip is better.
+
+        For a rho it costs four times as much.
+        """
         small = self.step is not None and self._declared is not None and self._declared.size <= LARGEST_SIZE
         return small and self.price.rho is None and not self.price.delta
 
     def expected_error(self, size: int) -> float:
-        """The root mean squared error of the estimate in ranks, where values are drawn evenly between the bounds."""
+        """Return the root mean squared error of the estimate, in ranks.
+
+        Where values are drawn evenly between the bounds.
+        """
         truth = self._quantile * (size - 1) + Fraction(1, 2)
         return self._estimate.expected_error(size, truth=truth)
 
     @cached_property
     def _estimate(self) -> OneQuantile:
-        """The draw of the estimate, where numpy's quantile lies: of n rows, the first stands at 1/2."""
+        """Draw of the estimate, where numpy's quantile lies.
+
+        Of n rows, the first stands at 1/2.
+        """
         kind = PermuteAndFlipQuantile if self._flips else ExponentialQuantile
         shift = Fraction(1, 2) - self._quantile
         return kind.calibrated(
@@ -91,7 +100,7 @@ class Quantile(OrderStatistic):
 
     @cached_property
     def _ends(self) -> tuple[ExponentialQuantile, ...]:
-        """The draws of the ends of the interval, one for each side."""
+        """Draws of the ends of the interval, one for each side."""
         if self.interval is None:
             return ()
         epsilon = self.epsilons[1]  # of every end
@@ -114,7 +123,7 @@ class Quantile(OrderStatistic):
         bits: Bits,
         listed: Codes | None = None,
     ) -> tuple[int, int, int]:
-        """Codes of the lower end, the estimate and the upper end. Public.
+        """Return the codes of the lower end, the estimate and the upper end. Public.
 
         Args:
             seen: gives the secret records of the ranks that some draws should know.
@@ -210,7 +219,7 @@ def median(
 
 
 def selections(price: Price, shares: tuple[int, ...]) -> tuple[Fraction, ...]:
-    """The epsilons of several exponential mechanisms that cost this much together.
+    """Return the epsilons of several exponential mechanisms that cost this together.
 
     With epsilon and delta the better of two ways: their epsilons add up to epsilon, or their rhos to what both buy.
 
@@ -228,7 +237,10 @@ def selections(price: Price, shares: tuple[int, ...]) -> tuple[Fraction, ...]:
 
 
 def known_ends(known: float, grid: ValueGrid, low: np.ndarray, high: np.ndarray, level: float) -> Bounds:
-    """The ends that were drawn, up to the level that they were drawn for; above it the public bounds."""
+    """Return the ends that were drawn, up to the level that they were drawn for.
+
+    Above it the public bounds.
+    """
     if level <= known:
         return Bounds(grid.values(low), grid.values(high))
     return Bounds(np.full(low.shape, grid.value(0)), np.full(high.shape, grid.value(grid.size - 1)))

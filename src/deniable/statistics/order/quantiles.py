@@ -86,7 +86,7 @@ class Quantiles(OrderStatistic):
 
     @cached_property
     def _prices(self) -> tuple[Price, Price | None]:
-        """What the quantiles cost, and what their intervals do."""
+        """Price of the quantiles, and that of their intervals."""
         price = self.rest
         if self.interval is None:
             return price, None
@@ -100,7 +100,7 @@ class Quantiles(OrderStatistic):
 
     @cached_property
     def chosen(self) -> SeveralQuantiles:
-        """How the quantiles are drawn: as was asked, or with the least error to expect."""
+        """Mechanism of the quantiles, as was asked or with the least expected error."""
         if self.method is not None:
             return self._asked(self.method)
         recursion = self._bought(RecursiveQuantiles)
@@ -113,7 +113,10 @@ class Quantiles(OrderStatistic):
         return best if errors[best.name] < _CLEARLY * errors[recursion.name] else recursion
 
     def _bought(self, kind: type[SeveralQuantiles]) -> SeveralQuantiles:
-        """The method at the price of the quantiles; slices are proved for epsilon, and a rho buys no more there."""
+        """Return the method at the price of the quantiles.
+
+        Slices are proved for epsilon, and a rho buys no more there.
+        """
         price, shares = self._prices[0], tuple(self._distinct)
         if kind is SliceQuantiles:
             price = Price(epsilon=price.epsilon if price.rho is None else epsilon_within(price.rho))
@@ -138,14 +141,14 @@ class Quantiles(OrderStatistic):
 
     @property
     def _has_room(self) -> bool:
-        """Whether the grid is surely so coarse that equal rows get enough random digits for one draw."""
+        """Whether the grid leaves equal rows enough random digits for one draw."""
         if self._declared is None:
             return self.step is None
         return self._declared.size <= _LARGEST_SIZE
 
     @cached_property
     def counting(self) -> TreeOfCounts | None:
-        """How rows between many quantiles are counted."""
+        """Tree of counts of the rows between many quantiles."""
         price = self._prices[1]
         if price is None or self._few:
             return None
@@ -153,14 +156,17 @@ class Quantiles(OrderStatistic):
 
     @property
     def _moved(self) -> Sensitivity:
-        """How far one unit moves the counts of the rows between quantiles."""
+        """Sensitivity of the counts of the rows between quantiles."""
         return of_spread_sum(
             lower=0, upper=1, total_rows=self.rows, relation=self.relation, cells=len(self._distinct) + 1
         )
 
     @cached_property
     def ends(self) -> tuple[tuple[ExponentialQuantile, ...], ...]:
-        """The draws of both ends of every one of few quantiles; each misses with an equal part of the chance."""
+        """Draws of both ends of every one of few quantiles.
+
+        Each misses with an equal part of the chance.
+        """
         price = self._prices[1]
         if price is None or not self._few:
             return ()
@@ -186,7 +192,10 @@ class Quantiles(OrderStatistic):
         return self.price.stated(self.bounding.with_loss(losses))
 
     def expected_error(self, size: int) -> float:
-        """The root mean squared error in ranks, over all the quantiles, where all values differ."""
+        """Return the root mean squared error over all the quantiles, in ranks.
+
+        Where all values differ.
+        """
         return _mean(self.chosen.expected_errors(size))
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
@@ -212,7 +221,10 @@ class Quantiles(OrderStatistic):
         return Answer(parts=(key, estimate), notes=self._notes(grid))
 
     def _rows(self, column: Values, grid: ValueGrid, bits: Bits) -> tuple[SortedRecords, int]:
-        """The rows with random digits behind their codes, parted near the wanted ranks if that saves a sort."""
+        """Return the rows with random digits behind their codes.
+
+        They are parted near the wanted ranks if that saves a sort.
+        """
         far = self._enough
         if 4 * far * len(self._distinct) > column.size:
             codes = grid.ranked(column, 0, column.size).known
@@ -228,7 +240,7 @@ class Quantiles(OrderStatistic):
     def _drawn(
         self, rows: SortedRecords, digits: int, codes: Codes, size: int, bits: Bits
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The ends around the quantiles with these codes."""
+        """Return the ends around the quantiles with these codes."""
         found = []
         for code, (lower, upper) in zip(codes.tolist(), self.ends, strict=True):
             below, above = (rows.window(end.looked_at(rows.size)) for end in (lower, upper))
@@ -287,7 +299,10 @@ def quantiles(
 
 
 def add_digits(codes: Codes, size: int, *, bits: Bits) -> int:
-    """Put random digits behind codes, in place, and tell how many: they part equal rows at random."""
+    """Put random digits behind codes, in place, and return how many.
+
+    They part equal rows at random.
+    """
     digits = max(0, _LARGEST_BITS - size.bit_length())
     for start in range(0, codes.size if digits else 0, _BLOCK):
         block = codes[start : start + _BLOCK]
@@ -297,7 +312,10 @@ def add_digits(codes: Codes, size: int, *, bits: Bits) -> int:
 
 
 def _length(values: object) -> int | None:
-    """How many rows there are, at least 1; None where that is not said before they are read."""
+    """Return how many rows there are, at least 1.
+
+    None where that is not said before they are read.
+    """
     return max(1, len(values)) if isinstance(values, Sized) else None
 
 
@@ -307,7 +325,9 @@ def _mean(errors: Floats) -> float:
 
 
 def _reach(noise: Floats, level: float, total_is_noisy: bool) -> float:
-    """What the noise of (rows below a quantile) - q (all rows) exceeds for no quantile and no q, at this level.
+    """Return the bound on the noise of (rows below a quantile) - q (all rows).
+
+    It is exceeded for no quantile and no q, at this level.
 
     It lies between the noise of the rows below and minus that of the rows above. The draws and the noise that was
     added are exchangeable, so the rank of the latter among all of them is uniform.
@@ -320,7 +340,9 @@ def _reach(noise: Floats, level: float, total_is_noisy: bool) -> float:
 def _proved(
     shares: Sequence[Fraction], running: Floats, noise: float, public: int | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """For every quantile the last found one that is surely not above it, from 1, and the first surely not below it.
+    """Return the last index surely not above, and the first surely not below.
+
+    For every quantile, among those found, from 1.
 
     One row more on either side covers the ways in which a quantile between two rows is read.
     """

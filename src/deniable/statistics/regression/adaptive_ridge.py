@@ -28,7 +28,7 @@ _FAILURE = 0.05  # so often noise is larger than what the ridge allows for
 
 @dataclass(frozen=True, kw_only=True)
 class AdaptiveRidge(SufficientRegression):
-    """AdaSSP: noisy sums of products, and a ridge that lifts the noisy matrix just above its noise.
+    """AdaSSP: noisy sums of products, with a ridge just above their noise.
 
     The smallest eigenvalue of the matrix is released first. The ridge is what it lacks to a bound on the norm of the
     noise; none if it is larger, as it is with many rows and features that vary.
@@ -55,7 +55,10 @@ class AdaptiveRidge(SufficientRegression):
 
     @cached_property
     def _eigenvalue_sensitivity(self) -> Sensitivity:
-        """Removing rows lowers it by their squared norms at most, adding rows raises it by as much, never both."""
+        """Sensitivity of the smallest eigenvalue.
+
+        Removing rows lowers it by their squared norms at most, adding rows raises it by as much, never both.
+        """
         reach = (self.features + 1) * self._matrix_basis.unit * self.rows
         found = of_clamped_unit_sum(lower=0, upper=reach, groups=1, relation=AddRemove, cells=1)
         return Sensitivity(
@@ -71,14 +74,20 @@ class AdaptiveRidge(SufficientRegression):
         return [*super()._losses(), self.eigenvalue_mechanism.privacy_loss(self._eigenvalue_sensitivity)]
 
     def _penalty(self, eigenvalue: float) -> float:
-        """What the noisy eigenvalue surely has, against what the noise of the matrix surely has not."""
+        """Return the ridge.
+
+        It is what the noise of the matrix surely does not exceed, less what the noisy eigenvalue surely has.
+        """
         unit = self._matrix_basis.unit
         sure = max(0.0, eigenvalue - self.eigenvalue_mechanism.half_width(1 - _FAILURE) / unit)
         return max(0.0, self._norm_of_noise - sure)
 
     @property
     def _norm_of_noise(self) -> float:
-        """Exceeded by the norm of the noise matrix with probability at most 0.05, for normal noise."""
+        """Bound that the norm of the noise matrix exceeds with probability at most 0.05.
+
+        For normal noise.
+        """
         spread = sqrt(self._noise.diagonal().max())
         return 2 * spread * (sqrt(self.features + 1) + sqrt(log(2 / _FAILURE)))
 

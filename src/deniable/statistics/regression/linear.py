@@ -1,4 +1,4 @@
-"""What all linear regressions share: public bounds, rows between -1 and 1, and coefficients in the user's units."""
+"""Base of linear regressions: bounds, scaled rows, coefficients in user units."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ SMALL = 1e-300  # so wide are bounds at least
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows that count, each column scaled to [-1, 1] between its bounds, and what leads back.
+    """Rows that count, each column scaled to [-1, 1] between its bounds.
 
     Args:
         features: shape (rows, columns); target: shape (rows,).
@@ -39,14 +39,17 @@ class Rows:
     ends: tuple[tuple[float, float], ...]
 
     def terms(self, scaled: Floats) -> Floats:
-        """Coefficients of the columns as they came, from those of scaled ones; the intercept first."""
+        """Return the coefficients of the columns as they came, the intercept first.
+
+        From those of scaled columns.
+        """
         found = self.back @ scaled
         found[0] += self.middles[-1]
         return np.asarray(found, dtype=np.float64)
 
     @property
     def back(self) -> Floats:
-        """The linear part of that."""
+        """Linear part of the map from scaled coefficients to those of the columns."""
         slopes = self.halves[-1] / self.halves[:-1]
         found = np.diag(np.append(self.halves[-1], slopes))
         found[0, 1:] = -slopes * self.middles[:-1]
@@ -55,7 +58,7 @@ class Rows:
 
 @dataclass(frozen=True, kw_only=True)
 class Regression(Statistic):
-    """The coefficients of y = intercept + sum of slope * x, one a row.
+    """Base of regressions y = intercept + sum of slope * x, one coefficient per row.
 
     Call it with the pair (features, target): a table, or one column, and a column of equal length. Values are clamped
     to the bounds. A row in which a value is no number is left out under add/remove; under replace such a value is the
@@ -87,7 +90,7 @@ class Regression(Statistic):
 
     @property
     def features(self) -> int:
-        """How many columns the target depends on."""
+        """Number of columns that the target depends on."""
         assert isinstance(self.bounds, Sequence)
         return len(self.bounds)
 
@@ -100,7 +103,7 @@ class Regression(Statistic):
 
     @cached_property
     def _bounding(self) -> tuple[tuple[Bounding, ...], Price]:
-        """How each column is bounded, the target last, and what is left of the price."""
+        """Bounds of each column, the target last, and the price that is left."""
         listed = self.bounds if isinstance(self.bounds, Sequence) and not isinstance(self.bounds, str) else ()
         if not listed or not all(isinstance(each, Sequence) for each in listed):
             raise InvalidParameterError(
@@ -160,7 +163,7 @@ class Regression(Statistic):
 
 
 def _features(values: object, columns: int) -> tuple[Floats, tuple[str, ...]]:
-    """A table, or one column as a table."""
+    """Return a table, or one column as a table."""
     if dimensions(values) == 1 and not isinstance(values, list | tuple):
         name = getattr(values, "name", None)
         return numbers(values, "features")[:, np.newaxis], (name if isinstance(name, str) else "x0",)
@@ -168,7 +171,7 @@ def _features(values: object, columns: int) -> tuple[Floats, tuple[str, ...]]:
 
 
 def _together(parts: Sequence[Price]) -> Price:
-    """The sum of equal prices."""
+    """Return the sum of equal prices."""
     first, count = parts[0], len(parts)
     if first.rho is not None:
         return Price(rho=first.rho * count)

@@ -1,4 +1,4 @@
-"""Random pairs of rows, so that a row is in few of them and one row more changes few.
+"""Random pairs of rows: a row is in few of them, and one row more changes few.
 
 Two matchings at a time are a ring: the neighbours in a uniformly random order, its last and its first row included. A
 ring loses no row, and a row more opens it at one place. An odd number of matchings ends with a single one, which is
@@ -16,7 +16,10 @@ from deniable.numbers.arrays import Indices
 
 
 def matched(rows: int, matchings: int, *, bits: Bits) -> tuple[Indices, Indices]:
-    """The first and the second row of every pair: `rows` of them in every ring, rows // 2 in a single matching."""
+    """Return the first and the second row of every pair.
+
+    There are `rows` of them in every ring, rows // 2 in a single matching.
+    """
     rings, single = divmod(matchings, 2)
     around = [uniform.permutation(rows, bits=bits) for _ in range(rings if rows > 1 else 0)]
     row = [uniform.permutation(rows, bits=bits) for _ in range(single)]

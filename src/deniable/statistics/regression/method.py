@@ -105,7 +105,10 @@ def linear_regression(
 
 
 def _best(size: int, public: Mapping[str, Any], medians: Mapping[str, Any]) -> Literal["sufficient", "theil_sen"]:
-    """Return the better method for `size` rows, by public numbers (benchmarks/results/statistics-regression.md)."""
+    """Return the better method for `size` rows, by public numbers alone.
+
+    The thresholds are from benchmarks/results/statistics-regression.md.
+    """
     sums = SufficientRegression(**public)
     if sums.features > 1 or sums.expected_error(size) < _NOISY_SUMS:
         return "sufficient"

@@ -1,4 +1,6 @@
-"""Sums of products for a least-squares fit, as secret integers, and what noise on them means for the coefficients.
+"""Sums of products for a least-squares fit, as secret integers.
+
+And what noise on them means for the coefficients.
 
 Rows are (z_0, ..., z_d, v) with z_0 = 1, the features z_j and the target v in [-1, 1]. A fit needs the sums of z_i z_j
 (i <= j) and of z_i v. They are released in one of two bases, which `Basis` maps to these sums:
@@ -28,7 +30,7 @@ _CHUNK = 1 << 14
 
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """How sums are released.
+    """Integers in which sums are released, and their map to the sums.
 
     Args:
         sensitivity: of the integers, under the relation of the statistic.
@@ -44,13 +46,13 @@ class Basis:
 
     @classmethod
     def plain(cls, *, features: int, rows: int, relation: Relation) -> "Basis":
-        """The sums themselves."""
+        """Return the basis of the sums themselves."""
         sensitivity = of_product_sum(radius=_STEPS, features=features, rows=rows, relation=relation)
         return cls(sensitivity, _STEPS**2, np.eye((features + 1) * (features + 4) // 2))
 
     @classmethod
     def bernstein(cls, *, features: int, rows: int, relation: Relation) -> "Basis":
-        """The sums of products of Bernstein polynomials, for up to three features."""
+        """Return the basis of products of Bernstein polynomials, for up to three features."""
         unit, cells = 2**_UNIT, 2 * 3**features
         sensitivity = of_spread_sum(lower=0, upper=unit, total_rows=rows, relation=relation, cells=cells)
         powers = np.array([[1.0, 1, 1], [-1, 0, 1], [1, -1, 1]])  # 1, z and z^2 in Bernstein coefficients
@@ -67,17 +69,20 @@ class Basis:
 
     @classmethod
     def all(cls, *, features: int, rows: int, relation: Relation) -> "list[Basis]":
-        """Every basis that exists for this number of features."""
+        """Return every basis that exists for this number of features."""
         kinds = [cls.plain] + [cls.bernstein] * (features in _FINE)
         return [kind(features=features, rows=rows, relation=relation) for kind in kinds]
 
     def exact(self, features: Floats, target: Floats) -> NDArray[np.object_]:
-        """The secret integers, for scaled rows."""
+        """Return the secret integers, for scaled rows."""
         return _bernstein_sums(features, target) if self.is_bernstein else _plain_sums(features, target)
 
 
 def system(sums: Floats, features: int) -> tuple[Floats, Floats]:
-    """The matrix of the sums of z_i z_j and the vector of the sums of z_i v; sums along the last axis."""
+    """Return the matrix of the sums of z_i z_j and the vector of those of z_i v.
+
+    Sums are along the last axis.
+    """
     first, second = np.triu_indices(features + 1)
     matrix = np.zeros((*sums.shape[:-1], features + 1, features + 1))
     matrix[..., first, second] = matrix[..., second, first] = sums[..., : len(first)]
@@ -85,7 +90,10 @@ def system(sums: Floats, features: int) -> tuple[Floats, Floats]:
 
 
 def _plain_sums(features: Floats, target: Floats) -> NDArray[np.object_]:
-    """Exact: products are at most 2^32, and 2^14 of them are added in floats, which hold integers up to 2^53."""
+    """Return the exact sums of products.
+
+    Products are at most 2^32, and 2^14 of them are added in floats, which hold integers up to 2^53.
+    """
     count = features.shape[1] + 1
     total = np.zeros((count, count + 1), dtype=object)
     for start in range(0, len(target), _CHUNK):
@@ -97,8 +105,11 @@ def _plain_sums(features: Floats, target: Floats) -> NDArray[np.object_]:
 
 
 def _bernstein_sums(features: Floats, target: Floats) -> NDArray[np.object_]:
-    """The products of a row are integers that add up to a power of two, at most 2^60, and are cut to 45 digits: to at
-    most 2^45 together. Chunks of 2^14 rows add up to less than 2^63."""
+    """Return the exact sums of products of Bernstein polynomials.
+
+    The products of a row are integers that add up to a power of two, at most 2^60, and are cut to 45 digits: to at most
+    2^45 together. Chunks of 2^14 rows add up to less than 2^63.
+    """
     count = features.shape[1]
     digits = _FINE[count]
     end, cut = 2**digits, (2 * count + 1) * digits - _UNIT

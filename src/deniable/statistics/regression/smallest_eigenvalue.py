@@ -1,11 +1,11 @@
-"""The smallest eigenvalue of a matrix of integers, rounded down, exactly: a secret that is ready for noise."""
+"""Smallest eigenvalue of a matrix of integers, rounded down exactly: a secret."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 
 def smallest_eigenvalue(matrix: NDArray[np.object_]) -> int:
-    """The largest integer that is not above any eigenvalue.
+    """Return the largest integer that is not above any eigenvalue.
 
     Args:
         matrix: symmetric, of Python ints, without negative eigenvalues.

@@ -22,7 +22,7 @@ class Fit:
 
 
 def steady(sums: Floats, noise: Floats, features: int) -> Fit:
-    """The least-squares coefficients, steady where the noise drowns the sums.
+    """Return the least-squares coefficients, steady where the noise drowns the sums.
 
     They minimise |G theta - g|^2 + t^2 |theta|^2 for the noisy matrix G and vector g, with t about the norm of the
     noise in G. Eigenvalues of G far above t are as in least squares; others are damped, negative ones too.
@@ -37,7 +37,10 @@ def steady(sums: Floats, noise: Floats, features: int) -> Fit:
 
 
 def ridge(sums: Floats, noise: Floats, features: int, penalty: float) -> Fit:
-    """The coefficients (G + penalty I)^-1 g; the penalty must lift all eigenvalues of the noisy matrix above 0."""
+    """Return the coefficients (G + penalty I)^-1 g.
+
+    The penalty must lift all eigenvalues of the noisy matrix above 0.
+    """
     matrix, vector = system(sums, features)
     least = float(np.linalg.eigvalsh(matrix)[0])
     floor = float(np.sqrt(noise.diagonal().max()))
@@ -47,8 +50,11 @@ def ridge(sums: Floats, noise: Floats, features: int, penalty: float) -> Fit:
 
 
 def _fit(operator: Floats, matrix: Floats, vector: Floats, noise: Floats) -> Fit:
-    """theta = operator g. With noise N in G and n in g, it moves by about operator (n - N theta); and where operator G
-    is not the identity, by (operator G - 1) theta."""
+    """Return the fit theta = operator g, with the covariance of its error.
+
+    With noise N in G and n in g, it moves by about operator (n - N theta); and where operator G is not the identity, by
+    (operator G - 1) theta.
+    """
     found = operator @ vector
     matrices, vectors = system(np.eye(len(noise)), len(vector) - 1)  # one sum each: shape (sums, ...)
     moves = operator @ (vectors - matrices @ found).T

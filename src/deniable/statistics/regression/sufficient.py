@@ -20,7 +20,9 @@ from deniable.statistics.regression.solve import Fit, steady
 
 @dataclass(frozen=True, kw_only=True)
 class SufficientRegression(Regression):
-    """Least squares from one noisy release of all sums of products (the sufficient statistics).
+    """Least squares from one noisy release of all sums of products.
+
+    The sums are sufficient statistics.
 
     Guarantee: each product of two columns is bounded by the larger end of each of them, scaled to 1; M sums together
         have l1 = M rows and l2^2 = M rows^2 (add/remove), twice that under replace (privacy/sensitivity/vectors.py).
@@ -35,7 +37,7 @@ class SufficientRegression(Regression):
 
     @cached_property
     def _basis(self) -> Basis:
-        """The one in which the sums get less noise."""
+        """Basis in which the sums get less noise."""
         found = Basis.all(features=self.features, rows=self.rows, relation=self.relation)
         return min(found, key=lambda basis: self._covariance(basis).trace())
 
@@ -54,7 +56,10 @@ class SufficientRegression(Regression):
 
     @cached_property
     def _noise(self) -> Floats:
-        """The covariance of the noise of the sums; that of the number of rows is 0 where it is public."""
+        """Covariance of the noise of the sums.
+
+        That of the number of rows is 0 where it is public.
+        """
         covariance = self._covariance(self._basis)
         if self._public_size:
             covariance[0, :] = covariance[:, 0] = 0.0

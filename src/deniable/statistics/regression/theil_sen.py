@@ -31,7 +31,9 @@ _PLACES = (-0.5, 0.5)  # of the feature, scaled to [-1, 1]: where the line is re
 
 @dataclass(frozen=True, kw_only=True)
 class TheilSen(Regression):
-    """The line through two medians: of where lines through random pairs of rows pass a quarter and three quarters.
+    """Line through two medians of lines through random pairs of rows.
+
+    The medians are those of where the lines pass a quarter and three quarters of the feature's bounds.
 
     Rows far from the line hardly move it, and no moment of the data matters. Every matching pairs each row with one
     other, so a row is in as many pairs as there are matchings; rank errors grow with their number, and so does the
@@ -68,13 +70,13 @@ class TheilSen(Regression):
 
     @cached_property
     def epsilons(self) -> tuple[Fraction, ...]:
-        """The bounded range of each median, and of each end of its interval."""
+        """Bounded range of each median, and of each end of its interval."""
         shares = (1,) if self.interval is None else (2, 1, 1)
         return selections(self._bounding[1], shares * len(_PLACES))[: len(shares)]
 
     @cached_property
     def _draws(self) -> tuple[ExponentialQuantile, ...]:
-        """The draw of each median, and those of the ends of its interval."""
+        """Draw of each median, and those of the ends of its interval."""
         estimate, *ends = (
             MatchedQuantile.calibrated(
                 of_count(rows=self.rows, groups=1, cells=1, relation=self.relation),
@@ -121,7 +123,7 @@ class TheilSen(Regression):
 
 
 def _crossings(feature: Floats, target: Floats, first: np.ndarray, second: np.ndarray, place: float) -> Floats:
-    """Where the line through each pair of rows with different features is at that place."""
+    """Return where the line through each pair of rows passes this feature value."""
     with np.errstate(over="ignore"):
         slope = (target[second] - target[first]) / (feature[second] - feature[first])
     return np.asarray(target[first] + slope * (place - feature[first]))

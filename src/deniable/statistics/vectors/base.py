@@ -1,4 +1,4 @@
-"""Base of the statistics of vectors: loose public bounds, and a price that is spent step by step."""
+"""Base of statistics of vectors: loose bounds, and a price spent step by step."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from deniable.statistics.vectors.range_search import RangeSearch
 
 @dataclass(frozen=True, kw_only=True)
 class VectorStatistic(Statistic):
-    """A statistic of the rows of a table, in steps that are chosen one after the other.
+    """Base of statistics of the rows of a table, in steps chosen one after the other.
 
     Guarantee: the charges of the steps, in rho, or in epsilon where that alone is given, add up to the price whatever
         the answers are (docs/theory/privacy/budget.md). A pair of epsilon and delta is spent as the largest rho that
@@ -56,32 +56,35 @@ class VectorStatistic(Statistic):
 
     @property
     def range_search(self) -> RangeSearch:
-        """The searches for what is not declared."""
+        """Searches for what is not declared."""
         return self._resolved[0]
 
     @property
     def rest(self) -> Price:
-        """Price that is left after the searches, in the currency of the steps."""
+        """Price that is left after the searches, in the notion of the steps."""
         return self._resolved[1]
 
     @property
     def size_is_public(self) -> bool:
-        """Whether the number of rows that count is public: under replace every unit has one."""
+        """Whether the number of rows that count is public.
+
+        Under replace every unit has one.
+        """
         return self.relation is Relation.REPLACE and self.rows == 1
 
     @cached_property
     def _spending(self) -> Price:
-        """The price in the currency of the steps."""
+        """Price in the notion of the steps."""
         return self.price.concentrated()
 
     def _spread(self, whole: float, share: Fraction) -> float:
-        """The deviation of noise for this share of the price, from that for the whole."""
+        """Return the deviation of noise for this share, from that for the whole price."""
         return whole / (float(share) if self._spending.rho is None else sqrt(share))
 
     def _found(
         self, values: object, units: object, bits: Bits
     ) -> tuple[Columns, Floats, tuple[str, ...], tuple[str, ...]]:
-        """Columns after the searches, the rows that count, the names of the columns, and notes."""
+        """Return columns after the searches, the rows that count, names and notes."""
         rows, names = self.columns.read(values, units, rows=self.rows, relation=self.relation, bits=bits)
         columns, rows, notes = self.range_search(self.columns, rows, bits)
         return columns, rows, names, notes
@@ -96,5 +99,5 @@ class VectorStatistic(Statistic):
 
 
 def part_of(price: Price, share: Fraction) -> Price:
-    """This share of the price."""
+    """Return this share of the price."""
     return price.split(share, 1 - share)[0]

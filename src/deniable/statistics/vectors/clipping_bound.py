@@ -1,4 +1,4 @@
-"""Bounds on what clipping takes from the mean of a column, by the share of rows that are clipped."""
+"""Bounds on what clipping takes from a mean, by the share of clipped rows."""
 
 import math
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _SIDE = 1.0  # ln of e: a side of the mean with a tail that thins out exponentia
 
 @dataclass(frozen=True, eq=False)
 class ClippingBound:
-    """Rows are clipped at a public radius, and the number of those beyond it was asked.
+    """Bound for rows clipped at a public radius, from the noisy number beyond it.
 
     Args:
         radius: in deviations.
@@ -27,7 +27,9 @@ class ClippingBound:
     size: float
 
     def lost(self, moved: Floats, farthest: Floats, *, chance: float) -> Floats:
-        """Bound on the loss of each mean, in deviations, but for this chance (docs/theory/statistics/vectors.md).
+        """Bound the loss of each mean, in deviations, but for this chance.
+
+        Proof: docs/theory/statistics/vectors.md.
 
         Args:
             moved: how far the mean of the clipped rows is from the centre at most.
@@ -42,7 +44,7 @@ class ClippingBound:
 
 
 def taken(share: float, *, radius: float, away: Floats, size: float) -> Floats:
-    """Bound on what clipping takes from the mean of each column, in deviations.
+    """Bound what clipping takes from the mean of each column, in deviations.
 
     Args:
         share: of the rows, beyond the radius.
@@ -56,7 +58,10 @@ def taken(share: float, *, radius: float, away: Floats, size: float) -> Floats:
 
 
 def _beyond(reached: float, size: float) -> float:
-    """Mean excess beyond `reached` deviations, chance included, where a share e^-t is beyond t >= 1 deviations."""
+    """Return the mean excess beyond `reached` deviations, chance included.
+
+    Where a share e^-t is beyond t >= 1 deviations.
+    """
     if reached < 1:
         return math.inf
     share = math.exp(-reached)
@@ -64,7 +69,9 @@ def _beyond(reached: float, size: float) -> float:
 
 
 def part_taken(share: float, *, radius: float, spread: float) -> float:
-    """Bound on what clipping takes from the mean of a column, as a part of its root mean square.
+    """Bound what clipping takes from a mean, as a part of the root mean square.
+
+    Of the column.
 
     Args:
         share: of the rows, beyond the radius.
@@ -74,7 +81,9 @@ def part_taken(share: float, *, radius: float, spread: float) -> float:
 
 
 def _mean_squared_excess(share: float) -> float:
-    """Mean square of 1 - radius / distance beyond the radius, where distances thin out exponentially or faster.
+    """Return the mean square of 1 - radius / distance beyond the radius.
+
+    Where distances thin out exponentially or faster.
 
     That is E[(U / (1 + U))^2] = 1 - 2 A + rate (1 - A) for U exponential, with A = rate e^rate E1(rate).
     """
@@ -88,7 +97,9 @@ def _mean_squared_excess(share: float) -> float:
 
 
 def _whatever_the_tail(share: float, spread: float) -> float:
-    """The largest root mean square of 1 - 1 / distance over up to `share` of rows, of a root mean square `spread`.
+    """Return the largest root mean square of 1 - 1 / distance for any tail.
+
+    Over up to `share` of rows, of a root mean square `spread`.
 
     With p of the rows at one distance, which is spread / sqrt(p), it is sqrt(p) - p / spread.
     """

@@ -1,4 +1,4 @@
-"""Public facts about the columns of a table, and its rows in the units that follow from them."""
+"""Public facts about the columns of a table, and its rows in the units they give."""
 
 import math
 from collections.abc import Sequence
@@ -22,7 +22,9 @@ _FAR = 8.0  # deviations in every column, which hardly any row is from the mean
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Public bounds of the means of columns, and public bounds of their standard deviations; NaN until they are found.
+    """Public bounds of the means of columns and of their standard deviations.
+
+    NaN until they are found.
 
     Args:
         middle, half: the mean of a column lies within `half` of `middle`, both of shape (columns,).
@@ -37,7 +39,7 @@ class Columns:
 
     @classmethod
     def of(cls, bounds: object, deviations: object, *, known: bool = False) -> "Columns":
-        """The columns that a caller declares.
+        """Return the columns that a caller declares.
 
         Args:
             bounds: one pair (lower, upper) for each column, or "auto".
@@ -82,7 +84,7 @@ class Columns:
         return np.isnan(self.half) & ~self.unknown
 
     def found(self, lower: Floats, upper: Floats, *, reach: float) -> "Columns":
-        """The same, with what was found; the rest is as declared.
+        """Return the columns with what was found; the rest is as declared.
 
         Args:
             lower, upper: for each unknown column, the ends to which its values are clamped.
@@ -96,18 +98,21 @@ class Columns:
 
     @property
     def reach(self) -> float:
-        """The norm of the largest distance of the mean from the middle, in deviations."""
+        """Norm of the largest distance of the mean from the middle, in deviations."""
         return float(np.linalg.norm(self.half / self.deviations))
 
     @property
     def farthest(self) -> float:
-        """A distance of a row from a mean within the bounds that is hardly ever exceeded, in deviations."""
+        """Distance of a row from a mean within the bounds that is hardly ever exceeded.
+
+        In deviations.
+        """
         return 2 * self.reach + _FAR * math.sqrt(len(self))
 
     def read(
         self, values: object, units: object, *, rows: int, relation: Relation, bits: Bits
     ) -> tuple[Floats, tuple[str, ...]]:
-        """The rows that count, of shape (rows, columns), and the names of the columns.
+        """Return the rows that count, of shape (rows, columns), and their names.
 
         Under add/remove a row with a value that is no number is left out; under replace such a value is NaN.
 
@@ -123,7 +128,7 @@ class Columns:
         return found[bounded_rows(units, rows=rows, present=present, bits=bits)], names
 
     def scaled(self, rows: Floats, scale: Floats) -> Floats:
-        """Rows as (x - middle) / scale; a value that is no number is the middle."""
+        """Return rows as (x - middle) / scale; a value that is not a number is the middle."""
         known = np.where(np.isnan(rows), self.middle, rows)
         with np.errstate(over="ignore"):
             return np.clip((known - self.middle) / scale, -_LARGEST, _LARGEST)

@@ -1,4 +1,4 @@
-"""The covariance of vectors under loose public bounds, in steps that make it round."""
+"""Covariance of vectors under loose public bounds, in steps that make it round."""
 
 import math
 from collections.abc import Sequence
@@ -51,11 +51,14 @@ class VectorCovariance(VectorStatistic):
             self.mechanism(share)
 
     def mechanism(self, share: Fraction) -> AdditiveNoise:
-        """The noise of a step that costs this share."""
+        """Return the noise of a step that costs this share."""
         return part_of(self.rest, share).noise(self._sensitivity)
 
     def expected_error(self, size: int) -> float:
-        """Root mean squared Frobenius norm of the error, in coordinates in which the covariance is the identity."""
+        """Return the root mean squared Frobenius norm of the error.
+
+        In coordinates in which the covariance is the identity.
+        """
         left = Fraction(1)
         for _ in range(6):
             left -= self._share(left, max(size, 1))
@@ -75,24 +78,33 @@ class VectorCovariance(VectorStatistic):
 
     @cached_property
     def _whole(self) -> float:
-        """Standard deviation of the noise of a step for the whole price, for rows clipped to norm 1 in all."""
+        """Standard deviation of the noise of a step for the whole price.
+
+        For rows clipped to norm 1.
+        """
         return MatrixNoise(self.mechanism(Fraction(1)), len(self.columns)).deviation / _STEPS**2
 
     def _noise(self, share: Fraction, size: float) -> tuple[float, float]:
-        """The squared radius at which this share of the price clips best, and the deviation of a variance then."""
+        """Return the best squared radius for this share, and the deviation of a variance."""
         unit = self._spread(self._whole, share) / size
         squared = _best_squared_radius(len(self.columns), unit, self._constant**2)
         return squared, unit * (squared + self._constant**2)
 
     def _share(self, left: Fraction, size: float) -> Fraction:
-        """Share of the price for a step before the last one: enough to see variances of `_GOAL`, within limits."""
+        """Return the share of the price for a step before the last one.
+
+        It is enough to see variances of the target size, within limits.
+        """
         spread = self._noise(left, size)[1] * math.sqrt(2 * len(self.columns)) / 2
         power = 1 if self._spending.rho is None else 2
         needed = Fraction(float(left) * min(spread / _GOAL, 1.0) ** power).limit_denominator(1000)
         return max(_SMALLEST, min(left * _PART, max(_LEAST, needed)))
 
     def _sees(self, search: "_Search", share: Fraction, size: float) -> bool:
-        """Whether a step of this share can make rows rounder, if they are as many as they may be."""
+        """Return whether a step of this share can make rows rounder.
+
+        If they are as many as they may be.
+        """
         most = size if self.size_is_public else search.most_rows()
         deviation = 0.0 if most == math.inf else self._noise(share, most)[1]
         of_means = deviation / (math.sqrt(2) * self._constant) if self._constant else 0.0
@@ -132,7 +144,7 @@ class VectorCovariance(VectorStatistic):
         )
 
     def _step(self, search: "_Search", rows: Floats, share: Fraction, size: float, bits: Bits) -> float:
-        """One step: add its answer to the search, and say how many rows there are, as far as is known."""
+        """Add the answer of one step to the search, and return the number of rows known."""
         squared, _ = self._noise(share, size)
         constant = math.floor(_STEPS * self._constant / math.sqrt(squared + self._constant**2))
         products = ClippedProducts(
@@ -167,14 +179,17 @@ class VectorCovariance(VectorStatistic):
 
 
 def _ends(level: float, *, moments: NoisyMoments, unit: Floats, most: Floats, shrunk: Floats) -> Bounds:
-    """Intervals by the last step, as far as they are possible, which hold the answer."""
+    """Return intervals by the last step, as far as possible, which hold the answer."""
     least = np.where(np.eye(len(most), dtype=np.bool_), 0.0, -most)
     lower, upper = (np.clip(end * unit, least, most) for end in moments.intervals(level))
     return Bounds(np.minimum(lower, shrunk).ravel(), np.maximum(upper, shrunk).ravel())
 
 
 def _shrunk(matrix: Floats, deviations: Floats) -> Floats:
-    """The matrix with every column shrunk whose variance is above what was declared; correlations stay."""
+    """Return the matrix with columns shrunk to their declared deviations.
+
+    Correlations stay.
+    """
     factors = np.minimum(1.0, deviations / np.sqrt(np.maximum(matrix.diagonal(), np.finfo(np.float64).tiny)))
     return np.asarray(matrix * np.outer(factors, factors))
 
@@ -198,21 +213,24 @@ class _Search:
         self.transform = np.eye(self.columns)
 
     def counted(self, rows: float, deviation: float) -> float:
-        """The number of rows, at least 1, by the counts of all steps, weighted by precision."""
+        """Return the number of rows, at least 1, by the counts of all steps.
+
+        They are weighted by precision.
+        """
         self.counts.append((rows, deviation))
         return self._rows(0.0)
 
     def largest_variance(self) -> float:
-        """Assumed bound on the variances in these coordinates: 1 at first."""
+        """Return an assumed bound on the variances in these coordinates: 1 at first."""
         stretched = float(np.linalg.norm(self.transform, 2)) ** 2
         return min(stretched, 1 + _TOO_LARGE * self.combined()[1]) if self.steps else 1.0
 
     def most_rows(self) -> float:
-        """Largest plausible number of rows: infinite before they are counted."""
+        """Return the largest plausible number of rows: infinite before they are counted."""
         return self._rows(_MANY) if self.counts else math.inf
 
     def _rows(self, above: float) -> float:
-        """The number of rows, plus `above` standard deviations."""
+        """Return the number of rows, plus `above` standard deviations."""
         counts, deviations = np.array(self.counts).T
         precision = deviations**-2.0
         return max(1.0, float(np.average(counts, weights=precision) + above / np.sqrt(precision.sum())))
@@ -233,15 +251,17 @@ class _Search:
         self.steps.append(moments)
 
     def combined(self) -> tuple[Floats, float]:
-        """The covariance of the transformed rows by all steps, weighted by precision, and the deviation of its
-        diagonal."""
+        """Return the covariance of the transformed rows, and its diagonal's deviation.
+
+        By all steps, weighted by precision.
+        """
         weights = self._weights()
         matrix = np.average([found for found, _ in self.found], axis=0, weights=weights)
         total = 1 / math.sqrt(weights.sum())
         return self.transform @ matrix @ self.transform, total / _frobenius(self.columns)
 
     def _weights(self) -> Floats:
-        """The precision of each step."""
+        """Return the precision of each step."""
         views = [self.transform @ step.back for step in self.steps]
         grams = [view @ view.T for view in views]
         noise = [
@@ -251,7 +271,10 @@ class _Search:
         return 1 / np.array(noise)
 
     def whiten(self, size: float) -> None:
-        """Shrink the coordinates along which variances are below their bound 1, with a margin."""
+        """Shrink the coordinates along which variances are below their bound 1.
+
+        With a margin.
+        """
         matrix, deviation = self.combined()
         variances, axes = np.linalg.eigh(matrix)
         self.is_round = bool(variances[0] >= _ROUND)
@@ -260,13 +283,16 @@ class _Search:
         self.transform = _root(self.transform @ ((axes / bounds) @ axes.T) @ self.transform)
 
     def margin(self, deviation: float, of_means: float, size: float) -> float:
-        """Margin added to the variances that are seen: for noise, in squares and in means, and for chance."""
+        """Return the margin added to variances, for noise and for chance.
+
+        Noise in squares and in means.
+        """
         chance = self.columns / size
         found = (deviation * math.sqrt(2 * self.columns) + 2 * math.sqrt(chance) + chance) / 2
         return found + self.columns * of_means * of_means
 
     def answer(self) -> Floats:
-        """The covariance of the rows by all steps, without negative variances."""
+        """Return the covariance of the rows by all steps, without negative variances."""
         matrix, _ = self.combined()
         back = np.linalg.inv(self.transform)
         variances, axes = np.linalg.eigh(back @ matrix @ back)
@@ -320,18 +346,24 @@ def vector_covariance(
 
 
 def _best_squared_radius(columns: int, unit: float, constant: float) -> float:
-    """Where clipping costs least for normal rows with the identity as covariance: noise against what is cut off."""
+    """Return the squared radius at which clipping costs least for normal rows.
+
+    With the identity as covariance: noise against what is cut off.
+    """
     squared = np.linspace(columns, columns + 20 * math.sqrt(2 * columns) + 60, 400)
     noise = unit * (squared + constant) * _frobenius(columns)
     return float(squared[np.argmin(noise**2 + columns * lost(columns, squared) ** 2)])
 
 
 def _frobenius(columns: int) -> float:
-    """Norm of a symmetric matrix with 1 on the diagonal and sqrt(1/2) beside it, as noise has deviations."""
+    """Return the norm of a symmetric matrix with deviations of noise as entries.
+
+    1 on the diagonal and sqrt(1/2) beside it.
+    """
     return math.sqrt(columns * (columns + 1) / 2)
 
 
 def _root(matrix: Floats) -> Floats:
-    """The symmetric root of a symmetric matrix without negative eigenvalues."""
+    """Return the symmetric root of a symmetric matrix without negative eigenvalues."""
     values, axes = np.linalg.eigh((matrix + matrix.T) / 2)
     return np.asarray((axes * np.sqrt(np.maximum(values, 0.0))) @ axes.T)

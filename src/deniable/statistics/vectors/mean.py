@@ -52,21 +52,21 @@ class VectorMean(VectorStatistic):
             _ = self._count_mechanism
 
     def mechanism(self, share: Fraction) -> AdditiveNoise:
-        """The noise of a step that costs this share of what the steps cost."""
+        """Return the noise of a step that costs this share of what the steps cost."""
         return part_of(self._for_steps, share).noise(self._sensitivity)
 
     def search(self, share: Fraction, *, size: float) -> RadiusSearch:
-        """The search for the last radius that costs this share of what the steps cost."""
+        """Return the search for the last radius that costs this share of the steps."""
         return RadiusSearch(size, part_of(self._for_steps, share / 2).selection() / (2 * self.rows))
 
     @cached_property
     def counter(self) -> AdditiveNoise:
-        """The noise of the number of rows beyond a public radius."""
+        """Noise of the number of rows beyond a public radius."""
         once = of_count(rows=self.rows, groups=1, relation=self.relation, cells=1)
         return part_of(self._for_steps, COUNT).noise(once)
 
     def expected_error(self, size: int) -> float:
-        """Root mean squared l2 norm of the noise, each column in its deviation.
+        """Return the root mean squared l2 norm of the noise, per column in its deviation.
 
         Bounds that are to be found count as 8 deviations, and deviations that are, as half of the range of the values.
         """
@@ -125,7 +125,9 @@ class VectorMean(VectorStatistic):
         )
 
     def _size(self, rows: Floats, bits: Bits) -> tuple[float, Noisy | None, float]:
-        """The number of rows: the best guess, the noisy number where it is private, and one that is surely not above.
+        """Return the number of rows: best guess, noisy number, and one surely not above.
+
+        The noisy number is None where it is public.
 
         It is noisy once, and stands beside every column.
         """
@@ -139,7 +141,7 @@ class VectorMean(VectorStatistic):
     def _radius(
         self, rows: Floats, centre: Floats, schedule: Schedule, public: Columns, *, size: float, bits: Bits
     ) -> tuple[float, float | ClippingBound]:
-        """The last radius, and what the mean of a column loses at most where rows are clipped to it."""
+        """Return the last radius, and the most that clipping takes from a mean."""
         if schedule.search:
             search = self.search(schedule.search, size=size)
             return search.tail(rows, centre=centre, largest=public.farthest, bits=bits).clip(schedule.unit, size)
@@ -151,7 +153,7 @@ class VectorMean(VectorStatistic):
         return schedule.radius, ClippingBound(schedule.radius, beyond, size)
 
     def _moves(self, rows: Floats, centre: Floats, share: Fraction, radius: float, bits: Bits) -> Noisy:
-        """The noisy sum of the differences of rows and centre, clipped, in deviations."""
+        """Return the noisy sum of clipped differences of rows and centre, in deviations."""
         clipped = ClippedSum(
             noise=self.mechanism(share),
             columns=len(centre),

@@ -1,4 +1,4 @@
-"""Noisy moments of clipped rows, with intervals for their covariance that hold whatever came before."""
+"""Noisy moments of clipped rows, with intervals that hold whatever came before."""
 
 import math
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _FOR_MEANS = 0.02, 0.04, 0.07, 0.1, 0.15, 0.2  # of the chance that an interval 
 
 @dataclass(frozen=True, eq=False)
 class NoisyMoments:
-    """Noisy sums over rows w, seen through a public centre and transform, and clipped there.
+    """Noisy sums over rows w, seen through a public centre and transform and clipped.
 
     Args:
         squares: the noisy sum of w w^T.
@@ -43,7 +43,10 @@ class NoisyMoments:
     variance: float
 
     def intervals(self, level: float) -> Bounds:
-        """For every entry of the covariance matrix; what they hold is in docs/theory/statistics/vectors.md."""
+        """Return intervals for every entry of the covariance matrix.
+
+        What they hold is in docs/theory/statistics/vectors.md.
+        """
         chance = 1 - level
         gram = self.back @ self.back.T
         norms = np.sqrt(np.outer(gram.diagonal(), gram.diagonal()))
@@ -59,7 +62,9 @@ class NoisyMoments:
         )
 
     def _expected(self, part: float, chance: float) -> float:
-        """Half of an interval of a variance 1, about, if each of two means has this part of the chance.
+        """Return about half of an interval of a variance 1.
+
+        If each of two means has this part of the chance.
 
         It is a function of what was known before the noise was drawn, so that the part may be chosen by it.
         """
@@ -67,7 +72,10 @@ class NoisyMoments:
         return self._half(square, (1 - 2 * part) * chance) + self._half(self._deviation_of_sums, part * chance) ** 2
 
     def _half(self, deviation: float, chance: float) -> float:
-        """Half of an interval for a small quotient whose dividend has noise of this deviation, about."""
+        """Return about half of an interval for a small quotient.
+
+        Its dividend has noise of this deviation.
+        """
         reach = self.noise.of_sum(chance)
         rest = self.size**2 - (reach * self._deviation_of_rows) ** 2
         return reach * deviation / math.sqrt(rest) if rest > 0 else math.inf
@@ -97,7 +105,10 @@ class NoisyMoments:
         return lower, upper
 
     def _quotients(self, found: Floats, deviations: Floats, chance: float) -> tuple[Floats, Floats]:
-        """Intervals for quotients of what has noise of these deviations by the number of rows (Fieller)."""
+        """Return intervals for quotients by the number of rows (Fieller).
+
+        The dividends have noise of these deviations.
+        """
         reach = self.noise.of_sum(chance)
         spread, miscount = reach * deviations, reach * self._deviation_of_rows
         if self.rows <= miscount:
@@ -108,8 +119,10 @@ class NoisyMoments:
 
 
 def lost(columns: int, squared: Floats | float) -> Floats:
-    """Loss of a variance 1 when normal rows are clipped at this squared radius g: E[(chi^2_d - g)+] / d, which is
-    sf_(d+2)(g) - g sf_d(g) / d."""
+    """Return the loss of a variance 1 when normal rows are clipped.
+
+    At the squared radius g it is E[(chi^2_d - g)+] / d, which is sf_(d+2)(g) - g sf_d(g) / d.
+    """
     from scipy.stats import chi2
 
     return np.asarray(chi2.sf(squared, columns + 2) - squared * chi2.sf(squared, columns) / columns)

@@ -1,4 +1,4 @@
-"""Private search for the bounds of columns that nobody declared, before the first step."""
+"""Private search for the bounds of undeclared columns, before the first step."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,9 @@ _MARGIN = 2.0  # deviations from a range that holds a fifth of the rows: no mean
 
 @dataclass(frozen=True, kw_only=True)
 class RangeSearch:
-    """Searches for bounds, which share a quarter of the price; each is a `Bounding` of one column of numbers.
+    """Searches for bounds, which share a quarter of the price.
+
+    Each is a `Bounding` of one column of numbers.
 
     All columns with declared deviations are one search, over the largest of their values in deviations: loose bounds
     are enough for a mean, and one search costs the same for any number of columns. A column of which nothing is
@@ -38,7 +40,10 @@ class RangeSearch:
 
     @classmethod
     def of(cls, columns: Columns, price: Price, *, relation: Relation, rows: int) -> tuple["RangeSearch", Price]:
-        """The searches, and what they leave of the price: all of it if everything is declared."""
+        """Return the searches, and the price that they leave.
+
+        All of it if everything is declared.
+        """
         alone, together = int(columns.unknown.sum()), bool(columns.unbounded.any())
         if not alone + together:
             return cls(), price
@@ -48,7 +53,7 @@ class RangeSearch:
         return cls(together=found.pop() if together else None, alone=tuple(found)), rest
 
     def __call__(self, columns: Columns, rows: Floats, bits: Bits) -> tuple[Columns, Floats, tuple[str, ...]]:
-        """The columns with what was found, the rows clamped to it, and what a reader must know.
+        """Return the columns with what was found, the rows clamped to it, and notes.
 
         Args:
             rows: those that count, of shape (rows, columns); NaN is no value.
@@ -73,19 +78,28 @@ class RangeSearch:
         return columns.found(lower, upper, reach=reach), rows, tuple(notes)
 
     def supposed(self, columns: Columns) -> Columns:
-        """Assumed result, for expected errors: values from -1 to 1, and means within 8 deviations of 0."""
+        """Return an assumed result, for expected errors.
+
+        Values from -1 to 1, and means within 8 deviations of 0.
+        """
         lower, upper = _widened([(-1 / (1 + 2 * _WIDER), 1 / (1 + 2 * _WIDER))] * len(self.alone))
         return columns.found(lower, upper, reach=_SUPPOSED)
 
 
 def _widened(ends: list[tuple[float, float]]) -> tuple[Floats, Floats]:
-    """Ends further out, where the values are that a search overlooks: in the bins beside those it found."""
+    """Return ends further out, where the values are that a search overlooks.
+
+    They are in the bins beside those it found.
+    """
     lower, upper = np.array(ends, dtype=np.float64).reshape(len(ends), 2).T
     return lower - _WIDER * (upper - lower), upper + _WIDER * (upper - lower)
 
 
 def _largest(rows: Floats, deviations: Floats) -> Floats:
-    """The largest size of the values in each row, in deviations; NaN if none is a number."""
+    """Return the largest size of the values in each row, in deviations.
+
+    NaN if none is a number.
+    """
     with np.errstate(over="ignore"):
         sizes = np.abs(rows) / deviations
     return np.asarray(np.fmax.reduce(sizes, axis=1))

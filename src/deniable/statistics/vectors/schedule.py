@@ -1,4 +1,7 @@
-"""The steps of a private mean: what each may cost, and where the first ones clip. All of it from public numbers."""
+"""Steps of a private mean: their prices, and the radii of the first ones.
+
+All of it from public numbers.
+"""
 
 import math
 from collections.abc import Callable, Iterator
@@ -56,7 +59,7 @@ class Schedule:
 
 @dataclass(frozen=True, kw_only=True)
 class Scheduler:
-    """Chooses the schedule by what is public before the first step.
+    """Chooser of the schedule by what is public before the first step.
 
     Args:
         size: the number of rows, as far as it is public.
@@ -79,12 +82,18 @@ class Scheduler:
     limit: float = math.inf
 
     def best(self) -> Schedule:
-        """The one with the narrowest intervals for normal rows, where what clipping takes counts less than noise."""
+        """Return the schedule with the narrowest intervals for normal rows.
+
+        What clipping takes counts less than noise.
+        """
         return min(self._schedules(), key=lambda schedule: schedule.cost)
 
     @property
     def weight(self) -> float:
-        """Ratio of the bound on what clipping takes, for rows along one line, to what one column loses."""
+        """Ratio of the bound on what clipping takes to what one column loses.
+
+        For rows along one line.
+        """
         return (1 + math.sqrt(self.columns)) / 2
 
     def _schedules(self) -> Iterator[Schedule]:
@@ -136,7 +145,10 @@ class Scheduler:
         return list(zip(map(float, rows), map(float, lost), strict=True))
 
     def _searches(self) -> list[tuple[Fraction, float, float, float]]:
-        """Shares of the price for which there are rows enough, and the two quantiles of normal rows."""
+        """Yield shares of the price for which there are rows enough, with two quantiles.
+
+        The quantiles are of normal rows.
+        """
         from scipy.stats import chi2
 
         def normal(part: float) -> float:
@@ -147,7 +159,7 @@ class Scheduler:
         return [(share, normal(NEARER * beyond), normal(beyond), beyond) for share, beyond in parts]
 
     def _rough(self, shares: tuple[Fraction, ...]) -> tuple[Rough, "Miss"]:
-        """The radii of rough steps, and how far off the mean of the rows the centre is then."""
+        """Return the radii of rough steps, and the distance that is left to the mean."""
         miss, rough = Miss(self.columns, self.reach, 0.0), []
         for share in shares:
             radius = miss.distance(_CLOSE)
@@ -197,7 +209,9 @@ class Miss:
         return self.clipped + (math.sqrt(self.columns) + _REACHED) * self.noise
 
     def distance(self, deviations: float) -> float:
-        """Bound on the distance from the centre to a row that is `deviations` off the mean in every column.
+        """Bound the distance from the centre to a row `deviations` off the mean.
+
+        In every column.
 
         Noise of norm a has a part of `_REACHED` deviations or less along the row, so squares add up but for that.
         """

@@ -1,4 +1,4 @@
-"""How the distances of private rows from a public centre thin out: two quantiles of them, and what lies further."""
+"""Tails of the distances of private rows from a public centre, by two quantiles."""
 
 import math
 from dataclasses import dataclass
@@ -27,7 +27,9 @@ _LEAST = int(np.float64(2.0**-60).view(np.int64)) >> _SHIFT  # a smaller square 
 
 @dataclass(frozen=True, kw_only=True)
 class TailBound:
-    """The share of rows whose distance is above t: at most `beyond` exp(-(t - far) / scale), for t above `near`.
+    """Bound on the share of rows at a distance above t.
+
+    It is at most `beyond` exp(-(t - far) / scale), for t above `near`.
 
     What a row beyond a radius has there too much is `scale` on average, in one column at most.
     """
@@ -39,14 +41,19 @@ class TailBound:
 
     @classmethod
     def through(cls, near: float, far: float, *, beyond: float) -> "TailBound":
-        """Through two quantiles: the share `beyond` lies beyond `far`, and `NEARER` times as many beyond `near`."""
+        """Return the bound through two quantiles.
+
+        The share `beyond` lies beyond `far`, and `NEARER` times as many beyond `near`.
+        """
         far = max(far, near)
         skewed = max(1.0, _SKEWED * NEARER * beyond)
         scale = max(skewed * (far - near) / math.log(NEARER), _FINEST * far)
         return cls(near=near, far=far, beyond=beyond, scale=scale)
 
     def clip(self, unit: float, size: float) -> tuple[float, float]:
-        """A radius, and what the mean of a column loses at most where rows are clipped to it, with the chance in that.
+        """Return a radius, and the most that clipping to it takes from a mean.
+
+        With the chance in that.
 
         Args:
             unit: half of the interval for rows clipped to norm 1. The radius weighs it against what is lost, which is
@@ -82,7 +89,7 @@ class RadiusSearch:
         return self.beyond <= _MOST
 
     def tail(self, rows: Floats, *, centre: Floats, largest: float, bits: Bits) -> TailBound:
-        """What the rows have, seen from the centre.
+        """Return the tail bound of the rows, seen from the centre.
 
         Args:
             largest: a distance that hardly any row exceeds.
