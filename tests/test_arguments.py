@@ -3,12 +3,14 @@
 import copy
 import inspect
 import pickle
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import pytest
 
-from deniable.arguments import Call, InWords, in_words
+from deniable.arguments import Call, InWords, in_words, read_fields
 from deniable.errors import InvalidParameterError
+from deniable.numbers.rationals import positive_integer
 from deniable.privacy import AddRemove, Budget, PrivacyUnit, Sensitivity, of_count
 
 COUNT = {"rows": 1, "groups": 1, "relation": AddRemove}
@@ -99,3 +101,20 @@ def test_an_error_of_the_body_stays_what_it_is() -> None:
         Broken(1)
     with pytest.raises(InvalidParameterError, match="Broken needs value"):
         Broken()  # type: ignore[call-arg]
+
+
+def test_fields_are_read_by_the_reader_in_their_type() -> None:
+    @dataclass(frozen=True, init=False)
+    class Box:
+        size: Annotated[int, positive_integer]
+        limit: Annotated[int | None, positive_integer]
+        name: str | None
+
+        def __init__(self, size: object, limit: object = None, name: str | None = None) -> None:
+            read_fields(self, size=size, limit=limit, name=name)
+
+    assert (Box(3).size, Box(3).limit, Box(3).name, Box(3, 4, "x").limit) == (3, None, None, 4)
+    with pytest.raises(InvalidParameterError, match="size must be a whole number, got None"):
+        Box(None)
+    with pytest.raises(InvalidParameterError, match="limit must be >= 1, got 0"):
+        Box(3, 0)

@@ -14,6 +14,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Made = TypeVar("Made")
 
+Reader = Callable[[str, object], object]
+_UNREAD: tuple[Reader, bool] = (lambda _, value: value), False  # for a field without a reader
+
 
 class InWords(ABCMeta):
     """Metaclass of classes whose constructor refuses misspelt and missing arguments in words."""
@@ -140,20 +143,25 @@ def _unknown(name: str, word: str, known: Iterable[str]) -> str:
     return f"{name} takes no {word}.{meant} It takes: {', '.join(known)}."
 
 
-def read_fields(instance: object) -> None:
-    """Put every field of a frozen dataclass through the reader in its type: `size: Annotated[int, positive_integer]`.
+def read_fields(instance: object, **given: object) -> None:
+    """Set fields of a frozen dataclass, each through the reader in its type: `size: Annotated[int, positive_integer]`.
 
     A reader takes the name and the value, and returns the value or raises. None is left alone where the type admits it.
+
+    Args:
+        instance: the dataclass that is being made.
+        given: values of fields, in an `__init__` of its own; without any, the fields that have a reader are read again.
     """
     cls: type = type(instance)
-    for name, (reader, optional) in _readers(cls).items():
-        value = getattr(instance, name)
-        if value is not None or not optional:
-            object.__setattr__(instance, name, reader(name, value))
+    readers = _readers(cls)
+    for name in given or readers:
+        value = given[name] if given else getattr(instance, name)
+        reader, optional = readers.get(name, _UNREAD)
+        object.__setattr__(instance, name, None if value is None and optional else reader(name, value))
 
 
 @cache
-def _readers(cls: type) -> dict[str, tuple[Callable[[str, object], object], bool]]:
+def _readers(cls: type) -> dict[str, tuple[Reader, bool]]:
     kinds: dict[str, Any] = {}
     for each in reversed(cls.__mro__):
         kinds |= vars(each).get("__annotations__", {})

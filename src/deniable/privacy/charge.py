@@ -4,11 +4,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Annotated
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import nonnegative_rational, quotient_text, read_json
 from deniable.privacy.warning import warning_about
 
+_Bound = Annotated[Fraction | None, nonnegative_rational]
 _FIELDS = ("epsilon", "delta", "rho", "mu_squared")
 _LATER = {
     "failing_epsilon",
@@ -42,27 +45,24 @@ class Charge:
     0.75
     """
 
-    epsilon: Fraction | None
-    delta: Fraction
-    rho: Fraction | None
-    mu_squared: Fraction | None
-    failing_epsilon: Fraction | None = None
-    failing_rho: Fraction | None = None
-    failing_mu_squared: Fraction | None = None
-    failure: Fraction = Fraction(0)
-    renyi: Fraction | None = None
+    epsilon: _Bound
+    delta: Annotated[Fraction, nonnegative_rational]
+    rho: _Bound
+    mu_squared: _Bound
+    failing_epsilon: _Bound = None
+    failing_rho: _Bound = None
+    failing_mu_squared: _Bound = None
+    failure: Annotated[Fraction, nonnegative_rational] = Fraction(0)
+    renyi: _Bound = None
 
     def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if value is not None or name in ("delta", "failure"):
-                object.__setattr__(self, name, nonnegative_rational(name, value))
+        read_fields(self)
         if self.failing_rho is None and self.failure == 0:
-            object.__setattr__(self, "failing_rho", self.rho)
-            object.__setattr__(self, "failing_epsilon", self.pure_epsilon)
+            read_fields(self, failing_rho=self.rho, failing_epsilon=self.pure_epsilon)
         if self.failing_mu_squared is None and self.failure == 0:
-            object.__setattr__(self, "failing_mu_squared", self.mu_squared)
+            read_fields(self, failing_mu_squared=self.mu_squared)
         if self.rho == 0:  # equal laws
-            object.__setattr__(self, "renyi", Fraction(0))
+            read_fields(self, renyi=Fraction(0))
 
     @classmethod
     def nothing(cls) -> "Charge":

@@ -3,11 +3,12 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, final, overload
+from typing import TYPE_CHECKING, Annotated, final, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.numbers.interval import Interval, Intervals, each
 from deniable.numbers.rationals import Real, Reals, nonnegative_rational, probability, read_json, readable
@@ -52,10 +53,10 @@ class PrivacyLoss:
     1.83
     """
 
-    statement: Statement
+    statement: Annotated[Statement, statement_of]
 
     def __init__(self, statement: Stated) -> None:
-        object.__setattr__(self, "statement", statement_of("statement", statement))
+        read_fields(self, statement=statement)
 
     def __repr__(self) -> str:
         """Return the call that makes this loss, without defaults."""

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Annotated
 
-from deniable.arguments import InWords
+from deniable.arguments import InWords, read_fields
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import positive_integer, shown
 
@@ -64,7 +65,7 @@ class PrivacyUnit(metaclass=InWords):
 
     column: str | None = None
     noun: str = "row"
-    ids: int = 1
+    ids: Annotated[int, positive_integer] = 1
     period: str | None = None
 
     def __post_init__(self) -> None:
@@ -72,7 +73,7 @@ class PrivacyUnit(metaclass=InWords):
             raise InvalidParameterError(f"column must be the name of a column or None, got {self.column!r}")
         if not (isinstance(self.noun, str) and self.noun):
             raise InvalidParameterError(f"noun must be a word such as 'respondent', got {self.noun!r}")
-        object.__setattr__(self, "ids", positive_integer("ids", self.ids))
+        read_fields(self)
         if self.period is not None and (self.column is None or self.ids != 1 or not isinstance(self.period, str)):
             raise InvalidParameterError(
                 f"period must be the name of a column of dates, beside a column of one id a unit, got {self.period!r}"

@@ -4,8 +4,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Self
+from typing import Annotated, Self
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import Real, decimal_text, positive_rational, probability, quotient_text, read_json
 from deniable.privacy.notions.conversion import checked_order
@@ -16,13 +17,13 @@ from deniable.privacy.warning import warning_about, with_warning
 class Amounts:
     """Numbers of a budget, in exactly one currency: see `Budget`."""
 
-    epsilon: Fraction | None
-    delta: Fraction | None
-    rho: Fraction | None
-    mu: Fraction | None
-    renyi: Fraction | None
+    epsilon: Annotated[Fraction | None, positive_rational]
+    delta: Annotated[Fraction | None, probability]
+    rho: Annotated[Fraction | None, positive_rational]
+    mu: Annotated[Fraction | None, positive_rational]
+    renyi: Annotated[Fraction | None, positive_rational]
     order: Fraction | None
-    failure: Fraction | None
+    failure: Annotated[Fraction | None, probability]
 
     def __init__(
         self,
@@ -50,12 +51,13 @@ class Amounts:
                 "Budget(mu=1) or Budget(renyi=0.5, order=8); order= may stand beside epsilon and delta, and failure= "
                 "beside these, rho and renyi."
             )
-        set_field = object.__setattr__
-        for name, value in sums.items():
-            set_field(self, name, None if value is None else positive_rational(name, value))
-        set_field(self, "delta", None if epsilon is None else probability("delta", 0 if delta is None else delta))
-        set_field(self, "order", None if order is None else checked_order(order))
-        set_field(self, "failure", None if failure is None else probability("failure", failure))
+        read_fields(
+            self,
+            **sums,
+            delta=0 if delta is None and epsilon is not None else delta,
+            order=None if order is None else checked_order(order),
+            failure=failure,
+        )
         if self.failure is not None and not 0 < self.failure < (self.delta or 1):
             raise InvalidParameterError(f"failure must be above 0 and below delta={delta or 1}, got {failure}")
         self._refuse_useless()

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import Real, nonnegative_rational, probability, quotient_text
 from deniable.privacy.charge import Charge
@@ -32,8 +33,9 @@ class BookedStatement(WrappedStatement):
 
     def __init__(self, loss: Stated, epsilon: Real, delta: Real) -> None:
         super().__init__(loss)
-        object.__setattr__(self, "stated_epsilon", nonnegative_rational("epsilon", epsilon))
-        object.__setattr__(self, "stated_delta", probability("delta", delta))
+        read_fields(
+            self, stated_epsilon=nonnegative_rational("epsilon", epsilon), stated_delta=probability("delta", delta)
+        )
         if not self.loss.proves(self.stated_epsilon, self.stated_delta):
             proved = self.loss.delta_within(self.stated_epsilon, DEFAULT_TOLERANCE).upper
             raise InvalidParameterError(

@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import lru_cache, partial
 from typing import ClassVar
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import INFINITE, Interval
@@ -73,12 +74,11 @@ class Composed(Statement):
             for part, inner in statement_of("every loss", loss).composition:
                 counted[part] += inner * count
         ordered = sorted(((loss, count) for loss, count in counted.items() if count), key=lambda pair: pair[0].sort_key)
-        object.__setattr__(self, "parts", tuple(ordered))
+        read_fields(self, parts=tuple(ordered))
         if not self.relations:
             raise UnprovedError(
                 "these losses are proved for different neighbouring relations and have no common guarantee: "
-                + "; ".join(f"{loss!r}" for loss, _ in ordered)
-                + ". Build all of them for one relation."
+                f"{'; '.join(f'{loss!r}' for loss, _ in ordered)}. Build all of them for one relation."
             )
 
     def __repr__(self) -> str:

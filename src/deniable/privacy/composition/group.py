@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.arrays import Floats
 from deniable.numbers.balls import Arb, ball, certified
@@ -47,14 +48,12 @@ class GroupStatement(Statement):
     """
 
     kind: ClassVar[str] = "group"
-    base: Statement
+    base: Annotated[Statement, statement_of]
     size: int
     relation: Relation | None
 
     def __init__(self, base: Stated, size: object, relation: Relation | str | None = None) -> None:
-        object.__setattr__(self, "base", statement_of("base", base))
-        object.__setattr__(self, "size", checked_size(size))
-        object.__setattr__(self, "relation", None if relation is None else Relation(relation))
+        read_fields(self, base=base, size=checked_size(size), relation=None if relation is None else Relation(relation))
         if self.relation is not None and (self.relation is not Replace or AddRemove not in self.base.relations):
             raise UnprovedError(
                 "a group may be stated for another relation only as replace from add/remove: one unit is removed and "

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.arrays import Floats
 from deniable.numbers.interval import Interval
@@ -101,7 +102,7 @@ class PublicMixture(OneOf):
         if total != 1:
             raise InvalidParameterError(f"the weights must sum to 1, got {total}. Write them as fractions: '1/3'.")
         ordered = sorted(((weight, loss) for loss, weight in merged.items()), key=lambda part: part[1].sort_key)
-        object.__setattr__(self, "parts", tuple(ordered))
+        read_fields(self, parts=tuple(ordered))
         if not self.relations:
             raise UnprovedError(
                 "these losses are proved for different neighbouring relations and have no common guarantee. "

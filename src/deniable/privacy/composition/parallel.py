@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.interval import Interval
 from deniable.privacy.composition.compose import composed
@@ -61,11 +62,8 @@ class ParallelStatement(OneOf):
         inside: Iterable[Stated] | None = None,
         fixed: bool = False,
     ) -> None:
-        set_field = object.__setattr__
-        set_field(self, "parts", _ordered(parts))
-        set_field(self, "inside", None if inside is None else _ordered(inside))
-        set_field(self, "relation", relation)
-        set_field(self, "fixed", fixed)
+        ordered_inside = None if inside is None else _ordered(inside)
+        read_fields(self, parts=_ordered(parts), inside=ordered_inside, relation=relation, fixed=fixed)
         Relation.checked(relation)
         if (inside is not None or fixed) and relation is not Replace:
             raise InvalidParameterError("inside= and fixed= are about Replace; under AddRemove leave them out")

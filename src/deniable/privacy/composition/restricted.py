@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy.composition.wrapped import WrappedStatement
 from deniable.privacy.relation import Relation
@@ -27,7 +28,7 @@ class RestrictedStatement(WrappedStatement):
         Relation.checked(relation)
         if relation not in self.loss.relations:
             raise UnprovedError(f"{loss!r} is not proved for {relation}")
-        object.__setattr__(self, "relation", relation)
+        read_fields(self, relation=relation)
 
     def __repr__(self) -> str:
         return f"{self.loss.operand}.under(Relation.{self.relation.name})"

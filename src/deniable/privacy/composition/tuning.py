@@ -5,8 +5,9 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import NONNEGATIVE, Interval
@@ -167,14 +168,12 @@ class BestOfStatement(SelectedStatement):
     """
 
     kind: ClassVar[str] = "best_of"
-    base: Statement
-    stop: Fraction
+    base: Annotated[Statement, statement_of]
+    stop: Annotated[Fraction, positive_rational]
     shape: Fraction
 
     def __init__(self, base: Stated, stop: Real, shape: Real = 1) -> None:
-        object.__setattr__(self, "base", statement_of("base", base))
-        object.__setattr__(self, "stop", positive_rational("stop", stop))
-        object.__setattr__(self, "shape", within_floats("shape", exact_rational("shape", shape)))
+        read_fields(self, base=base, stop=stop, shape=within_floats("shape", exact_rational("shape", shape)))
         if self.stop >= 1:
             raise InvalidParameterError(f"stop must be in (0, 1), got {stop!r}. One run costs what the base costs.")
         if self.shape <= -1:
@@ -230,12 +229,11 @@ class BestOfPoissonStatement(SelectedStatement):
     """
 
     kind: ClassVar[str] = "best_of_poisson"
-    base: Statement
-    mean: Fraction
+    base: Annotated[Statement, statement_of]
+    mean: Annotated[Fraction, positive_rational]
 
     def __init__(self, base: Stated, mean: Real) -> None:
-        object.__setattr__(self, "base", statement_of("base", base))
-        object.__setattr__(self, "mean", positive_rational("mean", mean))
+        read_fields(self, base=base, mean=mean)
 
     @property
     def mean_runs(self) -> Interval:

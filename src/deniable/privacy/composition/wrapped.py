@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Annotated
 
+from deniable.arguments import read_fields
 from deniable.numbers.interval import Interval
 from deniable.privacy.statement import Stated, Statement, statement_of
 
@@ -14,10 +16,10 @@ class WrappedStatement(Statement):
     Guarantee: that of `loss`.
     """
 
-    loss: Statement
+    loss: Annotated[Statement, statement_of]
 
     def __init__(self, loss: Stated) -> None:
-        object.__setattr__(self, "loss", statement_of("loss", loss))
+        read_fields(self, loss=loss)
 
     def curve(self, epsilon: Fraction) -> Interval:
         return self.loss.curve(epsilon)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from deniable.arguments import read_fields
 from deniable.numbers.interval import INFINITE, PROBABILITIES, Interval
 from deniable.numbers.rationals import Real, nonnegative_rational, probability
 from deniable.privacy.losses.pure import pure_delta
@@ -38,8 +39,7 @@ class ApproximateStatement(Statement):
     mu_squared = None
 
     def __init__(self, epsilon: Real, delta: Real) -> None:
-        object.__setattr__(self, "limit", nonnegative_rational("epsilon", epsilon))
-        object.__setattr__(self, "failed", probability("delta", delta))
+        read_fields(self, limit=nonnegative_rational("epsilon", epsilon), failed=probability("delta", delta))
 
     def curve(self, epsilon: Fraction) -> Interval:
         """Return delta of randomised response, mixed with the failure."""

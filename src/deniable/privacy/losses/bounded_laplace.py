@@ -4,10 +4,11 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from deniable.arguments import read_fields
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import Real, decimal_above, positive_integer, positive_rational
@@ -35,14 +36,12 @@ class BoundedLaplaceStatement(Statement):
     """
 
     kind: ClassVar[str] = "bounded_laplace"
-    scale: Fraction
-    width: int
+    scale: Annotated[Fraction, positive_rational]
+    width: Annotated[int, positive_integer]
     sensitivity: Sensitivity
 
     def __init__(self, scale: Real, width: Real, sensitivity: Sensitivity) -> None:
-        object.__setattr__(self, "scale", positive_rational("scale", scale))
-        object.__setattr__(self, "width", positive_integer("width", width))
-        object.__setattr__(self, "sensitivity", checked_sensitivity(sensitivity))
+        read_fields(self, scale=scale, width=width, sensitivity=checked_sensitivity(sensitivity))
 
     @property
     def _shift(self) -> int:

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
+from deniable.arguments import read_fields
 from deniable.numbers.interval import INFINITE, Interval, round_down, round_up
 from deniable.numbers.rationals import Real, nonnegative_rational, probability
 from deniable.privacy.losses.approximate import mixed_with_failure
@@ -36,14 +37,12 @@ class ConcentratedStatement(Statement):
     kind: ClassVar[str] = "concentrated"
     words: ClassVar[Mapping[str, str]] = {"limit": "rho", "failed": "delta"}
     limit: Fraction
-    shift: Fraction
+    shift: Annotated[Fraction, nonnegative_rational]
     failed: Fraction
     mu_squared = None
 
     def __init__(self, rho: Real, shift: Real = 0, delta: Real = 0) -> None:
-        object.__setattr__(self, "limit", nonnegative_rational("rho", rho))
-        object.__setattr__(self, "shift", nonnegative_rational("shift", shift))
-        object.__setattr__(self, "failed", probability("delta", delta))
+        read_fields(self, limit=nonnegative_rational("rho", rho), shift=shift, failed=probability("delta", delta))
 
     def curve(self, epsilon: Fraction) -> Interval:
         """Return delta by the conversion above, and Gaussian noise below."""

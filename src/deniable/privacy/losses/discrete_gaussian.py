@@ -4,8 +4,9 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
+from deniable.arguments import read_fields
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import NONNEGATIVE, Interval, round_down, round_up
 from deniable.numbers.rationals import Real, decimal_above, positive_rational
@@ -52,12 +53,11 @@ class DiscreteGaussianStatement(IntegerNoiseStatement):
     """
 
     kind: ClassVar[str] = "discrete_gaussian"
-    sigma_squared: Fraction
+    sigma_squared: Annotated[Fraction, positive_rational]
     sensitivity: Sensitivity
 
     def __init__(self, sigma_squared: Real, sensitivity: Sensitivity) -> None:
-        object.__setattr__(self, "sigma_squared", positive_rational("sigma_squared", sigma_squared))
-        object.__setattr__(self, "sensitivity", checked_sensitivity(sensitivity))
+        read_fields(self, sigma_squared=sigma_squared, sensitivity=checked_sensitivity(sensitivity))
 
     def _with(self, sensitivity: Sensitivity) -> "DiscreteGaussianStatement":
         """Return the loss of this noise at another sensitivity."""

@@ -3,8 +3,9 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import Interval, round_up
@@ -36,12 +37,11 @@ class DiscreteLaplaceStatement(IntegerNoiseStatement):
     """
 
     kind: ClassVar[str] = "discrete_laplace"
-    scale: Fraction
+    scale: Annotated[Fraction, positive_rational]
     sensitivity: Sensitivity
 
     def __init__(self, scale: Real, sensitivity: Sensitivity) -> None:
-        object.__setattr__(self, "scale", positive_rational("scale", scale))
-        object.__setattr__(self, "sensitivity", checked_sensitivity(sensitivity))
+        read_fields(self, scale=scale, sensitivity=checked_sensitivity(sensitivity))
 
     def _with(self, sensitivity: Sensitivity) -> "DiscreteLaplaceStatement":
         """Return the loss of this noise at another sensitivity."""

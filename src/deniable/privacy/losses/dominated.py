@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.arrays import Floats
 from deniable.numbers.interval import Interval
@@ -150,9 +151,9 @@ class DominatedStatement(Statement):
                 f"{name}: no argument says why this pair dominates the mechanism, so no bound follows from it. Give "
                 "argument=... with the theorem or the proof, in a sentence at least."
             )
-        values = {"law": law, "name": name.strip(), "argument": argument.strip(), "relation": relation}
-        for field, value in {**values, "attained": bool(attained)}.items():
-            object.__setattr__(self, field, value)
+        read_fields(
+            self, law=law, name=name.strip(), argument=argument.strip(), relation=relation, attained=bool(attained)
+        )
 
     def __repr__(self) -> str:
         return f"DominatedLoss(name={self.name!r}, argument={self.argument!r}, relation=Relation.{self.relation.name})"

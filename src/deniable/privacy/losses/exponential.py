@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import Interval
@@ -35,8 +36,7 @@ class _SelectionStatement(Statement):
     def __init__(self, epsilon: Real, *, monotone: bool = False) -> None:
         if not isinstance(monotone, bool):
             raise InvalidParameterError(f"monotone must be True or False, got {monotone!r}")
-        object.__setattr__(self, "limit", positive_rational("epsilon", epsilon))
-        object.__setattr__(self, "monotone", monotone)
+        read_fields(self, limit=positive_rational("epsilon", epsilon), monotone=monotone)
 
     @classmethod
     def of_scores(cls, *, rate: Real, sensitivity: Real, monotone: bool = False) -> Self:

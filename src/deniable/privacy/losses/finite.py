@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import combinations
 from typing import ClassVar
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import INFINITE, NONNEGATIVE, Interval
@@ -63,8 +64,7 @@ class FiniteStatement(Statement):
                 raise InvalidParameterError(
                     f"p and q must list the same outcomes, got {len(p)} and {len(q)}. Write 0 for what cannot happen."
                 )
-        object.__setattr__(self, "pairs", checked)
-        object.__setattr__(self, "relation", relation)
+        read_fields(self, pairs=checked, relation=relation)
 
     @classmethod
     def of_pairs(

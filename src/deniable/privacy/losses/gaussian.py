@@ -6,8 +6,9 @@ Releases here use the discrete law.
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
+from deniable.arguments import read_fields
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import Real, positive_rational
 from deniable.privacy.notions.gaussian_dp import gaussian_delta
@@ -34,10 +35,10 @@ class GaussianStatement(Statement):
     """
 
     kind: ClassVar[str] = "gaussian"
-    noise_multiplier: Fraction
+    noise_multiplier: Annotated[Fraction, positive_rational]
 
     def __init__(self, noise_multiplier: Real) -> None:
-        object.__setattr__(self, "noise_multiplier", positive_rational("noise_multiplier", noise_multiplier))
+        read_fields(self, noise_multiplier=noise_multiplier)
 
     def curve(self, epsilon: Fraction) -> Interval:
         """Return delta by GDP, exactly."""

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.arrays import Floats
 from deniable.numbers.balls import Arb, ball, certified
@@ -66,17 +67,20 @@ class GaussianMixtureStatement(Statement):
     kind: ClassVar[str] = "gaussian_mixture"
     mixture: Mixture
     against: Mixture
-    sigma: Fraction
+    sigma: Annotated[Fraction, positive_rational]
     relation: Relation
 
     def __init__(
         self, mixture: Iterable[object], *, sigma: Real, relation: Relation, against: Iterable[object] = ((1, 0),)
     ) -> None:
         Relation.checked(relation)
-        object.__setattr__(self, "mixture", _checked("mixture", mixture))
-        object.__setattr__(self, "against", _checked("against", against))
-        object.__setattr__(self, "sigma", positive_rational("sigma", sigma))
-        object.__setattr__(self, "relation", relation)
+        read_fields(
+            self,
+            mixture=_checked("mixture", mixture),
+            against=_checked("against", against),
+            sigma=sigma,
+            relation=relation,
+        )
         if not _increases(self.mixture, self.against):
             raise UnprovedError(
                 "nothing is proved for mixtures whose likelihood ratio may fall: at each shift the weight in `mixture` "

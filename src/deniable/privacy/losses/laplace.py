@@ -5,8 +5,9 @@ Releases here use the discrete law.
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
+from deniable.arguments import read_fields
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import Real, positive_rational
@@ -33,11 +34,11 @@ class LaplaceStatement(Statement):
     """
 
     kind: ClassVar[str] = "laplace"
-    noise_multiplier: Fraction
+    noise_multiplier: Annotated[Fraction, positive_rational]
     divergences_are_closed = True
 
     def __init__(self, noise_multiplier: Real) -> None:
-        object.__setattr__(self, "noise_multiplier", positive_rational("noise_multiplier", noise_multiplier))
+        read_fields(self, noise_multiplier=noise_multiplier)
 
     def curve(self, epsilon: Fraction) -> Interval:
         """Return delta in closed form."""

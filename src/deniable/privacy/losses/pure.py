@@ -7,6 +7,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar
 
+from deniable.arguments import read_fields
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import Real, nonnegative_rational
@@ -39,7 +40,7 @@ class PureStatement(Statement):
     divergences_are_closed = True
 
     def __init__(self, epsilon: Real) -> None:
-        object.__setattr__(self, "limit", nonnegative_rational("epsilon", epsilon))
+        read_fields(self, limit=nonnegative_rational("epsilon", epsilon))
 
     def curve(self, epsilon: Fraction) -> Interval:
         """Return delta of randomised response at `epsilon`."""

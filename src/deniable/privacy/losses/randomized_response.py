@@ -4,10 +4,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import NONNEGATIVE, Interval
@@ -46,20 +47,19 @@ class RandomizedResponseStatement(Statement):
     """
 
     kind: ClassVar[str] = "randomized_response"
-    choices: int
-    truth: Fraction | None
+    choices: Annotated[int, positive_integer]
+    truth: Annotated[Fraction | None, exact_rational]
     words: ClassVar[Mapping[str, str]] = {"limit": "epsilon"}
     limit: Fraction | None
     relations = frozenset({Replace})
 
     def __init__(self, *, truth: Real | None = None, choices: object = 2, epsilon: Real | None = None) -> None:
-        object.__setattr__(self, "choices", positive_integer("choices", choices))
+        read_fields(self, choices=choices)
         if self.choices < 2:
             raise InvalidParameterError(f"choices must be >= 2, got {choices!r}")
         if (truth is None) == (epsilon is None):
             raise InvalidParameterError("give either truth, the probability of the true answer, or epsilon")
-        object.__setattr__(self, "limit", None if epsilon is None else positive_rational("epsilon", epsilon))
-        object.__setattr__(self, "truth", None if truth is None else exact_rational("truth", truth))
+        read_fields(self, limit=None if epsilon is None else positive_rational("epsilon", epsilon), truth=truth)
         if self.truth is not None and not 0 < self.truth < 1:
             raise InvalidParameterError(
                 f"truth must be in (0, 1), got {truth!r}: at 0 or 1 some answer rules another one out for certain"

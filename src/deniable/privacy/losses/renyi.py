@@ -6,6 +6,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import ClassVar
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import nonnegative_rational, positive_rational
@@ -50,8 +51,7 @@ class RenyiStatement(Statement):
         if min(given) <= 1:
             raise InvalidParameterError(f"orders must be > 1, got {min(given)}")
         pairs = sorted(zip(given, bounds, strict=True))
-        object.__setattr__(self, "orders", tuple(order for order, _ in pairs))
-        object.__setattr__(self, "bounds", tuple(value for _, value in pairs))
+        read_fields(self, orders=tuple(order for order, _ in pairs), bounds=tuple(value for _, value in pairs))
 
     def divergence(self, order: Fraction) -> Interval:
         """Return bounds on the greatest divergence of this order that is allowed.

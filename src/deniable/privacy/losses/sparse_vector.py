@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import positive_integer, positive_rational
@@ -39,9 +40,9 @@ class SparseVectorStatement(Statement):
     """
 
     kind: ClassVar[str] = "sparse_vector"
-    threshold_multiplier: Fraction
-    query_multiplier: Fraction
-    answers: int
+    threshold_multiplier: Annotated[Fraction, positive_rational]
+    query_multiplier: Annotated[Fraction, positive_rational]
+    answers: Annotated[int, positive_integer]
     monotone: bool
 
     def __init__(
@@ -49,10 +50,13 @@ class SparseVectorStatement(Statement):
     ) -> None:
         if not isinstance(monotone, bool):
             raise InvalidParameterError(f"monotone must be True or False, got {monotone!r}")
-        for name, value in (("threshold_multiplier", threshold_multiplier), ("query_multiplier", query_multiplier)):
-            object.__setattr__(self, name, positive_rational(name, value))
-        object.__setattr__(self, "answers", positive_integer("answers", answers))
-        object.__setattr__(self, "monotone", monotone)
+        read_fields(
+            self,
+            threshold_multiplier=threshold_multiplier,
+            query_multiplier=query_multiplier,
+            answers=answers,
+            monotone=monotone,
+        )
 
     @classmethod
     def for_budget(

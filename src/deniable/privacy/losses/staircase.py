@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import Interval
@@ -32,16 +33,13 @@ class StaircaseStatement(Statement):
     """
 
     kind: ClassVar[str] = "staircase"
-    rate: Fraction
-    step: int
-    centre: int
+    rate: Annotated[Fraction, positive_rational]
+    step: Annotated[int, positive_integer]
+    centre: Annotated[int, positive_integer]
     sensitivity: Sensitivity
 
     def __init__(self, rate: Real, step: Real, centre: Real, sensitivity: Sensitivity) -> None:
-        object.__setattr__(self, "rate", positive_rational("rate", rate))
-        object.__setattr__(self, "step", positive_integer("step", step))
-        object.__setattr__(self, "centre", positive_integer("centre", centre))
-        object.__setattr__(self, "sensitivity", checked_sensitivity(sensitivity))
+        read_fields(self, rate=rate, step=step, centre=centre, sensitivity=checked_sensitivity(sensitivity))
         if self.centre > self.step:
             raise InvalidParameterError(f"centre must be at most step={self.step}, got {centre!r}")
 

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, NoReturn
+from typing import Annotated, ClassVar, NoReturn
 
+from deniable.arguments import read_fields
 from deniable.errors import UnprovedError
 from deniable.numbers.interval import Interval
 from deniable.privacy.charge import Charge
@@ -26,10 +27,10 @@ class TeachingStatement(Statement):
     """
 
     kind: ClassVar[str] = "teaching"
-    loss: Statement
+    loss: Annotated[Statement, statement_of]
 
     def __init__(self, loss: Stated) -> None:
-        object.__setattr__(self, "loss", statement_of("loss", loss))
+        read_fields(self, loss=loss)
 
     def __repr__(self) -> str:
         return f"TeachingLoss({self.loss!r})"

@@ -3,10 +3,11 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.numbers.arrays import Floats
 from deniable.numbers.balls import Arb, ball, certified
@@ -39,13 +40,12 @@ class TruncatedLaplaceStatement(Statement):
     """
 
     kind: ClassVar[str] = "truncated_laplace"
-    noise_multiplier: Fraction
-    bound: Fraction
+    noise_multiplier: Annotated[Fraction, positive_rational]
+    bound: Annotated[Fraction, positive_rational]
     mu_squared = None
 
     def __init__(self, noise_multiplier: Real, bound: Real) -> None:
-        object.__setattr__(self, "noise_multiplier", positive_rational("noise_multiplier", noise_multiplier))
-        object.__setattr__(self, "bound", positive_rational("bound", bound))
+        read_fields(self, noise_multiplier=noise_multiplier, bound=bound)
         if self.bound < 1:
             raise InvalidParameterError(
                 f"bound must be at least 1 sensitivity, got {bound!r}: below it half of all answers give the unit away"
@@ -118,15 +118,13 @@ class DiscreteTruncatedLaplaceStatement(Statement):
     """
 
     kind: ClassVar[str] = "discrete_truncated_laplace"
-    scale: Fraction
-    bound: int
+    scale: Annotated[Fraction, positive_rational]
+    bound: Annotated[int, positive_integer]
     sensitivity: Sensitivity
     mu_squared = None
 
     def __init__(self, scale: Real, bound: Real, sensitivity: Sensitivity) -> None:
-        object.__setattr__(self, "scale", positive_rational("scale", scale))
-        object.__setattr__(self, "bound", positive_integer("bound", bound))
-        object.__setattr__(self, "sensitivity", checked_sensitivity(sensitivity))
+        read_fields(self, scale=scale, bound=bound, sensitivity=checked_sensitivity(sensitivity))
         if self.bound < self._shift:
             raise InvalidParameterError(
                 f"bound must be at least the l1 sensitivity {self._shift}, got {bound!r}: below it half of all answers "

@@ -12,8 +12,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Annotated
 
-from deniable.arguments import InWords, in_words
+from deniable.arguments import InWords, in_words, read_fields
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import (
     exact_rational,
@@ -42,18 +43,15 @@ class Sensitivity(metaclass=InWords):
     True
     """
 
-    l1: Fraction
-    l2_squared: Fraction
-    linf: Fraction
+    l1: Annotated[Fraction, nonnegative_rational]
+    l2_squared: Annotated[Fraction, nonnegative_rational]
+    linf: Annotated[Fraction, nonnegative_rational]
     relation: Relation
-    coordinates: int | None = None
+    coordinates: Annotated[int | None, positive_integer] = None
 
     def __post_init__(self) -> None:
-        for name in ("l1", "l2_squared", "linf"):
-            object.__setattr__(self, name, nonnegative_rational(name, getattr(self, name)))
+        read_fields(self)
         Relation.checked(self.relation)
-        if self.coordinates is not None:
-            object.__setattr__(self, "coordinates", positive_integer("coordinates", self.coordinates))
         if not (self.linf <= self.l1 and self.linf**2 <= self.l2_squared <= self.l1**2):
             raise InvalidParameterError(
                 "no vector has these norms: linf <= l2 <= l1 is needed, "

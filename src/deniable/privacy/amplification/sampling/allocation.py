@@ -10,6 +10,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import NONNEGATIVE, Interval
@@ -55,8 +56,7 @@ class RandomlyAllocatedStatement(SampledStatement):
         count = positive_integer("runs", runs)
         if not 2 <= count <= _MAX_RUNS:
             raise InvalidParameterError(f"runs must be from 2 to {_MAX_RUNS}, got {count}")
-        object.__setattr__(self, "base", checked_base(base, AddRemove, "random allocation", "randomly_allocated"))
-        object.__setattr__(self, "runs", count)
+        read_fields(self, base=checked_base(base, AddRemove, "random allocation", "randomly_allocated"), runs=count)
 
     def __repr__(self) -> str:
         return f"{self.base.operand}.randomly_allocated(of={self.runs})"

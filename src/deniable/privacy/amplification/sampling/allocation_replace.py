@@ -15,6 +15,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import positive_integer
@@ -65,8 +66,7 @@ class AllocatedReplacedStatement(SampledStatement):
 
     def __init__(self, base: Stated, runs: object) -> None:
         checked = RandomlyAllocatedStatement(base, runs)
-        object.__setattr__(self, "base", checked.base)
-        object.__setattr__(self, "runs", checked.runs)
+        read_fields(self, base=checked.base, runs=checked.runs)
 
     def __repr__(self) -> str:
         return f"{self.base.operand}.randomly_allocated(of={self.runs}, relation=Replace)"

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from deniable.arguments import read_fields
 from deniable.numbers.arrays import Floats
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import Interval, round_up
@@ -95,11 +96,14 @@ class CappedPoissonStatement(SampledStatement):
     ) -> None:
         limit = positive_integer("cap", cap)
         whole = positive_integer("population", population)
-        object.__setattr__(self, "base", checked_base(base, AddRemove, "Poisson sampling", "capped_poisson_sampled"))
-        object.__setattr__(self, "rate", checked_rate(rate, below_one=True))
-        object.__setattr__(self, "cap", limit)
-        object.__setattr__(self, "population", whole)
-        object.__setattr__(self, "relation", Relation(relation))
+        read_fields(
+            self,
+            base=checked_base(base, AddRemove, "Poisson sampling", "capped_poisson_sampled"),
+            rate=checked_rate(rate, below_one=True),
+            cap=limit,
+            population=whole,
+            relation=Relation(relation),
+        )
 
     def __repr__(self) -> str:
         size = f"rate={self.rate!r}, cap={self.cap}, population={self.population}"

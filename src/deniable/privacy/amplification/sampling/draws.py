@@ -12,6 +12,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.arrays import Floats
 from deniable.numbers.balls import Arb, ball, certified
@@ -82,9 +83,7 @@ class DrawnStatement(SampledStatement):
                 f"{_MAX_UNITS}, got draws={count}, population={whole}"
             )
         checked = checked_base(base, Replace, "drawing with replacement", "sampled_with_replacement")
-        object.__setattr__(self, "base", checked)
-        object.__setattr__(self, "draws", count)
-        object.__setattr__(self, "population", whole)
+        read_fields(self, base=checked, draws=count, population=whole)
 
     def __repr__(self) -> str:
         return f"{self.base.operand}.sampled_with_replacement(draws={self.draws}, population={self.population})"

@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import cached_property, lru_cache, partial
 from typing import ClassVar
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import INFINITE, NONNEGATIVE, Interval, round_down, round_up
@@ -137,8 +138,11 @@ class PoissonSampledStatement(SampledStatement):
 
     def __init__(self, base: Stated, rate: Real) -> None:
         _laws_or_curve(statement_of("base", base))
-        object.__setattr__(self, "rate", checked_rate(rate, below_one=True))
-        object.__setattr__(self, "base", checked_base(base, AddRemove, "Poisson sampling", "poisson_sampled"))
+        read_fields(
+            self,
+            rate=checked_rate(rate, below_one=True),
+            base=checked_base(base, AddRemove, "Poisson sampling", "poisson_sampled"),
+        )
 
     def __repr__(self) -> str:
         return f"{self.base.operand}.poisson_sampled(rate={self.rate!r})"

@@ -15,6 +15,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from deniable.arguments import read_fields
 from deniable.numbers.arrays import Floats
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import NONNEGATIVE, Interval
@@ -303,8 +304,9 @@ class PoissonReplacedStatement(SampledStatement):
 
     def __init__(self, base: Stated, rate: Real) -> None:
         known_laws(base)
-        object.__setattr__(self, "rate", checked_rate(rate))
-        object.__setattr__(self, "base", checked_base(base, AddRemove, "Poisson sampling", "poisson_sampled"))
+        read_fields(
+            self, rate=checked_rate(rate), base=checked_base(base, AddRemove, "Poisson sampling", "poisson_sampled")
+        )
 
     def __repr__(self) -> str:
         return f"{self.base.operand}.poisson_sampled(rate={self.rate!r}, relation=Replace)"

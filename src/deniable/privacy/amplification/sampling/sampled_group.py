@@ -7,8 +7,9 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import NONNEGATIVE, Interval, round_up
@@ -47,9 +48,9 @@ class SampledGaussianGroupStatement(Statement):
     """
 
     kind: ClassVar[str] = "sampled_gaussian_group"
-    noise_multiplier: Fraction
-    rate: Fraction
-    size: int
+    noise_multiplier: Annotated[Fraction, positive_rational]
+    rate: Annotated[Fraction, exact_rational]
+    size: Annotated[int, positive_integer]
     relation: Relation
     one_direction: bool
 
@@ -62,11 +63,14 @@ class SampledGaussianGroupStatement(Statement):
         relation: Relation | str = AddRemove,
         one_direction: bool = False,
     ) -> None:
-        object.__setattr__(self, "noise_multiplier", positive_rational("noise_multiplier", noise_multiplier))
-        object.__setattr__(self, "rate", exact_rational("rate", rate))
-        object.__setattr__(self, "size", positive_integer("size", size))
-        object.__setattr__(self, "relation", Relation(relation))
-        object.__setattr__(self, "one_direction", one_direction)
+        read_fields(
+            self,
+            noise_multiplier=noise_multiplier,
+            rate=rate,
+            size=size,
+            relation=Relation(relation),
+            one_direction=one_direction,
+        )
         if one_direction not in (True, False) or (one_direction and self.relation is Replace):
             raise InvalidParameterError("one_direction must be True or False, and under replace False")
         if not 0 < self.rate < 1:
@@ -192,7 +196,7 @@ class SplitRuns(Composed):
 
     def __init__(self, runs: Statement, group: SampledGaussianGroupStatement) -> None:
         super().__init__(runs.composition)
-        object.__setattr__(self, "_group", group)  # follows from the parts, which may wrap it
+        read_fields(self, _group=group)  # follows from the parts, which may wrap it
 
     @cached_property
     def _ways(self) -> list[Statement]:

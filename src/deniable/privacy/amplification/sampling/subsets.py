@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.arrays import Floats
 from deniable.numbers.interval import Interval
@@ -141,9 +142,7 @@ class SubsetSampledStatement(SampledStatement):
                 f"a sample of fixed size is proved for losses whose two directions have one law; those of {base!r} "
                 "differ. Use a loss that bounds both, such as PureLoss."
             )
-        object.__setattr__(self, "base", checked)
-        object.__setattr__(self, "size", units)
-        object.__setattr__(self, "population", whole)
+        read_fields(self, base=checked, size=units, population=whole)
 
     def __repr__(self) -> str:
         return f"{self.base.operand}.sampled_without_replacement(size={self.size}, population={self.population})"

@@ -9,8 +9,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import INFINITE, NONNEGATIVE, Interval
@@ -91,12 +92,11 @@ class KaryResponse(Randomizer):
     """
 
     kind: ClassVar[str] = "kary_response"
-    epsilon: Fraction
-    categories: int
+    epsilon: Annotated[Fraction, positive_rational]
+    categories: Annotated[int, positive_integer]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive_rational("epsilon", self.epsilon))
-        object.__setattr__(self, "categories", positive_integer("categories", self.categories))
+        read_fields(self)
         if self.categories < 2:
             raise InvalidParameterError(f"categories must be >= 2, got {self.categories}")
 
@@ -161,10 +161,10 @@ class AnyRandomizer(Randomizer):
     """
 
     kind: ClassVar[str] = "any"
-    epsilon: Fraction
+    epsilon: Annotated[Fraction, positive_rational]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive_rational("epsilon", self.epsilon))
+        read_fields(self)
 
     @property
     def pure_epsilon(self) -> Fraction:
@@ -212,7 +212,7 @@ class Channel(Randomizer):
         for index, row in enumerate(table):
             if sum(row) != 1:
                 raise InvalidParameterError(f"row {index} must add up to 1 exactly, got {sum(row)}. Use fractions.")
-        object.__setattr__(self, "rows", table)
+        read_fields(self, rows=table)
 
     def to_data(self) -> dict[str, object]:
         return {"randomizer": self.kind, "rows": [[quotient_text(entry) for entry in row] for row in self.rows]}

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from deniable.arguments import made_of
+from deniable.arguments import made_of, read_fields
 from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import ball
 from deniable.numbers.interval import INFINITE, Interval
@@ -67,12 +67,11 @@ class ShuffledStatement(Statement):
 
     kind: ClassVar[str] = "shuffled"
     randomizer: Randomizer
-    users: int
+    users: Annotated[int, positive_integer]
     relations = frozenset({Replace})
 
     def __init__(self, randomizer: Randomizer | Stated, users: object) -> None:
-        object.__setattr__(self, "randomizer", _randomizer_of(randomizer))
-        object.__setattr__(self, "users", positive_integer("users", users))
+        read_fields(self, randomizer=_randomizer_of(randomizer), users=users)
 
     @classmethod
     def from_fields(cls, values: dict[str, object]) -> Statement:

@@ -13,11 +13,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from deniable.arguments import made_of
+from deniable.arguments import made_of, read_fields
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.arrays import Floats
 from deniable.numbers.interval import Interval
@@ -82,10 +82,10 @@ class ToeplitzStrategy(Strategy):
 
     def __init__(self, coefficients: Iterable[float], *, steps: object) -> None:
         read = tuple(_numbers("coefficients", coefficients))
-        object.__setattr__(self, "steps", _checked_steps(steps))
+        read_fields(self, steps=_checked_steps(steps))
         if not read or not all(math.isfinite(value) for value in read) or read[0] == 0:
             raise InvalidParameterError("coefficients must be finite numbers, the first of them not 0")
-        object.__setattr__(self, "coefficients", read[: self.steps])
+        read_fields(self, coefficients=read[: self.steps])
 
     @classmethod
     def square_root(cls, *, steps: object, bands: object = None) -> "ToeplitzStrategy":
@@ -182,7 +182,7 @@ class ExplicitStrategy(Strategy):
                 "the matrix must be finite and lower triangular without zeros on the diagonal: "
                 "a step may not depend on later ones"
             )
-        object.__setattr__(self, "rows", tuple(tuple(row) for row in table.tolist()))
+        read_fields(self, rows=tuple(tuple(row) for row in table.tolist()))
 
     @property
     def steps(self) -> int:  # type: ignore[override]
@@ -248,17 +248,20 @@ class CorrelatedStatement(Statement):
 
     kind: ClassVar[str] = "correlated"
     strategy: Strategy
-    noise_multiplier: Fraction
-    participations: int
-    separation: int
+    noise_multiplier: Annotated[Fraction, positive_rational]
+    participations: Annotated[int, positive_integer]
+    separation: Annotated[int, positive_integer]
 
     def __init__(
         self, strategy: Strategy, *, noise_multiplier: Real, participations: object = 1, separation: object = 1
     ) -> None:
-        object.__setattr__(self, "strategy", _checked_strategy(strategy))
-        object.__setattr__(self, "noise_multiplier", positive_rational("noise_multiplier", noise_multiplier))
-        object.__setattr__(self, "participations", positive_integer("participations", participations))
-        object.__setattr__(self, "separation", positive_integer("separation", separation))
+        read_fields(
+            self,
+            strategy=_checked_strategy(strategy),
+            noise_multiplier=noise_multiplier,
+            participations=participations,
+            separation=separation,
+        )
 
     def __repr__(self) -> str:
         return (

@@ -5,10 +5,11 @@ Proofs: docs/theory/privacy/iteration.md.
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.arrays import Floats
 from deniable.numbers.balls import Arb, ball, certified
@@ -56,22 +57,18 @@ class LastIterateStatement(Statement):
     """
 
     kind: ClassVar[str] = "last_iterate"
-    steps: int
-    noise_multiplier: Fraction
-    learning_rate: Fraction
-    smoothness: Fraction
-    strong_convexity: Fraction = Fraction(0)
-    batches: int = 1
+    steps: Annotated[int, positive_integer]
+    noise_multiplier: Annotated[Fraction, positive_rational]
+    learning_rate: Annotated[Fraction, positive_rational]
+    smoothness: Annotated[Fraction, positive_rational]
+    strong_convexity: Annotated[Fraction, nonnegative_rational] = Fraction(0)
+    batches: Annotated[int, positive_integer] = 1
     steps_after: int = 0
-    diameter: Fraction | None = None
-    gradient_sensitivity: Fraction | None = None
+    diameter: Annotated[Fraction | None, positive_rational] = None
+    gradient_sensitivity: Annotated[Fraction | None, positive_rational] = None
 
     def __post_init__(self) -> None:
-        for name in ("noise_multiplier", "learning_rate", "smoothness"):
-            object.__setattr__(self, name, positive_rational(name, getattr(self, name)))
-        object.__setattr__(self, "strong_convexity", nonnegative_rational("strong_convexity", self.strong_convexity))
-        for name in ("steps", "batches"):
-            object.__setattr__(self, name, positive_integer(name, getattr(self, name)))
+        read_fields(self)
         if isinstance(self.steps_after, bool) or not isinstance(self.steps_after, int) or self.steps_after < 0:
             raise InvalidParameterError(f"steps_after must be a whole number >= 0, got {self.steps_after!r}")
         if self.steps_after >= self.steps:
@@ -91,9 +88,6 @@ class LastIterateStatement(Statement):
             )
         if (self.diameter is None) != (self.gradient_sensitivity is None):
             raise InvalidParameterError("diameter and gradient_sensitivity must be given together")
-        for name in ("diameter", "gradient_sensitivity"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, positive_rational(name, getattr(self, name)))
 
     @property
     def contraction(self) -> Fraction:

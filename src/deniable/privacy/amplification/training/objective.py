@@ -6,10 +6,11 @@ Proof: docs/theory/learning/erm.md, "Objective perturbation".
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from deniable.arguments import read_fields
 from deniable.numbers.arrays import Floats
 from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import NONNEGATIVE, Interval
@@ -39,12 +40,11 @@ class ObjectivePerturbationStatement(Statement):
     """
 
     kind: ClassVar[str] = "objective_perturbation"
-    noise_multiplier: Fraction
-    curvature: Fraction
+    noise_multiplier: Annotated[Fraction, positive_rational]
+    curvature: Annotated[Fraction, positive_rational]
 
     def __post_init__(self) -> None:
-        for name in ("noise_multiplier", "curvature"):
-            object.__setattr__(self, name, positive_rational(name, getattr(self, name)))
+        read_fields(self)
 
     @property
     def relations(self) -> frozenset[Relation]:
