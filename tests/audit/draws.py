@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from deniable.audit import Sampler
+from deniable.audit.recorded import RecordedSampler
 from deniable.mechanisms import MECHANISMS, Mechanism
 from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.noise import (
@@ -41,20 +41,20 @@ def _kinds(kind: type[Mechanism]) -> Iterator[type[Mechanism]]:
         yield from _kinds(below)
 
 
-def _releases() -> Iterator[Sampler]:
+def _releases() -> Iterator[RecordedSampler]:
     assert MECHANISMS
     for kind in dict.fromkeys(_kinds(Mechanism)):
         if "release" in vars(kind):
             additive = issubclass(kind, AdditiveNoise)
-            yield Sampler(
+            yield RecordedSampler(
                 owner=kind, name="release", secret=frozenset({"exact", "bits"}),
                 shaped=frozenset({"exact"} if additive else ()), loss=moved if additive else None,
             )  # fmt: skip
 
 
-def _of(module: ModuleType, names: str, *, secret: str = "") -> tuple[Sampler, ...]:
+def _of(module: ModuleType, names: str, *, secret: str = "") -> tuple[RecordedSampler, ...]:
     hidden = frozenset({"bits", *secret.split()})
-    return tuple(Sampler(owner=module, name=name, secret=hidden) for name in names.split())
+    return tuple(RecordedSampler(owner=module, name=name, secret=hidden) for name in names.split())
 
 
 SIMULATION = _of(simulation, "uniforms normals")
@@ -75,6 +75,6 @@ NOISE = (
     *_of(truncated_laplace, "sample_within", secret="left right"),
     *_of(uniform, "sample", secret="limits"),
     *_of(uniform, "below"),
-    Sampler(owner=staircase.Stairs, name="sample", secret=frozenset({"bits"})),
+    RecordedSampler(owner=staircase.Stairs, name="sample", secret=frozenset({"bits"})),
 )
 """What draws the noise of mechanisms; exact values reach a sampler only where it is made to protect them."""

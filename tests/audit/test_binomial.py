@@ -54,7 +54,7 @@ def test_failures_of_all_bounds_add_up_to_what_was_allowed(monkeypatch: pytest.M
     monkeypatch.setattr(divergences, "_means", heard(divergences._means, lambda found: 2 * found[0].size))
     dice = np.random.default_rng(1)
     both = encode(dice.normal(1, 1, 400), dice.normal(0, 1, 400), low_bits=False)
-    event = events.choose(fit(*both), *both, goals=[events.Goal(0.0, 0.0)], runs=400, failure=0.1)
+    event = events.choose(fit(*both), *both, goals=[events.AuditGoal(0.0, 0.0)], runs=400, failure=0.1)
     assert event is not None
     for run in (
         lambda: epsilon_of(30, 2, 40, delta=0.0, failure=0.1),

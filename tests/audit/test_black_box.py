@@ -15,7 +15,7 @@ from scipy import stats
 from deniable.audit import measure
 from deniable.audit.binomial import epsilon_of
 from deniable.audit.black_box import _split
-from deniable.audit.events import Goal, choose
+from deniable.audit.events import AuditGoal, choose
 from deniable.audit.outputs import encode
 from deniable.audit.scores import fit
 from deniable.errors import InvalidParameterError
@@ -55,7 +55,7 @@ def test_an_event_tested_on_the_runs_that_chose_it_is_wrong_too_often() -> None:
     for seed in range(40):
         rng = np.random.default_rng(seed)
         same = encode(rng.normal(size=400), rng.normal(size=400), low_bits=False)
-        event = choose(fit(*same), *same, goals=[Goal(0.0, 0.0)], runs=400, failure=0.1)
+        event = choose(fit(*same), *same, goals=[AuditGoal(0.0, 0.0)], runs=400, failure=0.1)
         assert event is not None
         wrong += epsilon_of(*event.hits(*same), 400, delta=0.0, failure=0.1) > 0
     assert wrong > 15

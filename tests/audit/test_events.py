@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from deniable.audit.events import Goal, choose, measured
+from deniable.audit.events import AuditGoal, choose, measured
 from deniable.audit.outputs import encode
 from deniable.audit.scores import fit
 
@@ -14,7 +14,7 @@ GAUSSIAN = encode(RNG.normal(0, 1, 20_000), RNG.normal(1, 1, 20_000), low_bits=F
 
 def test_the_chosen_event_is_the_best_threshold() -> None:
     """For Laplace noise every cut at or above 1 has the ratio e; the largest probability is best known."""
-    event = choose(fit(*OLD), *LAPLACE, goals=[Goal(0.0, 0.0)], runs=20_000, failure=0.01)
+    event = choose(fit(*OLD), *LAPLACE, goals=[AuditGoal(0.0, 0.0)], runs=20_000, failure=0.01)
     assert event is not None
     assert (event.score.family, event.above, event.swapped) in {
         ("thresholds", True, False),
@@ -25,7 +25,7 @@ def test_the_chosen_event_is_the_best_threshold() -> None:
 
 
 def test_the_direction_is_chosen_too() -> None:
-    event = choose(fit(*GAUSSIAN), *GAUSSIAN, goals=[Goal(0.0, 0.0)], runs=20_000, failure=0.01)
+    event = choose(fit(*GAUSSIAN), *GAUSSIAN, goals=[AuditGoal(0.0, 0.0)], runs=20_000, failure=0.01)
     assert event is not None
     hits, others = event.hits(*GAUSSIAN)
     assert hits > others
@@ -33,7 +33,7 @@ def test_the_direction_is_chosen_too() -> None:
 
 
 def test_the_delta_is_chosen_where_the_claim_is_weakest() -> None:
-    goals = [Goal(0.0, 0.5), Goal(0.1, 5.0)]
+    goals = [AuditGoal(0.0, 0.5), AuditGoal(0.1, 5.0)]
     event = choose(fit(*OLD), *LAPLACE, goals=goals, runs=20_000, failure=0.01)
     assert event is not None
     assert event.goal == goals[0]
@@ -41,14 +41,14 @@ def test_the_delta_is_chosen_where_the_claim_is_weakest() -> None:
 
 def test_without_a_difference_there_is_no_event() -> None:
     same = encode([1] * 20, [1] * 20)
-    assert choose(fit(*same), *same, goals=[Goal(0.0, 0.0)], runs=20, failure=0.01) is None
+    assert choose(fit(*same), *same, goals=[AuditGoal(0.0, 0.0)], runs=20, failure=0.01) is None
 
 
 def test_measured_rates_are_above_the_true_ones() -> None:
     """The trade-off curve of N(0,1) against N(1,1); failure 0.01, seed fixed; halved rates would be below it."""
     from scipy.stats import norm
 
-    event = choose(fit(*GAUSSIAN), *GAUSSIAN, goals=[Goal(0.05, 0.0)], runs=20_000, failure=0.01)
+    event = choose(fit(*GAUSSIAN), *GAUSSIAN, goals=[AuditGoal(0.05, 0.0)], runs=20_000, failure=0.01)
     assert event is not None
     rates = measured(event, GAUSSIAN, GAUSSIAN, 0.01)
     least = norm.cdf(norm.isf(rates.false_positive) - 1)

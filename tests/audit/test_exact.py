@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable.audit import Universe, ZeroOut, finite_loss, hockey_stick, measure_exactly
+from deniable.audit import finite_loss, hockey_stick, measure_exactly
+from deniable.audit.universe import Universe, ZeroOut
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import MECHANISMS, RandomizedResponse
 from deniable.mechanisms.selection import ExponentialMechanism
@@ -53,7 +54,7 @@ def test_every_set_of_outputs_is_covered(seed: int) -> None:
         assert found.epsilon == pytest.approx(by_brute_force(p, q, delta), rel=1e-14)
         assert loss.epsilon(delta).lower * (1 - 1e-14) <= found.epsilon <= loss.epsilon(delta).upper
     for odds in (F(1), F(3, 2), F(4)):
-        both = max(hockey_stick(p, q, odds=odds), hockey_stick(q, p, odds=odds))
+        both = max(hockey_stick(p, q, exp_epsilon=odds), hockey_stick(q, p, exp_epsilon=odds))
         assert both == loss.statement.exact_delta(odds)
 
 
@@ -144,9 +145,9 @@ def test_bad_input_is_refused_in_words() -> None:
         lambda: measure_exactly(counting, 5),  # type: ignore[arg-type]
         lambda: measure_exactly(counting, [0, 1]),  # type: ignore[list-item]
         lambda: measure_exactly(counting, []),
-        lambda: measure_exactly(counting, Universe(values=(0,), rows=1, least=1), relation=Replace),
+        lambda: measure_exactly(counting, Universe(values=(0,), rows=1, min_rows=1), relation=Replace),
         lambda: measure_exactly(counting, TRUTHS, relation=Replace, delta=1),
-        lambda: hockey_stick({0: 1}, {0: 1}, odds=-1),
+        lambda: hockey_stick({0: 1}, {0: 1}, exp_epsilon=-1),
         lambda: finite_loss(ExponentialMechanism(rate="1/2"), [((0, 0), (1, 0))]),
     ):
         with pytest.raises(InvalidParameterError):
@@ -167,5 +168,5 @@ def test_a_divergence_of_laws_in_intervals_is_below_that_of_all_laws_within_them
     """The least p and the greatest q that the intervals allow: 3/4 - 1/4; and nothing where they overlap."""
     half, far = Interval(0.5, 0.75), Interval(0.75, 0.875)
     p, q = {0: far, 1: Interval(0.125, 0.25)}, {0: Interval(0.125, 0.25), 1: far}
-    assert hockey_stick(p, q, odds=1) == F(1, 2)
-    assert hockey_stick({0: half, 1: Interval(0.25, 0.5)}, {0: half, 1: Interval(0.25, 0.5)}, odds=1) == 0
+    assert hockey_stick(p, q, exp_epsilon=1) == F(1, 2)
+    assert hockey_stick({0: half, 1: Interval(0.25, 0.5)}, {0: half, 1: Interval(0.25, 0.5)}, exp_epsilon=1) == 0

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from deniable.audit import clamp_noise, combine_laws, cut_noise, draw_outputs, measure_exactly, read_law
+from deniable.audit import measure_exactly
+from deniable.audit.laws import clamp_noise, combine_laws, cut_noise, draw_outputs, read_law
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import Gaussian, Laplace
 from deniable.numbers.interval import Interval
@@ -54,7 +55,7 @@ def test_integer_noise_is_audited_through_bounds(mechanism: Laplace | Gaussian) 
         claimed = loss.epsilon(delta).upper
         for share, violated in ((1, False), (0.99, True)):
             found = measure_exactly(
-                lambda count: clamp_noise(noise, count, lower=-40, upper=40),
+                lambda count: clamp_noise(noise, count, bounds=(-40, 40)),
                 [(0, 1)],
                 epsilon=share * claimed,
                 delta=delta,
@@ -67,7 +68,7 @@ def test_cells_of_a_histogram_are_combined() -> None:
     noise = Laplace(scale=2).law()
 
     def histogram(counts: tuple[int, ...]) -> object:
-        return combine_laws(clamp_noise(noise, count, lower=-9, upper=9) for count in counts)
+        return combine_laws(clamp_noise(noise, count, bounds=(-9, 9)) for count in counts)
 
     assert measure_exactly(histogram, [((1, 0), (0, 1))]).epsilon == pytest.approx(1.0, rel=1e-12)
     assert measure_exactly(histogram, [((1, 0), (0, 0))]).epsilon == pytest.approx(0.5, rel=1e-12)

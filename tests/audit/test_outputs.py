@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable.audit.outputs import MOST_COLUMNS, Failed, encode, powers_of_two
+from deniable.audit.outputs import MAX_COLUMNS, Failed, encode, powers_of_two
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,11 @@ def test_powers_of_two_are_those_that_divide() -> None:
 
 
 def test_columns_are_limited_and_labels_are_not() -> None:
-    wide = np.zeros((2, MOST_COLUMNS + 10))
+    wide = np.zeros((2, MAX_COLUMNS + 10))
     wide[1, -1] = 1
     ours, _ = encode(wide, wide)
     assert ours.labels[0] != ours.labels[1]
-    assert ours.names[2 * MOST_COLUMNS] == "sum"
+    assert ours.names[2 * MAX_COLUMNS] == "sum"
 
 
 @pytest.mark.parametrize(("output", "words"), [(Failed("E"), "an error of type E"), ("x" * 99, "..."), (1.5, "1.5")])

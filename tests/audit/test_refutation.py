@@ -32,7 +32,7 @@ def test_stopping_whenever_the_wealth_is_highest_is_wrong_as_seldom_as_stated() 
         for claimed in wins:
             bets = Bets(claimed)
             for _ in range(10):
-                bets.place(rng.random(50) < math.e * 0.25, rng.random(50) < 0.25, 0.0)
+                bets.bet(rng.random(50) < math.e * 0.25, rng.random(50) < 0.25, 0.0)
             wins[claimed] += bets.won(0.1)
     assert wins[1.0] <= 47
     assert wins[0.7] > 100
@@ -46,7 +46,7 @@ def test_wealth_has_mean_one_at_most() -> None:
     for hit in (0, 1):
         for seen in (0, 1):
             bets = Bets(epsilon)
-            bets.place(np.array([hit == 1]), np.array([seen == 1]), delta)
+            bets.bet(np.array([hit == 1]), np.array([seen == 1]), delta)
             chance = (rate if hit else 1 - rate) * (other if seen else 1 - other)
             mean += chance * np.exp(bets._wealth).mean(axis=1)
     assert mean[bets.epsilons >= epsilon].max() <= 1 + 1e-12
@@ -57,17 +57,17 @@ def test_wealth_is_that_of_a_gambler_with_one_share_in_every_stake() -> None:
     """Bet by bet, against epsilon = 0 at delta 0.1; what counts is the most that it ever was."""
     bets, delta, wealth, most = Bets(math.inf), 0.1, np.ones(len(_STAKES)), 1.0
     for hit, other in ((1, 0), (1, 0), (0, 1), (1, 1), (0, 0), (1, 0)):
-        bets.place(np.array([bool(hit)]), np.array([bool(other)]), delta)
+        bets.bet(np.array([bool(hit)]), np.array([bool(other)]), delta)
         wealth *= 1 + _STAKES / (1 + delta) * (hit - other - delta)
         most = max(most, wealth.mean())
-        assert bets._most[0] == pytest.approx(math.log(most))
+        assert bets._greatest[0] == pytest.approx(math.log(most))
 
 
 def test_a_claim_stands_while_bets_on_it_are_open() -> None:
     bets = Bets(1.0)
     bets.aim(2.0)
     assert bets._target == math.nextafter(2.0, math.inf)
-    bets.place(np.ones(40, dtype=bool), np.zeros(40, dtype=bool), 0.0)
+    bets.bet(np.ones(40, dtype=bool), np.zeros(40, dtype=bool), 0.0)
     before = bets.epsilon(0.01)
     bets.aim(0.5)
     assert (bets._target, bets.epsilon(0.01)) == (math.nextafter(2.0, math.inf), before)
@@ -80,7 +80,7 @@ def test_bets_are_placed_on_fresh_runs_alone(monkeypatch: pytest.MonkeyPatch) ->
         assert len(hits) == len(others)
         placed.append(len(hits))
 
-    monkeypatch.setattr(Bets, "place", place)
+    monkeypatch.setattr(Bets, "bet", place)
     refuted(laplace(1, 3), epsilon=1, runs=2048)
     *rounds, could = placed  # at last it is asked what all of them together could have won
     assert (set(rounds) <= {256, 512, 1024}, 1024 in rounds, could) == (True, True, 256 + 512 + 1024)

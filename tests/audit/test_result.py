@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable.audit import AuditResult, Measured
-from deniable.audit.result import read_claim
+from deniable.audit import AuditResult
+from deniable.audit.result import Measured, read_claim
 from deniable.errors import InvalidParameterError
 from deniable.privacy import ApproximateLoss, PureLoss
 

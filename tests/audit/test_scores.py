@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from deniable.audit.outputs import Outputs, encode
-from deniable.audit.scores import Score, cautious_log_ratio, fit
+from deniable.audit.scores import OutputScore, fit, shrunk_log_ratio
 
 
-def scores_of(ours: object, theirs: object) -> tuple[dict[str, Score], Outputs, Outputs]:
+def scores_of(ours: object, theirs: object) -> tuple[dict[str, OutputScore], Outputs, Outputs]:
     encoded = encode(ours, theirs, low_bits=False)  # type: ignore[arg-type]
     return {score.family: score for score in reversed(fit(*encoded))}, *encoded
 
@@ -20,7 +20,7 @@ def test_outcomes_are_ranked_by_their_ratio() -> None:
 
 
 def test_rare_outcomes_rank_behind_those_that_are_sure() -> None:
-    found = cautious_log_ratio(np.array([1, 1000]), np.array([0, 500]))
+    found = shrunk_log_ratio(np.array([1, 1000]), np.array([0, 500]))
     assert 0 == found[0] < found[1] < np.log(2)
 
 

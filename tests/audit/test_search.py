@@ -12,7 +12,7 @@ from deniable.errors import InvalidParameterError
 @pytest.mark.parametrize("kind", ["add-remove", "replace", "answers"])
 @pytest.mark.parametrize("length", [1, 2, 5])
 def test_pairs_are_neighbours_within_bounds(kind: str, length: int) -> None:
-    pairs = list_pairs(kind, length=length, lower=-1, upper=2)
+    pairs = list_pairs(kind, length=length, bounds=(-1, 2))
     assert len(pairs) >= 4
     for one, other in pairs.values():
         if kind == "add-remove":
@@ -66,5 +66,5 @@ def test_what_holds_no_pairs_is_refused(pairs: Any) -> None:
         search_pairs(len, pairs)
     with pytest.raises(InvalidParameterError, match="kind must be one of"):
         list_pairs("no such kind")
-    with pytest.raises(InvalidParameterError, match="bounds must be finite"):
-        list_pairs("answers", lower=2, upper=1)
+    with pytest.raises(InvalidParameterError, match="bounds must be two finite numbers"):
+        list_pairs("answers", bounds=(2, 1))

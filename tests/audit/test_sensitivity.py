@@ -7,7 +7,8 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
-from deniable.audit import Universe, ZeroOut, search_sensitivity
+from deniable.audit import search_sensitivity
+from deniable.audit.universe import Universe, ZeroOut
 from deniable.errors import InvalidParameterError
 from deniable.privacy import AddRemove, Relation, Replace, of_clipped_sum, of_count
 
@@ -30,7 +31,7 @@ def test_histograms_and_sums_move_as_privacy_says(relation: Relation) -> None:
 
 
 def test_the_table_of_item_56() -> None:
-    fixed = Universe(values=(0, 1, 10), rows=5, least=5)
+    fixed = Universe(values=(0, 1, 10), rows=5, min_rows=5)
     assert search_sensitivity(lambda table: F(sum(table), 5), fixed, relation=Replace).l1 == F(10, 5)
     assert search_sensitivity(statistics.mean, fixed, relation=Replace).l1 > F(10, 5)  # E93: floats round
     assert search_sensitivity(statistics.median, fixed, relation=Replace).l1 == 10  # E83
@@ -53,7 +54,7 @@ def test_what_has_no_sensitivity_is_refused() -> None:
     for function in (lambda table: list(table), lambda _: math.nan, lambda _: "text", lambda _: math.inf):
         with pytest.raises(InvalidParameterError):
             search_sensitivity(function, AGES, relation=AddRemove)
-    with pytest.raises(InvalidParameterError, match="no pair"):
-        search_sensitivity(len, Universe(values=(0,), rows=1, least=1), relation=Replace)
+    with pytest.raises(InvalidParameterError, match="at least one pair"):
+        search_sensitivity(len, Universe(values=(0,), rows=1, min_rows=1), relation=Replace)
     with pytest.raises(InvalidParameterError, match="ZeroOut"):
         _ = search_sensitivity(sum, AGES, relation=ZeroOut()).sensitivity

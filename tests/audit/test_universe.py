@@ -5,8 +5,7 @@ from itertools import combinations
 
 import pytest
 
-from deniable.audit import Universe, ZeroOut, hamming_distance, norm1_distance
-from deniable.audit.universe import Neighbouring
+from deniable.audit.universe import Neighbouring, Universe, ZeroOut, hamming_distance, norm1_distance
 from deniable.errors import InvalidParameterError
 from deniable.privacy import AddRemove, Replace
 
@@ -76,7 +75,7 @@ def test_bad_universes_are_refused() -> None:
         lambda: Universe(values=5, rows=2),  # type: ignore[arg-type]
         lambda: Universe(values=(1, 1), rows=2),
         lambda: Universe(values=(0, 1), rows=40, ordered=True),
-        lambda: Universe(values=(0, 1), rows=1, least=2),
+        lambda: Universe(values=(0, 1), rows=1, min_rows=2),
         lambda: BAGS.checked("abcd"),
         lambda: BAGS.checked("x"),
         lambda: BAGS.records((1, 1)),

@@ -11,7 +11,8 @@ import pytest
 from scipy.special import ndtr
 
 import deniable as dn
-from deniable.audit import Sampler, replay
+from deniable.audit import replay
+from deniable.audit.recorded import RecordedSampler
 from deniable.errors import BudgetExceededError, InvalidParameterError, UnprovedError
 from deniable.learning import (
     AdaptiveClip,
@@ -137,7 +138,7 @@ def moved(mine: dict[str, Any], theirs: dict[str, Any]) -> PrivacyLoss | None:
     return GaussianLoss(Fraction(multiplier)) if squares else None
 
 
-STEPS = [Sampler(owner=AdditiveNoise, name="release", secret=frozenset({"exact", "bits"}),
+STEPS = [RecordedSampler(owner=AdditiveNoise, name="release", secret=frozenset({"exact", "bits"}),
                  shaped=frozenset({"exact"}), loss=moved)]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Lower bounds on the epsilon of a mechanism of which nothing is known: run it on two inputs and look."""
+"""Lower bounds on the epsilon of a black box, from its runs on two inputs."""
 
 import math
 from collections.abc import Callable
@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from deniable.audit.binomial import epsilon_of, lower_rate, runs_for
-from deniable.audit.events import Goal, choose, measured
+from deniable.audit.events import AuditGoal, choose, measured
 from deniable.audit.outputs import RATIO, UNREAD, Failed, Outputs, Sample, encode, kind_of, unread
 from deniable.audit.result import AuditResult, Number, read_claim, read_failure
-from deniable.audit.running import Runner, Told, read_runs
+from deniable.audit.running import MechanismRunner, Progress, read_runs
 from deniable.audit.scores import fit
 from deniable.errors import InvalidParameterError
 from deniable.numbers.arrays import Floats
@@ -20,11 +20,12 @@ from deniable.numbers.rationals import probability, whole_number
 from deniable.privacy import PrivacyLoss
 
 RUNS = 50_000
-"""Runs on either input, where nothing else is asked for."""
+"""Default number of runs on each input."""
 
-_FITTED, _CHOSEN = 50_000, 100_000  # runs at most on which scores are fitted and the event is chosen
-_DELTAS = (0.0, 1e-3, 1e-2, 0.03, 0.1, 0.2)  # at which a whole curve is tested, besides its own; one is chosen before
-_LEAST_RUNS = 8
+_MAX_FITTED = 50_000  # runs on which scores are fitted
+_MAX_CHOOSING = 100_000  # runs on which the event is chosen
+_DELTAS = (0.0, 1e-3, 1e-2, 0.03, 0.1, 0.2)  # at which a whole curve is tested, besides its own
+_MIN_RUNS = 8  # on each input: fewer leave no run to test
 
 LogDensity = Callable[[Any, Any], Floats]
 
@@ -44,9 +45,9 @@ def measure(
     low_bits: bool = True,
     seconds: float | None = None,
     seed: int = 0,
-    progress: Told | None = None,
+    progress: Progress | None = None,
 ) -> AuditResult:
-    """Measure how well the outputs of a mechanism tell two neighbouring inputs apart, beside what it claims.
+    """Bound epsilon by the outputs of a mechanism on two neighbouring inputs.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(1)
@@ -56,25 +57,26 @@ def measure(
     The claim of epsilon=1 is false: epsilon is at least 1.887, at confidence 0.99.
 
     Args:
-        mechanism: called with a copy of an input once a run. Numbers, tuples, arrays, text, None and NaN are outputs,
+        mechanism: called with a copy of an input in each run. Numbers, tuples, arrays, text, None and NaN are outputs,
             and so is an error, by its type.
-        data: one input; neighbour is another, which the claim says is hard to tell from it.
+        data: one input.
+        neighbour: another input, which the claim makes hard to distinguish from it.
         epsilon: claimed; None or infinity claims nothing, and the result is a bound alone.
-        delta: at which epsilon is bounded. Left out it is 0 beside `epsilon`; beside `claim` it is chosen, the claim's
-            own delta among others.
-        claim: a whole curve in place of epsilon.
+        delta: at which epsilon is bounded. By default it is 0 beside `epsilon`; beside `claim` it is chosen, the
+            claim's own delta among others.
+        claim: a loss with its whole curve, in place of epsilon.
         confidence: probability with which the bound holds, for a mechanism whose runs are independent.
         runs: number of runs on each input.
-        batched: whether to call mechanism(data, runs) for an array or list with one entry a run.
+        batched: whether to call mechanism(data, runs) for an array or list with one entry for each run.
         log_density: takes the outputs (an array where they are numbers, else a list) and an input; returns the log
             density of each output on it, shape (runs,). It may be wrong: it only chooses the event.
-        low_bits: whether to look at the low bits of floats too, which often give away noise that is drawn as a float.
+        low_bits: whether to read the low bits of floats too, which often reveal noise that is drawn as a float.
         seconds: time limit for all runs; None sets none.
         seed: of the choice which runs choose the event and which test it.
-        progress: is told the share of runs that is done.
+        progress: called with the share of runs that is done.
 
-    Returns: a bound on epsilon at one delta for this pair of inputs, in the worse direction. It is never infinite: that
-        an output cannot occur takes a proof, not runs.
+    Returns: a bound on epsilon at one delta for this pair of inputs, in the worse direction. It is never infinite:
+        runs cannot show that an output is impossible.
 
     Guarantee: the bound exceeds the mechanism's epsilon at `delta` with probability at most 1 - confidence. One event
         is chosen on half of the runs or fewer, and tested once on the others.
@@ -84,16 +86,19 @@ def measure(
     Proof: docs/theory/audit/black_box.md.
     """
     failure = read_failure(confidence)
-    count, _ = read_runs(runs, least=_LEAST_RUNS), whole_number("seed", seed, lower=0)
+    count = read_runs(runs, minimum=_MIN_RUNS)
+    whole_number("seed", seed, lower=0)
     read, goals = read_goals(claim, epsilon=epsilon, delta=delta)
-    runner = Runner(mechanism=mechanism, inputs=(data, neighbour), batched=batched, seconds=seconds, progress=progress)
+    runner = MechanismRunner(
+        mechanism=mechanism, inputs=(data, neighbour), batched=batched, seconds=seconds, progress=progress
+    )
     drawn = runner.draw(count)
     result = AuditResult(
         claim=read, epsilon=0.0, delta=goals[0].delta, confidence=1 - failure, event="", runs=runner.called, tried=(),
         limits=_limits_of_runs(drawn, count),
     )  # fmt: skip
-    if len(drawn[0]) < _LEAST_RUNS:
-        return replace(result, inconclusive=f"an audit needs at least {_LEAST_RUNS} runs that end, on each input")
+    if len(drawn[0]) < _MIN_RUNS:
+        return replace(result, inconclusive=f"an audit needs at least {_MIN_RUNS} runs that end, on each input")
     if all(isinstance(one, Failed) for outputs in drawn for one in outputs):
         return replace(result, inconclusive="all runs failed")
     outputs = encode(*drawn, low_bits=low_bits)
@@ -101,7 +106,8 @@ def measure(
         ratios = log_ratios(log_density, drawn, (data, neighbour), seed)
         outputs = outputs[0].joined(RATIO, ratios[: len(drawn[0])]), outputs[1].joined(RATIO, ratios[len(drawn[0]) :])
     fitted, chosen, tested = _split(outputs, seed)
-    scores, tests = fit(*fitted), len(tested[0])
+    scores = fit(*fitted)
+    tests = len(tested[0])
     result = replace(result, tried=tuple(dict.fromkeys(score.family for score in scores)))
     event = choose(scores, *chosen, goals=goals, runs=len(chosen[0]), failure=failure)
     if event is None:
@@ -127,26 +133,29 @@ def measure(
 
 def read_goals(
     claim: PrivacyLoss | None, *, epsilon: Number | None, delta: Number | None
-) -> tuple[PrivacyLoss | None, list[Goal]]:
-    """The claim, and the deltas at which it may be tested."""
+) -> tuple[PrivacyLoss | None, list[AuditGoal]]:
+    """Return the claim, and the deltas at which it may be tested."""
     read = read_claim(claim, epsilon=epsilon, delta=0 if delta is None else delta)
     deltas = [float(probability("delta", 0 if delta is None else delta))]
     if delta is None and claim is not None:
         deltas = sorted({*_DELTAS, round_up(claim.infinite_mass)})
     if read is None:
-        return None, [Goal(one, 0.0) for one in deltas]
+        return None, [AuditGoal(one, 0.0) for one in deltas]
     claimed = [float(read.epsilon(one).upper) for one in deltas]
-    goals = [Goal(one, bound) for one, bound in zip(deltas, claimed, strict=True) if math.isfinite(bound)]
-    return read, goals or [Goal(one, 0.0) for one in deltas]
+    goals = [AuditGoal(one, bound) for one, bound in zip(deltas, claimed, strict=True) if math.isfinite(bound)]
+    return read, goals or [AuditGoal(one, 0.0) for one in deltas]
 
 
 def log_ratios(log_density: LogDensity, drawn: tuple[Sample, Sample], inputs: tuple[Any, Any], seed: int) -> Floats:
-    """Log ratios of all outputs, asked for in random order: a density that reads them together tells no input apart."""
+    """Return log likelihood ratios of all outputs, computed in random order.
+
+    So a density that reads them together cannot distinguish the inputs.
+    """
     order = np.random.default_rng(seed).permutation(2 * len(drawn[0]))
     arrays = all(isinstance(one, np.ndarray) for one in drawn)
     pair: Any = drawn
     listed: Any = np.concatenate(pair) if arrays else [*drawn[0], *drawn[1]]
-    both = listed[order] if arrays else [listed[place] for place in order]
+    both = listed[order] if arrays else [listed[index] for index in order]
     ours, theirs = (np.asarray(log_density(both, one), dtype=np.float64) for one in inputs)
     if not ours.shape == theirs.shape == order.shape:
         raise InvalidParameterError("log_density must return one number for each output")
@@ -157,19 +166,23 @@ def log_ratios(log_density: LogDensity, drawn: tuple[Sample, Sample], inputs: tu
 
 
 def _split(outputs: tuple[Outputs, Outputs], seed: int) -> list[tuple[Outputs, Outputs]]:
-    """Runs that fit scores, runs that choose the event, and the others, which test it; at random, so that a mechanism
-    that changes as it runs is the same in all three."""
-    runs, dice = len(outputs[0]), np.random.default_rng(seed)
+    """Split runs at random: some fit scores, some choose the event, others test it.
+
+    So a mechanism that changes as it runs is the same in all three.
+    """
+    runs = len(outputs[0])
+    dice = np.random.default_rng(seed)
     one, other = (dice.permutation(runs) for _ in outputs)
-    first = min(runs // 4, _FITTED)
-    second = first + min(runs // 4, _CHOSEN)
+    first = min(runs // 4, _MAX_FITTED)
+    second = first + min(runs // 4, _MAX_CHOOSING)
     cuts = (slice(first), slice(first, second), slice(second, None))
     return [(outputs[0][one[cut]], outputs[1][other[cut]]) for cut in cuts]
 
 
 def _limits_of_runs(drawn: tuple[Sample, Sample], wanted: int) -> tuple[str, ...]:
-    """What the runs themselves leave open."""
-    limits, runs = [], len(drawn[0])
+    """Return the questions that the runs themselves leave open."""
+    limits = []
+    runs = len(drawn[0])
     if runs < wanted:
         limits.append(
             f"the time was over after {runs:,} of {wanted:,} runs on each input; confidence assumes that how long a "
@@ -188,14 +201,15 @@ def _limits_of_runs(drawn: tuple[Sample, Sample], wanted: int) -> tuple[str, ...
 
 
 def _is_law(output: dict[object, Any]) -> bool:
+    """Whether a mapping looks like a distribution."""
     try:
         return math.isclose(sum(map(float, output.values())), 1) and all(value >= 0 for value in output.values())
     except (TypeError, ValueError, OverflowError):
         return False
 
 
-def _too_few(goal: Goal, runs: int, failure: float) -> str:
-    """Why these runs could not refute the claim, whatever they showed; empty where they could."""
+def _too_few(goal: AuditGoal, runs: int, failure: float) -> str:
+    """Return the reason why these runs could not refute any claim, if there is one."""
     if goal.claimed < epsilon_of(runs, 0, runs, delta=goal.delta, failure=failure):
         return ""
     needed = runs_for(goal.claimed, delta=goal.delta, failure=failure)
@@ -203,8 +217,8 @@ def _too_few(goal: Goal, runs: int, failure: float) -> str:
     return f"{runs:,} runs that test cannot certify so much; {more}"
 
 
-def _limits_of_test(goal: Goal, bound: float, runs: int, failure: float) -> tuple[str, ...]:
-    """The largest epsilon that could have been certified, where it matters."""
-    most = epsilon_of(runs, 0, runs, delta=goal.delta, failure=failure)
-    limit = f"any epsilon above {most:.3g}: {runs:,} runs that test cannot certify more"
-    return (limit,) if goal.claimed >= most or bound > most / 2 else ()
+def _limits_of_test(goal: AuditGoal, bound: float, runs: int, failure: float) -> tuple[str, ...]:
+    """Return the largest epsilon that could have been certified, where it matters."""
+    largest = epsilon_of(runs, 0, runs, delta=goal.delta, failure=failure)
+    limit = f"any epsilon above {largest:.3g}: {runs:,} runs that test cannot certify more"
+    return (limit,) if goal.claimed >= largest or bound > largest / 2 else ()

@@ -1,4 +1,4 @@
-"""Divergences of a mechanism whose density is known, from its own outputs."""
+"""Divergences of a mechanism with a known density, from its outputs."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -10,22 +10,24 @@ from scipy import special
 
 from deniable.audit.black_box import LogDensity, log_ratios
 from deniable.audit.result import read_failure
-from deniable.audit.running import Runner, read_runs
+from deniable.audit.running import MechanismRunner, read_runs
 from deniable.errors import InvalidParameterError
 from deniable.numbers.arrays import Floats
-from deniable.numbers.rationals import nonnegative_rational
+from deniable.numbers.rationals import nonnegative_rational, shown
 
 
 @dataclass(frozen=True, kw_only=True)
 class Divergences:
-    """How far apart two output laws are, in the worse direction.
+    """Divergences of two output distributions, in the worse direction.
 
     Args:
-        epsilons: where the hockey-stick divergence was estimated.
-        delta: its estimates; delta_lower and delta_upper hold all the truths at once with probability `confidence`.
+        epsilons: shape (epsilons,), at which the hockey-stick divergence was estimated.
+        delta: its estimates, shape (epsilons,).
+        delta_lower, delta_upper: bounds that hold all at once with probability `confidence`.
         orders: of the Rényi divergences.
-        renyi: estimates, without any guarantee: rare outputs that were not seen may dominate them.
-        runs: of the mechanism on both inputs together.
+        renyi: estimates without a guarantee, shape (orders,): rare outputs that were not seen may dominate them.
+        confidence: of the bounds.
+        runs: number of runs of the mechanism on both inputs together.
     """
 
     epsilons: Floats
@@ -50,24 +52,26 @@ def estimate_divergences(
     runs: int = 50_000,
     batched: bool = False,
 ) -> Divergences:
-    """Estimate delta(epsilon) and Rényi divergences from outputs and their log densities.
+    """Estimate delta(epsilon) and Rényi divergences from log densities of outputs.
 
     >>> rng = np.random.default_rng(1)
     >>> noise = lambda exact, runs: exact + rng.normal(size=runs)
     >>> density = lambda outputs, exact: -((outputs - exact) ** 2) / 2
-    >>> found = estimate_divergences(noise, 0, 1, log_density=density, epsilons=[1], batched=True)
-    >>> bool(found.delta_lower[0] < 0.12694 < found.delta_upper[0])
+    >>> estimated = estimate_divergences(noise, 0, 1, log_density=density, epsilons=[1], batched=True)
+    >>> bool(estimated.delta_lower[0] < 0.12694 < estimated.delta_upper[0])
     True
 
     Args:
-        mechanism: as for `measure`; data and neighbour too.
+        mechanism, data, neighbour: as for `measure`.
         log_density: takes the outputs and an input; returns the log density of each output on it, shape (runs,), up to
-            one constant, -inf where an output is impossible. It must be the mechanism's own: nothing here checks it.
+            one constant, -inf where an output is impossible. It must be the mechanism's own: this is not checked.
         epsilons: each at least 0.
         orders: each above 1.
         confidence: probability that all intervals for delta hold.
         runs: number of runs on each input, at least 2.
+        batched: as for `measure`.
 
+    Returns: a `Divergences`.
     Guarantee: delta(epsilon) = E max(0, 1 - exp(epsilon - L)) for the log ratio L of an output, a mean of numbers in
         [0, 1]; its interval is an empirical Bernstein bound.
     Raises: InvalidParameterError for parameters outside their domain.
@@ -75,17 +79,17 @@ def estimate_divergences(
     Proof: docs/theory/audit/black_box.md.
     """
     failure = read_failure(confidence)
-    count = read_runs(runs, least=2)
+    count = read_runs(runs, minimum=2)
     at = np.array([float(nonnegative_rational("epsilons", one)) for one in epsilons])
     of = np.array(orders, dtype=np.float64)
     if not (of > 1).all():
-        raise InvalidParameterError("orders must be above 1")
+        raise InvalidParameterError(f"orders must be above 1, got {shown(list(orders))}")
     pair = (data, neighbour)
-    runner = Runner(mechanism=mechanism, inputs=pair, batched=batched)
+    runner = MechanismRunner(mechanism=mechanism, inputs=pair, batched=batched)
     drawn = runner.draw(count)
-    found = log_ratios(log_density, drawn, pair, seed=0)
-    ratios = [found[:count], -found[count:]]
-    if np.isnan(found).any():
+    log_likelihoods = log_ratios(log_density, drawn, pair, seed=0)
+    ratios = [log_likelihoods[:count], -log_likelihoods[count:]]
+    if np.isnan(log_likelihoods).any():
         raise InvalidParameterError("log_density must return one number for each output, and never NaN")
     each = failure / (4 * max(len(at), 1))  # two directions, two sides
     sides = [_means(np.maximum(-np.expm1(at[:, None] - one), 0.0), each) for one in ratios]
@@ -103,7 +107,10 @@ def estimate_divergences(
 
 
 def _means(values: Floats, failure: float) -> tuple[Floats, Floats, Floats]:
-    """Means of numbers in [0, 1] over the last axis, and bounds, each of which fails with `failure`."""
+    """Return means of numbers in [0, 1] over the last axis, and their bounds.
+
+    Each bound fails with probability `failure`.
+    """
     runs = values.shape[-1]
     means = values.mean(axis=-1)
     doubt = math.log(2 / failure)

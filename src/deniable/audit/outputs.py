@@ -1,4 +1,4 @@
-"""Outputs of any mechanism as numbers: numbers, tuples, arrays, text, None, errors, of shapes that vary.
+"""Outputs of any mechanism as numbers, whatever their types and shapes.
 
 Every output is read by itself, so an event that is chosen from some runs means the same for all others.
 """
@@ -16,25 +16,25 @@ from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import shown as short
 from deniable.numbers.rationals import yes_or_no
 
-Labels = NDArray[np.int64]
+OutputLabels = NDArray[np.int64]
 Sample: TypeAlias = list[object] | NDArray[Any]
 
-MOST_COLUMNS = 256
-"""Numbers that are read of one output; what follows them counts for its identity alone."""
+MAX_COLUMNS = 256
+"""Numbers that are read from one output; further ones count for its identity alone."""
 
 LOW_BITS = "log2 of the power of two that divides"
 RATIO = "log likelihood ratio"
-"""Names of columns that are no number of the output."""
+"""Names of columns that are computed from an output."""
 
 UNREAD = "object "
-"""How the kind of an output begins of which nothing but the type is read."""
+"""Prefix of the kind of an output of which only the type is read."""
 
-_PAIRED = 64  # columns at most whose differences are looked at too
+_MAX_PAIRED_COLUMNS = 64  # whose differences are read too
 
 
 @dataclass(frozen=True)
 class Failed:
-    """An output that is an error: the name of its type; its text may hold data and is not kept."""
+    """Output that is an error, by the name of its type; its text may hold data."""
 
     error: str
 
@@ -48,13 +48,14 @@ class Outputs:
         kinds: shape (runs,): equal where the outputs are of one type and shape.
         columns: shape (runs, columns), NaN where an output has no such number.
         names: of the columns, in words.
-        shown: an output with this label, in words; kind_shown likewise.
-        numbers: how many of the first columns are the numbers of the output itself.
-        low_bits: whether as many columns follow for the powers of two that divide them.
+        shown: from a label to an output in words.
+        kind_shown: from a kind to its name.
+        numbers: number of first columns that are the numbers of the output itself.
+        low_bits: whether the same number of columns follows, for the powers of two that divide them.
     """
 
-    labels: Labels
-    kinds: Labels
+    labels: OutputLabels
+    kinds: OutputLabels
     columns: Floats
     names: tuple[str, ...]
     shown: Callable[[int], str]
@@ -69,15 +70,15 @@ class Outputs:
         return replace(self, labels=self.labels[runs], kinds=self.kinds[runs], columns=self.columns[runs])
 
     def joined(self, name: str, column: Floats) -> "Outputs":
-        """The same with one more column."""
+        """Return these outputs with one more column."""
         return replace(self, columns=np.column_stack([self.columns, column]), names=(*self.names, name))
 
 
 def encode(ours: Sample, theirs: Sample, *, low_bits: bool = True) -> tuple[Outputs, Outputs]:
-    """Both samples with labels and columns that mean the same in either.
+    """Return both samples with common labels and columns.
 
     Args:
-        ours: one output a run: a list of anything, or a numeric array whose first axis is the run; theirs likewise.
+        ours, theirs: one output for each run: a list of anything, or a numeric array whose first axis is the run.
         low_bits: whether floats have a column for the power of two that divides them.
     """
     both = _of_arrays(ours, theirs) or _of_objects([*ours, *theirs])
@@ -86,13 +87,14 @@ def encode(ours: Sample, theirs: Sample, *, low_bits: bool = True) -> tuple[Outp
 
 
 def _of_arrays(ours: Sample, theirs: Sample) -> Outputs | None:
+    """Return outputs of numeric arrays of one shape, or None."""
     if not (isinstance(ours, np.ndarray) and isinstance(theirs, np.ndarray)):
         return None
     if ours.shape[1:] != theirs.shape[1:] or ours.dtype.kind not in "biuf" or theirs.dtype.kind not in "biuf":
         return None
     table = np.concatenate([ours, theirs]).reshape(len(ours) + len(theirs), -1)
     labels = _labels(table[:, 0] if table.shape[1] == 1 else _hashes(table))
-    columns = table[:, :MOST_COLUMNS].astype(np.float64)
+    columns = table[:, :MAX_COLUMNS].astype(np.float64)
 
     def show(label: int) -> str:
         row = table[int(np.argmax(labels == label))]
@@ -101,17 +103,17 @@ def _of_arrays(ours: Sample, theirs: Sample) -> Outputs | None:
     return Outputs(labels, np.zeros(len(table), dtype=np.int64), columns, (), show, lambda _: "an array")
 
 
-def _labels(values: NDArray[Any]) -> Labels:
-    """Equal for equal values; without sorting where these are whole numbers that lie close together."""
+def _labels(values: NDArray[Any]) -> OutputLabels:
+    """Return labels, equal for equal values; integers close together are not sorted."""
     if values.dtype.kind == "i" and len(values) and int(values.max()) - int(values.min()) <= len(values):
-        labels: Labels = (values - values.min()).astype(np.int64)
+        labels: OutputLabels = (values - values.min()).astype(np.int64)
     else:
         labels = np.unique(values, return_inverse=True)[1]
     return labels
 
 
 def _hashes(table: NDArray[Any]) -> NDArray[np.uint64]:
-    """One number for a row. Rows that collide share a label, which makes fewer events and no wrong one."""
+    """Return one number for each row; rows that collide share a label, which is safe."""
     bits = np.ascontiguousarray(table, dtype=np.float64).view(np.uint64)
     mixed = np.full(len(table), 0x9E3779B97F4A7C15, dtype=np.uint64)
     for column in bits.T:
@@ -121,17 +123,17 @@ def _hashes(table: NDArray[Any]) -> NDArray[np.uint64]:
 
 
 def _of_objects(outputs: list[object]) -> Outputs:
-    """Outputs of any kind, one by one."""
+    """Return outputs of any kind, read one by one."""
     once = {id(output): output for output in outputs}  # a mechanism may return one object many times
-    reads = {place: _read(output) for place, output in once.items()}
-    keys = {place: (kind, array("d", numbers).tobytes(), text) for place, (kind, numbers, text) in reads.items()}
+    reads = {address: _read(output) for address, output in once.items()}
+    keys = {address: (kind, array("d", numbers).tobytes(), text) for address, (kind, numbers, text) in reads.items()}
     read = [reads[id(output)] for output in outputs]
     labels, first = _numbered([keys[id(output)] for output in outputs])
     kinds, kind_first = _numbered([kind for kind, _, _ in read])
-    width = min(max((len(numbers) for _, numbers, _ in read), default=0), MOST_COLUMNS)
-    table = np.full((len(first), width), np.nan)  # one row a label
-    for row, place in zip(table, first, strict=True):
-        numbers = read[place][1]
+    width = min(max((len(numbers) for _, numbers, _ in read), default=0), MAX_COLUMNS)
+    table = np.full((len(first), width), np.nan)  # one row for each label
+    for row, index in zip(table, first, strict=True):
+        numbers = read[index][1]
         row[: len(numbers)] = numbers[:width]
     columns = table[labels]
     return Outputs(
@@ -145,22 +147,23 @@ def _of_objects(outputs: list[object]) -> Outputs:
 
 
 def _any(kind: str) -> str:
+    """Return a kind of output in words."""
     return kind if kind == "None" or kind.startswith("an error") else f"any {kind}"
 
 
-def _numbered(keys: Sequence[Hashable]) -> tuple[Labels, list[int]]:
-    """A number for every distinct key, and where each was seen first."""
+def _numbered(keys: Sequence[Hashable]) -> tuple[OutputLabels, list[int]]:
+    """Return a number for every key, and the index at which each is first."""
     numbers: dict[Hashable, int] = {}
     first = []
-    for place, key in enumerate(keys):
+    for index, key in enumerate(keys):
         if key not in numbers:
             numbers[key] = len(numbers)
-            first.append(place)
+            first.append(index)
     return np.array([numbers[key] for key in keys], dtype=np.int64), first
 
 
 def _read(output: object) -> tuple[str, list[float], str]:
-    """Kind, numbers and texts of one output; of an object that is none of these, its type alone."""
+    """Return kind, numbers and texts of one output; of other objects the type alone."""
     if isinstance(output, str | bytes):
         return "text", [float(len(output))], str(output)
     if isinstance(output, np.ndarray) and output.dtype.kind in "biufc":
@@ -187,6 +190,7 @@ def _read(output: object) -> tuple[str, list[float], str]:
 
 
 def _text(number: object) -> str:
+    """Return a number as text that identifies it."""
     try:
         return str(number)
     except ValueError:  # an int of more digits than Python writes
@@ -194,12 +198,12 @@ def _text(number: object) -> str:
 
 
 def kind_of(output: object) -> str:
-    """Type and shape of one output, in words."""
+    """Return the type and shape of one output, in words."""
     return _read(output)[0]
 
 
 def unread(*samples: Sample) -> str:
-    """Why these outputs tell nothing apart whatever they hold; empty where they may."""
+    """Return the reason why no event of these outputs can be read, if there is one."""
     if any(isinstance(sample, np.ndarray) and sample.dtype != object for sample in samples):
         return ""
     kinds = {kind_of(one) for sample in samples for one in {type(one): one for one in sample}.values()}
@@ -208,6 +212,7 @@ def unread(*samples: Sample) -> str:
 
 
 def _joined(kind: str, parts: list[object]) -> tuple[str, list[float], str]:
+    """Return kind, numbers and texts of a container."""
     read = [_read(part) for part in parts]
     kinds = {one for one, _, _ in read}
     inside = f"{len(read)} {kinds.pop()}" if len(kinds) == 1 else ", ".join(one for one, _, _ in read)
@@ -216,6 +221,7 @@ def _joined(kind: str, parts: list[object]) -> tuple[str, list[float], str]:
 
 
 def _number(value: object) -> float:
+    """Return a number as float, or NaN."""
     try:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
@@ -223,17 +229,18 @@ def _number(value: object) -> float:
 
 
 def _with_statistics(outputs: Outputs, low_bits: bool) -> Outputs:
-    """The same with columns for what tells vectors apart: sums, extremes and their places, differences, low bits."""
+    """Return outputs with columns for sums, extremes, differences and low bits."""
     columns = outputs.columns
     width = columns.shape[1]
-    names = ["output"] if width == 1 else [f"output[{place}]" for place in range(width)]
+    names = ["output"] if width == 1 else [f"output[{index}]" for index in range(width)]
     tables = [columns]
     if low_bits:
         tables.append(powers_of_two(columns))
         names += [f"{LOW_BITS} {name}" for name in names]
     if width > 1:
-        absent = np.isnan(columns)  # also what only longer outputs have: it changes no statistic
-        low, high = np.where(absent, -np.inf, columns), np.where(absent, np.inf, columns)
+        absent = np.isnan(columns)  # also numbers that only longer outputs have: they change no statistic
+        low = np.where(absent, -np.inf, columns)
+        high = np.where(absent, np.inf, columns)
         with np.errstate(invalid="ignore", over="ignore"):
             statistics = {
                 "sum": np.where(absent, 0.0, columns).sum(axis=1),
@@ -242,10 +249,10 @@ def _with_statistics(outputs: Outputs, low_bits: bool) -> Outputs:
                 "place of the maximum": low.argmax(axis=1).astype(np.float64),
                 "place of the minimum": high.argmin(axis=1).astype(np.float64),
             }
-            if width <= _PAIRED:
+            if width <= _MAX_PAIRED_COLUMNS:
                 statistics |= {
-                    f"output[{place + 1}] - output[{place}]": columns[:, place + 1] - columns[:, place]
-                    for place in range(width - 1)
+                    f"output[{index + 1}] - output[{index}]": columns[:, index + 1] - columns[:, index]
+                    for index in range(width - 1)
                 }
         tables += [values[:, None] for values in statistics.values()]
         names += list(statistics)
@@ -255,10 +262,11 @@ def _with_statistics(outputs: Outputs, low_bits: bool) -> Outputs:
 
 
 def powers_of_two(values: Floats) -> Floats:
-    """Exponent of the largest power of two that divides each number; NaN for 0 and what is not finite.
+    """Return the exponent of the largest power of two that divides each number.
 
-    Source: Haney, Desfontaines, Hartman, Shrestha, Hay (2022), arXiv:2207.13793: sums of floats have low bits that tell
-    the size of what was added.
+    NaN for 0 and for numbers that are not finite.
+    Source: Haney, Desfontaines, Hartman, Shrestha, Hay (2022), arXiv:2207.13793: low bits of sums of floats reveal the
+        size of the terms.
     """
     usual = np.isfinite(values) & (values != 0)
     fraction, exponent = np.frexp(np.where(usual, values, 1.0))
@@ -268,7 +276,7 @@ def powers_of_two(values: Floats) -> Floats:
 
 
 def shown(output: object) -> str:
-    """One output in a few words."""
+    """Return one output in a few words."""
     if isinstance(output, Failed):
         return f"an error of type {output.error}"
     if isinstance(output, np.ndarray):

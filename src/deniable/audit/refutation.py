@@ -1,4 +1,4 @@
-"""A test of a claim that may stop at any time, because it bets against it."""
+"""Test of a claim by bets, which may stop at any time."""
 
 import math
 from collections.abc import Callable
@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 
 from deniable.audit.black_box import read_goals
-from deniable.audit.events import Goal, choose
+from deniable.audit.events import AuditGoal, choose
 from deniable.audit.outputs import encode, unread
 from deniable.audit.result import AuditResult, Number, read_failure
-from deniable.audit.running import Runner, Told, one_sample, read_runs
+from deniable.audit.running import MechanismRunner, Progress, one_sample, read_runs
 from deniable.audit.scores import fit
 from deniable.numbers.arrays import Floats
 from deniable.privacy import PrivacyLoss
 
 BUDGET = 1_000_000
-"""Runs on either input after which a claim is left alone, where nothing else is asked for."""
+"""Default largest number of runs on each input."""
 
-_FIRST = 256  # runs on either input that choose the first event
-_LOOKED_AT = 100_000  # latest runs that choose an event
+_FIRST_RUNS = 256  # on each input, which choose the first event
+_MAX_CHOOSING = 100_000  # latest runs that choose an event
 _STAKES = np.array([0.99, 0.9, 0.75, *(2.0 ** -np.arange(1, 11))])  # shares of the largest one that cannot ruin
 _GRID = np.concatenate([np.linspace(0, 2, 101), np.linspace(2.05, 16, 280)])  # of the epsilons that are bounded
 
@@ -37,9 +37,9 @@ def refute(
     batched: bool = False,
     low_bits: bool = True,
     seconds: float | None = None,
-    progress: Told | None = None,
+    progress: Progress | None = None,
 ) -> AuditResult:
-    """Bet against a claim, with more and more runs, until it is refuted or the runs are over.
+    """Bet against a claim with more and more runs, until it is refuted or they end.
 
     >>> rng = np.random.default_rng(1)
     >>> noisy_sum = lambda rows, runs: sum(rows) + rng.laplace(scale=0.5, size=runs)
@@ -48,30 +48,30 @@ def refute(
     (True, 1024)
 
     Args:
-        mechanism: as for `measure`; data and neighbour too.
-        runs: on each input, at most. A time limit may end them earlier at no cost in confidence.
-        progress: is told the share of runs that is done.
-
-    All others are as for `measure`.
+        mechanism, data, neighbour, epsilon, delta, claim, confidence, batched, low_bits, seconds: as for `measure`.
+        runs: largest number of runs on each input. A time limit may end them earlier at no cost in confidence.
+        progress: called with the share of runs that is done.
 
     Guarantee: the bound exceeds the mechanism's epsilon at `delta` with probability at most 1 - confidence, whenever
-        one stops. Every batch bets on an event that earlier ones chose; under the claim it wins nothing on average.
+        it stops. Every batch bets on an event that earlier ones chose; under the claim it wins nothing on average.
     Raises: InvalidParameterError for parameters outside their domain.
     Source: Ville (1939); bets against a bounded mean: Waudby-Smith, Ramdas (2024), arXiv:2010.09686.
     Proof: docs/theory/audit/black_box.md.
     """
     failure = read_failure(confidence)
-    most = read_runs(runs, least=2 * _FIRST)
+    max_runs = read_runs(runs, minimum=2 * _FIRST_RUNS)
     read, goals = read_goals(claim, epsilon=epsilon, delta=delta)
-    runner = Runner(mechanism=mechanism, inputs=(data, neighbour), batched=batched, seconds=seconds)
-    seen = runner.draw(_FIRST)
-    words, tried, bets = "", dict[str, None](), Bets(goals[0].claimed if read is not None else math.inf)
-    while len(seen[0]) >= _FIRST:
+    runner = MechanismRunner(mechanism=mechanism, inputs=(data, neighbour), batched=batched, seconds=seconds)
+    seen = runner.draw(_FIRST_RUNS)
+    words = ""
+    tried = dict[str, None]()
+    bets = Bets(goals[0].claimed if read is not None else math.inf)
+    while len(seen[0]) >= _FIRST_RUNS:
         done = len(seen[0])
-        fresh = runner.draw(min(done, most - done))
-        both = one_sample([seen[0], fresh[0]]), one_sample([seen[1], fresh[1]])
+        fresh = runner.draw(min(done, max_runs - done))
+        both = (one_sample([seen[0], fresh[0]]), one_sample([seen[1], fresh[1]]))
         outputs = encode(*both, low_bits=low_bits)
-        old = slice(max(done - _LOOKED_AT, 0), done)
+        old = slice(max(done - _MAX_CHOOSING, 0), done)
         fitted, chosen = ([one[old][start::2] for one in outputs] for start in (0, 1))
         scores = fit(*fitted)
         tried |= dict.fromkeys(score.family for score in scores)
@@ -80,14 +80,14 @@ def refute(
             goals = [event.goal]
             bets.aim(event.goal.claimed if read is not None else math.inf)
             hits = [event.happens(one[done:]) for one in outputs]
-            bets.place(hits[event.swapped], hits[not event.swapped], event.goal.delta)
+            bets.bet(hits[event.swapped], hits[not event.swapped], event.goal.delta)
             words = str(event)
         seen = both
         if progress is not None:
-            progress(len(seen[0]) / most)
-        if bets.won(failure) or len(seen[0]) >= most or len(fresh[0]) == 0:
+            progress(len(seen[0]) / max_runs)
+        if bets.won(failure) or len(seen[0]) >= max_runs or len(fresh[0]) == 0:
             break
-    betting = np.ones(max(len(seen[0]) - _FIRST, 0), dtype=bool)
+    betting = np.ones(max(len(seen[0]) - _FIRST_RUNS, 0), dtype=bool)
     return AuditResult(
         claim=read, epsilon=bets.epsilon(failure), delta=goals[0].delta, confidence=1 - failure, event=words,
         runs=runner.called, tried=tuple(tried),
@@ -97,15 +97,15 @@ def refute(
     )  # fmt: skip
 
 
-def _could_win(goal: Goal, claim: PrivacyLoss | None, runs: Any, failure: float) -> bool:
-    """Whether an event that happens on one input in every run, and never on the other, would win these bets."""
+def _could_win(goal: AuditGoal, claim: PrivacyLoss | None, runs: Any, failure: float) -> bool:
+    """Whether an event that separates the inputs in every run would win these bets."""
     best = Bets(goal.claimed if claim is not None else math.inf)
-    best.place(runs, ~runs, goal.delta)
+    best.bet(runs, ~runs, goal.delta)
     return best.won(failure) if claim is not None else best.epsilon(failure) > 0
 
 
 class Bets:
-    """Wealth of a gambler against every epsilon of a grid, and the most that it ever was.
+    """Wealth of a gambler against every epsilon of a grid, and its maximum so far.
 
     Args:
         claimed: epsilon that is to be rejected; infinity for none.
@@ -116,17 +116,23 @@ class Bets:
         self.aim(claimed)
 
     def aim(self, claimed: float) -> None:
-        """Put the next number above the claimed epsilon on the grid, unless bets were placed."""
+        """Put the next number above a claimed epsilon on the grid, before any bet."""
         if self._placed:
             return
         above = [math.nextafter(claimed, math.inf)] if math.isfinite(claimed) else []
         self.epsilons: Floats = np.unique(np.append(_GRID, above))
         self._target = math.inf if not above else above[0]
         self._wealth = np.zeros((len(self.epsilons), len(_STAKES)))  # logarithms
-        self._most = np.zeros(len(self.epsilons))
+        self._greatest = np.zeros(len(self.epsilons))
 
-    def place(self, hits: Any, others: Any, delta: float) -> None:
-        """Bet on pairs of runs: whether the event happened on the input where it is more likely, and on the other."""
+    def bet(self, hits: Any, others: Any, delta: float) -> None:
+        """Bet on pairs of runs on the two inputs.
+
+        Args:
+            hits: whether the event happened on the input where it is more likely, shape (runs,).
+            others: likewise on the other input.
+            delta: of the goal.
+        """
         self._placed = True
         ratio = np.exp(self.epsilons)[:, None]
         stake = _STAKES / (ratio + delta)
@@ -136,14 +142,14 @@ class Bets:
                 self._wealth += count * np.log1p(stake * (hit - ratio * other - delta))
         top = self._wealth.max(axis=1)
         average = top + np.log(np.exp(self._wealth - top[:, None]).mean(axis=1))
-        self._most = np.maximum(self._most, average)
+        self._greatest = np.maximum(self._greatest, average)
 
     def won(self, failure: float) -> bool:
         """Whether the claim is rejected."""
         return self.epsilon(failure) >= self._target
 
     def epsilon(self, failure: float) -> float:
-        """The largest epsilon that is rejected together with all smaller ones; 0 where none is."""
-        kept = np.flatnonzero(self._most < -math.log(failure))
+        """Return the largest epsilon rejected together with all smaller ones, or 0."""
+        kept = np.flatnonzero(self._greatest < -math.log(failure))
         rejected = len(self.epsilons) if len(kept) == 0 else int(kept[0])
         return float(self.epsilons[rejected - 1]) if rejected else 0.0

@@ -1,4 +1,4 @@
-"""What an audit found: a lower bound on epsilon, the event that shows it, and the claim beside it."""
+"""Outcome of an audit: a lower bound on epsilon, its event, and the claim."""
 
 import html
 import json
@@ -20,10 +20,10 @@ Number = int | float | str
 
 
 def read_claim(claim: PrivacyLoss | None, *, epsilon: Number | None = None, delta: Number = 0) -> PrivacyLoss | None:
-    """The claim of a mechanism as a loss: stated as one, or by epsilon and delta; None claims nothing.
+    """Return the claim of a mechanism as a loss; None if there is none.
 
     Args:
-        claim: a loss, which epsilon and delta must not repeat.
+        claim: a loss; then epsilon must not be given.
         epsilon: at least 0; infinity claims nothing.
         delta: in [0, 1).
 
@@ -39,7 +39,7 @@ def read_claim(claim: PrivacyLoss | None, *, epsilon: Number | None = None, delt
 
 
 def read_failure(confidence: object) -> float:
-    """1 - confidence, where confidence is in (0, 1)."""
+    """Return 1 - confidence, for a confidence in (0, 1)."""
     level = exact_rational("confidence", confidence)
     if not 0 < level < 1:
         raise InvalidParameterError(f"confidence must be in (0, 1), got {shown(confidence)}")
@@ -48,10 +48,10 @@ def read_failure(confidence: object) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """Error rates that an attacker reached on the mechanism, each at most the upper confidence bound given.
+    """Upper confidence bounds on the error rates of an attacker.
 
     Args:
-        false_positive: shape (points,), in [0, 1]; false_negative likewise.
+        false_positive, false_negative: shape (points,), in [0, 1].
     """
 
     false_positive: NDArray[np.float64]
@@ -60,22 +60,28 @@ class Measured:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditResult:
-    """Outcome of one audit: what any true claim must at least admit.
+    """Outcome of an audit: a lower bound on epsilon, beside the claim.
 
-    An audit never shows that a mechanism is private. It shows that a claim is false, or that this search found nothing.
+    An audit never shows that a mechanism is private. It shows that a claim is false, or that this search found no
+    violation.
 
     Args:
-        claim: what was claimed; None if nothing was.
+        claim: claimed loss; None if there is none.
         epsilon: lower bound: with probability `confidence` no mechanism with a smaller epsilon at `delta` behaves so.
             Infinite where outputs are possible on one input only, with more than delta in all.
         delta: at which epsilon is bounded.
         confidence: of the bound; 1 where it was computed and not sampled.
         event: the outputs that show it, in words.
-        runs: of the mechanism, on all inputs together; 0 where it was computed.
+        runs: number of runs of the mechanism, on all inputs together; 0 where it was computed.
         tried: kinds of events and pairs of inputs that were searched.
-        limits: what this audit cannot conclude, and why: too few runs, outputs that could not be read.
-        measured: error rates of the attacks found, for `plot`.
-        inconclusive: why no mechanism whatever could have failed this audit; empty where one could.
+        limits: questions that this audit cannot decide, and why: too few runs, outputs that could not be read.
+        measured: error rates of attacks, for `plot`.
+        inconclusive: reason why no mechanism could have failed this audit; empty if some could.
+
+    >>> from deniable.audit import audit_counts
+    >>> result = audit_counts(950, 30, runs_with=1000, runs_without=1000, epsilon=2)
+    >>> result.violated, result.claimed, round(result.epsilon, 2)
+    (True, 2.0, 3.08)
     """
 
     claim: PrivacyLoss | None
@@ -91,7 +97,7 @@ class AuditResult:
 
     @property
     def claimed(self) -> float:
-        """Upper end of the claimed epsilon at `delta`; infinite where nothing was claimed."""
+        """Upper end of the claimed epsilon at `delta`; infinite without a claim."""
         return math.inf if self.claim is None else float(self.claim.epsilon(float(self.delta)).upper)
 
     @property
@@ -101,20 +107,20 @@ class AuditResult:
 
     @property
     def sentence(self) -> str:
-        """The outcome in words."""
+        """Outcome in words."""
         sure = "certainly" if self.confidence == 1 else f"at confidence {self.confidence:.10g}"
         at = f" at delta={self.delta:.6g}" if self.delta else ""
-        found = "infinite" if math.isinf(self.epsilon) else f"at least {self.epsilon:.4g}"
+        bound = "infinite" if math.isinf(self.epsilon) else f"at least {self.epsilon:.4g}"
         if self.violated:
             if f"{self.epsilon:.4g}" == f"{self.claimed:.4g}" or self.epsilon < 1e-300:
-                found = "larger"
-            return f"The claim of epsilon={self.claimed:.4g}{at} is false: epsilon is {found}, {sure}."
+                bound = "larger"
+            return f"The claim of epsilon={self.claimed:.4g}{at} is false: epsilon is {bound}, {sure}."
         if self.inconclusive:
             what = f"epsilon={self.claimed:.4g}{at}" if self.claim is not None else "epsilon"
             return f"Nothing can be concluded about {what}: {self.inconclusive}."
         if self.claim is None:
-            return f"Epsilon is {found}{at}, {sure}."
-        return f"No violation found of epsilon={self.claimed:.4g}{at}: epsilon is {found}, {sure}."
+            return f"Epsilon is {bound}{at}, {sure}."
+        return f"No violation found of epsilon={self.claimed:.4g}{at}: epsilon is {bound}, {sure}."
 
     def __str__(self) -> str:
         lines = [
@@ -130,7 +136,7 @@ class AuditResult:
         return f"<p><b>{first}</b></p><p>{'<br>'.join(others)}</p>"
 
     def to_data(self) -> dict[str, object]:
-        """Plain data for JSON; an infinite epsilon as null."""
+        """Return plain data for JSON; an infinite epsilon as null."""
         return {
             "claim": None if self.claim is None else self.claim.to_data(),
             "claimed": self.claimed if math.isfinite(self.claimed) else None,
@@ -148,11 +154,13 @@ class AuditResult:
         }
 
     def to_json(self) -> str:
-        """The same as canonical JSON text."""
+        """Return `to_data()` as canonical JSON text."""
         return json.dumps(self.to_data(), sort_keys=True)
 
     def plot(self, *, ax: "Axes | None" = None) -> "Axes":
-        """Draw the measured error rates against the claimed trade-off curve; points below it show a violation.
+        """Draw the measured error rates against the claimed trade-off curve.
+
+        Points below the curve show a violation.
 
         Args:
             ax: matplotlib axes to draw on; None makes new ones.

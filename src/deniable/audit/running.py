@@ -1,4 +1,4 @@
-"""Runs of a mechanism that may be anybody's: it may raise, hang, change its input or its shape."""
+"""Runs of any mechanism, which may raise, hang, or change its input."""
 
 import copy
 import inspect
@@ -15,34 +15,37 @@ from deniable.audit.outputs import Failed, Sample
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import positive_rational, whole_number, yes_or_no
 
-MOST_RUNS = 10**9
-"""Runs on one input that may be asked for."""
+MAX_RUNS = 10**9
+"""Largest number of runs on one input."""
 
-Told = Callable[[float], None]
-_TOLD = 1024  # runs between two reports of progress
+Progress = Callable[[float], None]
+_RUNS_PER_REPORT = 1024  # of progress
 
 
 @dataclass
-class Runner:
-    """Calls one mechanism on two inputs by turns, until the time is over.
+class MechanismRunner:
+    """Runner of one mechanism on two inputs by turns, within a time limit.
 
-    A coin decides which of the two comes first each time, so that what drifts or counts its calls tells nothing apart,
-    unless it is batched.
+    A coin decides which of the two comes first each time, so that a mechanism that drifts or counts its calls does not
+    separate them, unless it is batched.
 
     Args:
-        mechanism: called with a copy of the input once a run; if `batched`, with the number of runs too, for an array
-            or list with one entry a run.
-        inputs: the two of them.
+        mechanism: called with a copy of the input in each run; if `batched`, with the number of runs too, for an array
+            or list with one entry for each run.
+        inputs: the two inputs.
+        batched: whether one call makes all runs.
         seconds: time for all calls together; None sets no limit. A call that does not return by then is left behind in
             a thread of its own, which ends with the process at the latest.
-        progress: takes the share that is done.
+        progress: called with the share of runs that is done.
+        called: number of runs so far.
+        stopped: whether the time limit was exceeded.
     """
 
     mechanism: Callable[..., Any]
     inputs: tuple[Any, Any]
     batched: bool = False
     seconds: float | None = None
-    progress: Told | None = None
+    progress: Progress | None = None
     called: int = 0
     stopped: bool = False
     _started: float = field(default_factory=time.monotonic)
@@ -53,18 +56,21 @@ class Runner:
         self.seconds = None if self.seconds is None else float(positive_rational("seconds", self.seconds))
 
     def draw(self, runs: int) -> tuple[Sample, Sample]:
-        """Equally many outputs of either input: `runs`, or fewer where the time was over."""
-        found: tuple[list[Any], list[Any]] = ([], [])
+        """Return the same number of outputs on both inputs, at most `runs`.
+
+        There are fewer if the time is over.
+        """
+        blocks_of: tuple[list[Any], list[Any]] = ([], [])
         if self.seconds is None:
-            self._fill(found, runs)
+            self._fill(blocks_of, runs)
         else:
-            worker = threading.Thread(target=self._caught, args=(found, runs), daemon=True)
+            worker = threading.Thread(target=self._caught, args=(blocks_of, runs), daemon=True)
             worker.start()
             worker.join(max(self.seconds - (time.monotonic() - self._started), 0))
             self.stopped = self.stopped or worker.is_alive()
             if isinstance(self._error, BaseException):
                 raise self._error
-        whole = [list(blocks) for blocks in found]  # what a thread that was left behind adds later is not seen
+        whole = [list(blocks) for blocks in blocks_of]  # a thread that was left behind may still add some
         even = min(len(blocks) for blocks in whole)
         ours, theirs = (one_sample(blocks[:even]) for blocks in whole)
         self.called += len(ours) + len(theirs)
@@ -72,29 +78,32 @@ class Runner:
 
     _error: BaseException | None = None
 
-    def _caught(self, found: tuple[list[Any], list[Any]], runs: int) -> None:
+    def _caught(self, blocks_of: tuple[list[Any], list[Any]], runs: int) -> None:
+        """Fill blocks, and keep an error for the calling thread."""
         try:
-            self._fill(found, runs)
+            self._fill(blocks_of, runs)
         except BaseException as error:
             self._error = error
 
-    def _fill(self, found: tuple[list[Any], list[Any]], runs: int) -> None:
+    def _fill(self, blocks_of: tuple[list[Any], list[Any]], runs: int) -> None:
+        """Run the mechanism on both inputs, and append the outputs in blocks."""
         block = runs if self.batched else 1
         for done in range(0, runs, block):
-            for place in (0, 1) if self.batched or self._dice.random() < 0.5 else (1, 0):
-                outputs = self._block(self.inputs[place], block)
+            for index in (0, 1) if self.batched or self._dice.random() < 0.5 else (1, 0):
+                outputs = self._block(self.inputs[index], block)
                 if outputs is None:
                     return
-                found[place].append(outputs)
-            if self.progress is not None and ((done + block) % _TOLD == 0 or done + block == runs):
+                blocks_of[index].append(outputs)
+            if self.progress is not None and ((done + block) % _RUNS_PER_REPORT == 0 or done + block == runs):
                 self.progress((done + block) / runs)
 
     def _over(self) -> bool:
+        """Whether the time is over."""
         self.stopped = self.stopped or (self.seconds is not None and time.monotonic() - self._started > self.seconds)
         return self.stopped
 
     def _block(self, data: Any, runs: int) -> Any | None:
-        """One block of outputs; None when the time is over."""
+        """Return one block of outputs; None when the time is over."""
         if self._over():
             return None
         if self.batched:
@@ -106,7 +115,7 @@ class Runner:
                 refuse_coroutine(outputs)
                 if not hasattr(outputs, "__len__") or len(outputs) != runs:
                     raise InvalidParameterError(
-                        f"a batched mechanism returns one entry for each of the {runs} runs it was asked for"
+                        f"a batched mechanism must return one entry for each of the {runs} runs"
                     )
                 return copy.copy(outputs)  # a mechanism may write the next ones into the same array
         outputs = []
@@ -124,19 +133,19 @@ class Runner:
 
 
 def refuse_coroutine(output: object) -> None:
-    """Refuse what an asynchronous function returns before it ran."""
+    """Refuse the coroutine that an asynchronous function returns."""
     if inspect.iscoroutine(output):
         output.close()
-        raise InvalidParameterError("the mechanism is asynchronous: give a function that runs it to its end")
+        raise InvalidParameterError("mechanism must not be asynchronous. Give a function that runs it to its end")
 
 
-def read_runs(runs: object, *, least: int) -> int:
-    """A number of runs on one input, in least..10^9; InvalidParameterError otherwise."""
-    return whole_number("runs", runs, lower=least, upper=MOST_RUNS)
+def read_runs(runs: object, *, minimum: int) -> int:
+    """Return a number of runs on one input, in minimum..10^9."""
+    return whole_number("runs", runs, lower=minimum, upper=MAX_RUNS)
 
 
 def one_sample(blocks: list[Any]) -> Sample:
-    """All outputs in one list, or in one array where they are numbers of one shape."""
+    """Return all outputs in one list, or in one array for numbers of one shape."""
     if _alike(blocks, first_axis=False):
         return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
     outputs = [output for block in blocks for output in block]

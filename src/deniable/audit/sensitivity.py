@@ -1,4 +1,4 @@
-"""Sensitivities by exhaustion: how far any function moves between neighbours of a finite universe."""
+"""Sensitivities of any function, over all neighbours of a finite universe."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from deniable.audit.universe import Neighbouring, Table, Universe
+from deniable.audit.universe import Neighbouring, Records, Universe
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import shown
 from deniable.privacy import Relation, Sensitivity
@@ -14,11 +14,13 @@ from deniable.privacy import Relation, Sensitivity
 
 @dataclass(frozen=True, kw_only=True)
 class LargestChange:
-    """Exact sensitivities of a function over a universe, each with the pair of tables that attains it.
+    """Exact sensitivities of a function over a universe, with the worst pairs.
 
     Args:
-        l1: largest sum of absolute changes; l2_squared: of squared changes; linf: largest change of a coordinate.
-        coordinates: most coordinates that change together.
+        l1: largest sum of absolute changes.
+        l2_squared: largest sum of squared changes.
+        linf: largest change of a coordinate.
+        coordinates: largest number of coordinates that change together.
         pairs: name of a norm -> the two tables.
         relation: between the tables.
     """
@@ -27,45 +29,47 @@ class LargestChange:
     l2_squared: Fraction
     linf: Fraction
     coordinates: int
-    pairs: Mapping[str, tuple[Table, Table]]
+    pairs: Mapping[str, tuple[Records, Records]]
     relation: Neighbouring
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """The same for mechanisms to read; it holds for tables of this universe alone.
+        """Sensitivity for mechanisms; it holds for tables of this universe alone.
 
         Raises: InvalidParameterError under ZeroOut.
         """
         if not isinstance(self.relation, Relation):
-            raise InvalidParameterError("mechanisms know AddRemove and Replace, not ZeroOut")
+            raise InvalidParameterError("relation must be AddRemove or Replace for a Sensitivity, got ZeroOut")
         return Sensitivity(l1=self.l1, l2_squared=self.l2_squared, linf=self.linf, relation=self.relation,
                            coordinates=max(self.coordinates, 1))  # fmt: skip
 
 
 def search_sensitivity(
-    function: Callable[[Table], object], universe: Universe, *, relation: Neighbouring
+    function: Callable[[Records], object], universe: Universe, *, relation: Neighbouring
 ) -> LargestChange:
-    """The l1, l2 and linf sensitivity of any function over all neighbours of a universe, exactly.
+    """Compute the exact sensitivities of any function over all neighbours.
 
     Args:
-        function: from a table to a number, or to as many numbers for every table; floats are taken as they are.
-        universe: whose tables are tried.
+        function: from a table to a number, or to the same number of numbers for every table; floats are exact.
+        universe: of the tables that are tried.
         relation: AddRemove, Replace or a ZeroOut.
 
-    Raises: InvalidParameterError if the function returns something that is no number, or vectors of other lengths.
+    Returns: a `LargestChange`.
+    Raises: InvalidParameterError if the function returns other values than numbers, or vectors of other lengths.
     Source: definitions 2.1 and 3.8 of Dwork, Roth (2014).
 
-    >>> found = search_sensitivity(sum, Universe(values=(0, 1, 5), rows=3), relation=Relation.REPLACE)
-    >>> (found.l1, found.pairs["l1"])
-    (Fraction(5, 1), ((0,), (5,)))
+    >>> from deniable.audit.universe import Universe
+    >>> change = search_sensitivity(sum, Universe(values=(0, 1, 5), rows=3), relation=Relation.REPLACE)
+    >>> float(change.l1), change.pairs["l1"]
+    (5.0, ((0,), (5,)))
     """
     values = {table: _vector(function(table)) for table in universe.tables()}
-    best: dict[str, tuple[Fraction, tuple[Table, Table]]] = {}
+    best: dict[str, tuple[Fraction, tuple[Records, Records]]] = {}
     for one, other in universe.pairs(relation):
         if len(values[one]) != len(values[other]):
             raise InvalidParameterError(
                 f"the function returns {len(values[one])} numbers on {shown(one)} and {len(values[other])} on "
-                f"{shown(other)}: it has no sensitivity"
+                f"{shown(other)}: it must return the same number of them on all tables"
             )
         change = [abs(x - y) for x, y in zip(values[one], values[other], strict=True)]
         norms = {
@@ -76,9 +80,11 @@ def search_sensitivity(
         }
         for name, norm in norms.items():
             if name not in best or norm > best[name][0]:
-                best[name] = norm, (one, other)
+                best[name] = (norm, (one, other))
     if not best:
-        raise InvalidParameterError("there is no pair of neighbours: the universe needs more rows or values")
+        raise InvalidParameterError(
+            "the universe must hold at least one pair of neighbours. Give it more rows or values"
+        )
     norms = {name: norm for name, (norm, _) in best.items()}
     return LargestChange(
         l1=norms["l1"], l2_squared=norms["l2_squared"], linf=norms["linf"], coordinates=int(norms["coordinates"]),
@@ -87,6 +93,7 @@ def search_sensitivity(
 
 
 def _vector(value: object) -> list[Fraction]:
+    """Return a number or vector as rationals."""
     try:
         numbers = np.asarray(value, dtype=object).reshape(-1)
         return [Fraction(one.item() if hasattr(one, "item") else one) for one in numbers]

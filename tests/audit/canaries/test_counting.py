@@ -45,7 +45,7 @@ def test_a_larger_epsilon_makes_every_curve_lower() -> None:
         one, other = family.inverse(family.start + 0.8), family.inverse(family.start + 1.3)
         assert all(one(hits) >= other(hits) for hits in np.linspace(0.01, 0.99, 33))
         assert family.epsilon(2.0) > family.epsilon(1.0)
-    with pytest.raises(InvalidParameterError, match="no finite epsilon"):
+    with pytest.raises(InvalidParameterError, match="must have a finite epsilon"):
         counting.shifted(GaussianLoss(noise_multiplier=1), 0)
 
 

@@ -50,7 +50,7 @@ def test_what_is_shown_and_what_cannot_be() -> None:
     assert broken.runs == 2000
     for said, given in [
         ("true_positives", (1001, 0)), ("false_positives", (0, -1)), ("confidence", (1, 1, {"confidence": 0})),
-        ("delta > 0", (1, 1, {"gaussian": True})),
+        ("delta must be > 0", (1, 1, {"gaussian": True})),
     ]:  # fmt: skip
         more = given[2] if len(given) == 3 else {}
         with pytest.raises(InvalidParameterError, match=said):

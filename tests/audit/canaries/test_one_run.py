@@ -5,7 +5,7 @@ import pytest
 
 from deniable.audit import audit_one_run
 from deniable.audit.canaries.counting import by_count
-from deniable.audit.canaries.one_run import Method
+from deniable.audit.canaries.one_run import GuessingMethod
 from deniable.errors import InvalidParameterError
 from deniable.privacy import GaussianDPLoss, PureLoss
 
@@ -23,7 +23,7 @@ def told(mu: float, canaries: int, seed: int = 1) -> tuple[np.ndarray, np.ndarra
      ("claim", 1, 1.13, 4.887)],
 )  # fmt: skip
 def test_bounds_exceed_the_published_ones_and_not_the_truth(
-    method: Method, shift: int, published: float, truth: float
+    method: GuessingMethod, shift: int, published: float, truth: float
 ) -> None:
     """The example of jax_privacy's tests: 20,000 canaries told by Gaussian noise, level 5%, delta 1e-6."""
     scores, coins = told(shift, 20_000)
@@ -34,7 +34,7 @@ def test_bounds_exceed_the_published_ones_and_not_the_truth(
 
 
 @pytest.mark.parametrize("method", ["bets", "count"])
-def test_a_run_that_says_nothing_raises_no_alarm(method: Method) -> None:
+def test_a_run_that_says_nothing_raises_no_alarm(method: GuessingMethod) -> None:
     """100 runs at nominal 5%: more than 14 alarms have chance 2e-4."""
     alarms = sum(
         audit_one_run(*told(0, 100, seed=seed), epsilon=0, method=method).violated for seed in range(100)
@@ -70,7 +70,7 @@ def test_bad_requests_are_refused() -> None:
     coins = [True, False] * 10
     for said, given in [
         ("confidence", {"confidence": 1}), ("method", {"method": "magic"}), ("needs a claim", {"method": "claim"}),
-        ("delta > 0", {"method": "gaussian"}), ("guesses", {"guesses": 21}), ("guesses", {"guesses": 2.5}),
+        ("delta must be > 0", {"method": "gaussian"}), ("guesses", {"guesses": 21}), ("guesses", {"guesses": 2.5}),
         ("delta", {"delta": 1}),
     ]:  # fmt: skip
         with pytest.raises(InvalidParameterError, match=said):

@@ -14,4 +14,4 @@ def test_the_claim_is_that_of_a_plan_and_no_epsilon_is_enough_where_rounds_raise
     assert claim.delta("0.284").upper == pytest.approx(1e-5)
     one = GALLERY["round that raises on an empty sample"]
     for odds in ("2", "1e300"):  # e^epsilon
-        assert float(hockey_stick(one.law(1), one.law(0), odds=odds)) == pytest.approx(0.25)
+        assert float(hockey_stick(one.law(1), one.law(0), exp_epsilon=odds)) == pytest.approx(0.25)

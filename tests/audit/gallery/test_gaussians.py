@@ -12,7 +12,7 @@ from deniable.privacy import GaussianLoss
 def test_the_deltas_are_those_of_the_errata() -> None:
     def delta(name: str, odds: str) -> float:
         one = GALLERY[name]
-        return float(hockey_stick(one.law(one.data), one.law(one.neighbour), odds=odds))
+        return float(hockey_stick(one.law(one.data), one.law(one.neighbour), exp_epsilon=odds))
 
     assert delta("classical Gaussian noise at epsilon 20", "485165195.41") == pytest.approx(1.53e-3, rel=4e-3)  # E20
     assert delta("Gaussian noise as printed in a tutorial", "2.718281828") == pytest.approx(0.975, abs=2e-3)  # E22

@@ -18,4 +18,4 @@ def test_epsilon_is_that_of_the_formula() -> None:
 def test_outputs_that_are_rare_each_tell_all_together() -> None:
     one = GALLERY["pointwise privacy"]
     assert max(one.law(0).values()) <= 0.01  # type: ignore[type-var]
-    assert hockey_stick(one.law(0), one.law(1), odds=100) == 1
+    assert hockey_stick(one.law(0), one.law(1), exp_epsilon=100) == 1

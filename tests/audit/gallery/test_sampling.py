@@ -17,9 +17,9 @@ def test_numbers_of_the_errata() -> None:
     assert epsilon("no step on an empty batch") == pytest.approx(0.916, abs=1e-3)
     one = GALLERY["fixed batches accounted as Poisson"]
     odds = str(math.exp(1.515))
-    assert float(hockey_stick(one.law(1), one.law(0), odds=odds)) == pytest.approx(0.128, abs=5e-4)  # E69
+    assert float(hockey_stick(one.law(1), one.law(0), exp_epsilon=odds)) == pytest.approx(0.128, abs=5e-4)  # E69
     size = GALLERY["division by the drawn batch size"]
-    excess = float(hockey_stick(size.law(size.neighbour), size.law(size.data), odds=str(math.exp(0.1))))
+    excess = float(hockey_stick(size.law(size.neighbour), size.law(size.data), exp_epsilon=str(math.exp(0.1))))
     assert 0.19 < excess <= 0.2330  # E58, and cells of the output lose a little
 
 

@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from deniable.audit import Universe, search_sensitivity
+from deniable.audit import search_sensitivity
+from deniable.audit.universe import Universe
 from deniable.privacy import Replace
 from tests.audit.gallery.judging import epsilon
 
@@ -18,5 +19,5 @@ def test_numbers_of_the_errata() -> None:
 
 
 def test_the_true_sensitivity_of_a_group_is_found_by_exhaustion() -> None:
-    universe = Universe(values=(-1, 0, 1), rows=2, least=2)
+    universe = Universe(values=(-1, 0, 1), rows=2, min_rows=2)
     assert search_sensitivity(sum, universe, relation=Replace).l1 == 2

@@ -61,32 +61,32 @@ VALUES: list[tuple[Any, Any]] = [
 @pytest.mark.parametrize(("one", "other", "said"), SCHEMA)
 def test_schemas_are_compared(one: object, other: object, said: str) -> None:
     for values in (True, False):
-        found = difference(one, other, place="the output", values=values)
+        found = difference(one, other, where="the output", values=values)
         assert found is not None
         assert said in found
         assert "the output" in found
-    assert difference(one, one, place="x") is None
+    assert difference(one, one, where="x") is None
 
 
 @pytest.mark.parametrize(("one", "other"), VALUES)
 def test_values_are_compared_where_it_is_asked_for(one: object, other: object) -> None:
-    assert difference(one, other, place="x", values=False) is None
-    assert difference(one, other, place="x") is not None
-    assert difference([one], [one], place="x") is None
+    assert difference(one, other, where="x", values=False) is None
+    assert difference(one, other, where="x") is not None
+    assert difference([one], [one], where="x") is None
 
 
 def test_missing_numbers_are_equal_and_places_are_told() -> None:
-    assert difference([NAN, np.array([NAN])], [NAN, np.array([NAN])], place="x") is None
-    found = difference({"a": [1, {"b": 12345}]}, {"a": [1, {"b": 54321}]}, place="the output")
+    assert difference([NAN, np.array([NAN])], [NAN, np.array([NAN])], where="x") is None
+    found = difference({"a": [1, {"b": 12345}]}, {"a": [1, {"b": 54321}]}, where="the output")
     assert found == "the value of the output, a, item 1, b"
     loop: list[object] = []
     loop.append(loop)
-    assert difference(loop, [loop], place="x") is None
+    assert difference(loop, [loop], where="x") is None
 
 
 def test_functions_are_compared_by_name() -> None:
-    assert difference(len, len, place="x") is None
-    assert difference(lambda: 1, difference, place="x") == "the name of x"
+    assert difference(len, len, where="x") is None
+    assert difference(lambda: 1, difference, where="x") == "the name of x"
 
 
 def test_moves_are_summed_over_all_numbers() -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable.audit import Sampler, numpy_samplers
+from deniable.audit import numpy_samplers
+from deniable.audit.recorded import RecordedSampler
 from deniable.audit.recorded.recorder import Diverged, Recorder, recording
 from deniable.noise import bernoulli, geometric, laplace
 from deniable.noise.laplace import sample as taken_by_name
@@ -27,7 +28,7 @@ def drawn() -> list[float]:
 
 
 def test_every_reference_is_recorded_and_restored() -> None:
-    samplers = (*numpy_samplers(), Sampler(owner=laplace, name="sample", secret=frozenset({"bits"})))
+    samplers = (*numpy_samplers(), RecordedSampler(owner=laplace, name="sample", secret=frozenset({"bits"})))
     before = (np.random.default_rng, np.random.laplace, laplace.sample, taken_by_name, GENERATOR)
     first = Recorder()
     with recording(samplers, first):
@@ -53,7 +54,7 @@ def test_noise_is_added_to_the_new_centre() -> None:
 
 def test_draws_inside_a_draw_are_its_own_affair() -> None:
     first = Recorder()
-    samplers = [Sampler(owner=module, name="sample") for module in (laplace, geometric, bernoulli)]
+    samplers = [RecordedSampler(owner=module, name="sample") for module in (laplace, geometric, bernoulli)]
     with recording(samplers, first):
         laplace.sample(scale=3)
     assert [call.sampler.title for call in first.calls] == ["laplace.sample"]
@@ -62,7 +63,7 @@ def test_draws_inside_a_draw_are_its_own_affair() -> None:
 def test_a_call_that_differs_ends_the_run() -> None:
     for scale, times, said in [(4, 1, "scale of draw 1"), (3, 2, "draw 2, laplace.sample, was asked for")]:
         recorder = Recorder()
-        with recording([Sampler(owner=laplace, name="sample")], recorder):
+        with recording([RecordedSampler(owner=laplace, name="sample")], recorder):
             laplace.sample(scale=3)
             recorder.repeat()
             with pytest.raises(Diverged):
@@ -77,7 +78,7 @@ def test_a_module_that_is_imported_meanwhile_keeps_the_sampler_itself(
     (tmp_path / "drawn_later.py").write_text("from deniable.noise.laplace import sample\n", encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     first = Recorder()
-    with recording([Sampler(owner=laplace, name="sample")], first):
+    with recording([RecordedSampler(owner=laplace, name="sample")], first):
         later = importlib.import_module("drawn_later")
         later.sample(scale=3)
     assert len(first.calls) == 1

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable.audit import AuditResult, Sampler, numpy_samplers, replay
+from deniable.audit import AuditResult, numpy_samplers, replay
+from deniable.audit.recorded import RecordedSampler
 from deniable.audit.recorded.samplers import Arguments
 from deniable.errors import InvalidParameterError
 from deniable.privacy import PrivacyLoss, PureLoss
@@ -157,7 +158,7 @@ def test_a_sampler_may_protect_an_argument() -> None:
     vars(np.random)["_choose"] = choose  # a sampler of somebody's library
     try:
         for shaped, violated in (("", False), ("scores", True)):
-            sampler = Sampler(
+            sampler = RecordedSampler(
                 owner=np.random, name="_choose", secret=frozenset({"scores"}), shaped=frozenset(shaped.split())
             )
             found = replay(lambda rows: np.random._choose(rows), ROWS, ROWS[:-1], samplers=[sampler], sensitivity=0,  # type: ignore[attr-defined]

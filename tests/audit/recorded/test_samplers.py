@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from deniable.audit import Sampler, numpy_samplers
+from deniable.audit import numpy_samplers
+from deniable.audit.recorded import RecordedSampler
 from deniable.errors import InvalidParameterError
 from deniable.noise import laplace
 
 
 def test_arguments_are_told_by_name() -> None:
-    read = Sampler(owner=laplace, name="sample").bound((), {"scale": 3})
+    read = RecordedSampler(owner=laplace, name="sample").bound((), {"scale": 3})
     assert read["scale"] == 3
     assert read["size"] is None
     listed = next(one for one in numpy_samplers() if one.title == "random.laplace")
@@ -24,4 +25,4 @@ def test_every_sampler_of_numpy_exists_there() -> None:
 
 def test_a_sampler_that_is_not_there_is_refused() -> None:
     with pytest.raises(InvalidParameterError, match="no function 'draw'"):
-        _ = Sampler(owner=laplace, name="draw").function
+        _ = RecordedSampler(owner=laplace, name="draw").function

@@ -1,1 +1,1 @@
-"""Audits by canaries: made-up records that were put into the data or left out, in one run or in many."""
+"""Audits by canaries: made-up records that are put into the data or left out."""

@@ -1,4 +1,4 @@
-"""One run, by bets: a process of wealth that no private mechanism lets grow, valid at every number of guesses."""
+"""Audits in one run by bets, which gain nothing on private mechanisms."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ from deniable.audit.canaries.guesses import Guesses
 
 
 def log_wealth(right: NDArray[np.bool_], chance: float) -> NDArray[np.float64]:
-    """Logarithm of the wealth after each guess, bet on guesses being right more often than `chance`.
+    """Return the log wealth after each guess of bets that guesses beat `chance`.
 
     Guarantee: for every s >= chance the factor s/chance on a right guess and (1-s)/(1-chance) on a wrong one has mean
         at most 1 where guesses are right with at most `chance`, and so has the average over s uniform in [chance, 1].
@@ -23,7 +23,7 @@ def log_wealth(right: NDArray[np.bool_], chance: float) -> NDArray[np.float64]:
 
 
 def by_bets(guesses: Guesses, *, level: float, delta: float) -> tuple[float, int]:
-    """Lower bound on epsilon, and the number of guesses at which the wealth was greatest there.
+    """Return a lower bound on epsilon, and the number of guesses at the top wealth.
 
     Guarantee: under (epsilon, delta)-DP the wealth for chance 1/(1 + exp(-epsilon)) ever reaches 1/a with probability
         at most a + canaries delta/2. Below a = 1/e the epsilons that are rejected are those below one number.
@@ -38,5 +38,5 @@ def by_bets(guesses: Guesses, *, level: float, delta: float) -> tuple[float, int
     def wealth(epsilon: float) -> NDArray[np.float64]:
         return log_wealth(guesses.right, float(expit(epsilon)))
 
-    found = last_rejected(lambda epsilon: float(wealth(epsilon).max()) >= needed) or 0.0
-    return found, int(np.argmax(wealth(found))) + 1
+    bound = last_rejected(lambda epsilon: float(wealth(epsilon).max()) >= needed) or 0.0
+    return bound, int(np.argmax(wealth(bound))) + 1

@@ -1,4 +1,4 @@
-"""An audit in one run: many canaries, each included by a coin, and guesses which were."""
+"""Audits in one run: canaries, each included by a coin, and guesses which were."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -15,9 +15,9 @@ from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import probability, whole_number
 from deniable.privacy import PrivacyLoss
 
-Method = Literal["bets", "count", "gaussian", "claim"]
-_LEAST_GUESSES = 8
-_WHAT = {
+GuessingMethod = Literal["bets", "count", "gaussian", "claim"]
+_MIN_GUESSES = 8  # fewer certify next to nothing
+_METHODS = {
     "bets": "bets on guesses, the surest first",
     "count": "number of right guesses against (epsilon, delta)-DP",
     "gaussian": "number of right guesses against the curves of Gaussian noise",
@@ -33,20 +33,23 @@ def audit_one_run(
     epsilon: Number | None = None,
     delta: Number = 0,
     confidence: float = 0.95,
-    method: Method = "bets",
+    method: GuessingMethod = "bets",
     both_ends: bool = True,
     guesses: int | None = None,
     seed: int = 0,
 ) -> AuditResult:
-    """Bound epsilon from one run on data with canaries, each included by a fair coin of its own.
+    """Bound epsilon from one run on data with canaries.
+
+    Each canary is included by a fair coin of its own.
 
     The coins must be independent of each other, of the data and of the scores: a fixed number of included canaries
     breaks the proof, and so do scores computed from the coins. Each canary is one unit of the claimed relation.
 
     Args:
-        scores: shape (canaries,), computed from the output alone; higher means rather included. Ties are fine.
+        scores: shape (canaries,), computed from the output alone; higher means more likely included. Ties are fine.
         included: shape (canaries,), the coins: True where the canary was in the data.
-        claim: what the mechanism claims, or `epsilon` and `delta` of a claim.
+        claim: loss that the mechanism claims; or `epsilon` and `delta` of a claim.
+        epsilon: claimed; None claims nothing.
         delta: at which epsilon is bounded.
         confidence: of the bound, in (0, 1).
         method: "bets" needs no choice and is valid at every number of guesses; "count" is the binomial test;
@@ -54,8 +57,8 @@ def audit_one_run(
             only), or the claimed one.
         both_ends: guess "left out" for the lowest scores too, not only "included" for the highest.
         guesses: number of guesses, fixed before the scores were seen; None tries 1, 1/2, 1/4, ... of the canaries,
-            and pays for the choice with the level. Bets need none.
-        seed: of the dice that order equal scores.
+            and divides the level among them. Bets need none.
+        seed: of the order of equal scores.
 
     Guarantee: the bound exceeds the true epsilon with probability at most 1 - confidence.
     Raises: InvalidParameterError for NaN, lists of different lengths, or coins that were not fair.
@@ -69,36 +72,37 @@ def audit_one_run(
     The claim of epsilon=1 is false: epsilon is at least 3.782, at confidence 0.95.
     """
     stated = read_claim(claim, epsilon=epsilon, delta=delta)
-    least, level = float(probability("delta", delta)), read_failure(confidence)
-    if method not in _WHAT:
-        raise InvalidParameterError(f"method must be one of {', '.join(_WHAT)}, got {method!r}")
+    at = float(probability("delta", delta))
+    level = read_failure(confidence)
+    if method not in _METHODS:
+        raise InvalidParameterError(f"method must be one of {', '.join(_METHODS)}, got {method!r}")
     made = read_guesses(scores, included, both_ends=both_ends, seed=seed)
-    bound = _bounds(method, stated, made.right.size, guesses, level=level, delta=least)
-    found, count = bound(made)
+    bound = _bounds(method, stated, made.right.size, guesses, level=level, delta=at)
+    proved, count = bound(made)
     result = AuditResult(
         claim=stated,
-        epsilon=found,
-        delta=least,
+        epsilon=proved,
+        delta=at,
         confidence=1 - level,
         event=f"{int(made.right[:count].sum()):,} of the {count:,} surest guesses right",
         runs=1,
-        tried=(f"{_WHAT[method]}, {'at both ends' if both_ends else 'from the top'}",),
+        tried=(f"{_METHODS[method]}, {'at both ends' if both_ends else 'from the top'}",),
     )
     return replace(result, limits=tuple(_limits(method, made)), inconclusive=_inconclusive(result, method, made, bound))
 
 
-Bound = Callable[[Guesses], tuple[float, int]]
+EpsilonBound = Callable[[Guesses], tuple[float, int]]
 
 
 def _bounds(
-    method: Method, claim: PrivacyLoss | None, size: int, guesses: int | None, *, level: float, delta: float
-) -> Bound:
-    """From guesses to the bound and the number of them that gave it."""
+    method: GuessingMethod, claim: PrivacyLoss | None, size: int, guesses: int | None, *, level: float, delta: float
+) -> EpsilonBound:
+    """Return a function from guesses to the bound and the number that gave it."""
     if guesses is not None:
         whole_number("guesses", guesses, lower=1, upper=size)
     if method == "bets":
         return partial(by_bets, level=level, delta=delta)
-    fewer = [size >> times for times in range(1, size.bit_length()) if size >> times >= _LEAST_GUESSES]
+    fewer = [size >> times for times in range(1, size.bit_length()) if size >> times >= _MIN_GUESSES]
     counts = [size, *fewer] if guesses is None else [guesses]
     one: Callable[..., float] = partial(by_count, delta=delta)
     if method != "count":
@@ -109,21 +113,21 @@ def _bounds(
     )
 
 
-def _inconclusive(result: AuditResult, method: Method, made: Guesses, bound: Bound) -> str:
-    """Why even guesses that are all right could not refute the claim; empty where they could."""
+def _inconclusive(result: AuditResult, method: GuessingMethod, made: Guesses, bound: EpsilonBound) -> str:
+    """Return the reason why no guesses could refute the claim, if there is one."""
     failures = made.canaries * result.delta / 2
     if method == "bets" and failures >= 1 - result.confidence:
         return f"{made.canaries:,} canaries allow {failures:.2g} of failures by delta"
     if result.claim is not None and result.epsilon < result.claimed:
-        most = bound(made.perfect)[0]
-        if most < result.claimed:
-            return f"{made.canaries:,} canaries cannot show an epsilon above {most:.3g}"
+        largest = bound(made.perfect)[0]
+        if largest < result.claimed:
+            return f"{made.canaries:,} canaries cannot show an epsilon above {largest:.3g}"
     return ""
 
 
-def _limits(method: Method, made: Guesses) -> Iterator[str]:
-    """What this run cannot conclude, and why."""
-    if made.half and made.canaries > _LEAST_GUESSES:
+def _limits(method: GuessingMethod, made: Guesses) -> Iterator[str]:
+    """Yield questions that this run cannot decide, and why."""
+    if made.half and made.canaries > _MIN_GUESSES:
         yield "whether coins were thrown: exactly half of the canaries were included; a fixed number proves nothing"
     if method == "gaussian":
         yield "anything about mechanisms that are not Gaussian: the bound is for these alone"

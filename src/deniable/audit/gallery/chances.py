@@ -1,4 +1,4 @@
-"""Probabilities that the gallery's mechanisms are made of: cells of noise, events, answers to a noisy threshold."""
+"""Probabilities of the gallery's mechanisms: cells of noise, events, thresholds."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -17,11 +17,11 @@ Chances: TypeAlias = dict[Any, Chance]
 Below: TypeAlias = Callable[[Fraction], Chance]
 """Probability that some noise is below a number."""
 
-_REACH = 250  # scales of the threshold's noise; what lies beyond has probability below e^-250
+_TAIL_SCALES = 250  # scales of the threshold's noise; what lies beyond has probability below e^-250
 
 
 def laplace(scale: Fraction | int) -> Below:
-    """Laplace noise of this scale."""
+    """Return the distribution function of Laplace noise."""
 
     def below(x: Fraction) -> Chance:
         tail = ball(-abs(Fraction(x)) / scale).exp() / 2
@@ -31,27 +31,30 @@ def laplace(scale: Fraction | int) -> Below:
 
 
 def exponential(scale: Fraction | int) -> Below:
-    """Exponential noise of this scale: never below 0."""
+    """Return the distribution function of exponential noise, which is never below 0."""
     return lambda x: Fraction(0) if x <= 0 else 1 - ball(-Fraction(x) / scale).exp()
 
 
 def normal(sigma: Fraction | int) -> Below:
-    """Gaussian noise of this standard deviation."""
+    """Return the distribution function of Gaussian noise."""
     return lambda x: (-ball(Fraction(x) / sigma) / ball(Fraction(2)).sqrt()).erfc() / 2
 
 
 def event(chance: Chance) -> Chances:
-    """The law of an indicator."""
+    """Return the distribution of an indicator."""
     return {True: chance, False: 1 - chance}
 
 
 def above(noise: Below, value: Fraction | int, threshold: Fraction | int) -> Chances:
-    """The law of whether value + noise lies above a threshold."""
+    """Return the distribution of whether value + noise exceeds a threshold."""
     return event(1 - noise(Fraction(threshold) - Fraction(value)))
 
 
 def geometric(value: int, lower: int, upper: int, ratio: Fraction = Fraction(1, 2)) -> Chances:
-    """The law of an integer plus discrete Laplace noise, P(k) = (1 - r)/(1 + r) r^abs(k), clamped to public bounds."""
+    """Return the distribution of an integer plus clamped discrete Laplace noise.
+
+    P(k) = (1 - r)/(1 + r) r^abs(k), clamped to public bounds.
+    """
     tail = 1 / (1 + ratio)  # times ratio^distance: the probability of all at that distance or beyond, on one side
 
     def beyond(distance: int) -> Fraction:
@@ -69,23 +72,27 @@ def threshold_answers(
     query_scale: Fraction | int,
     value: tuple[int, int] | None = None,
 ) -> Arb:
-    """Probability of a pattern of noisy answers above and below one noisy threshold around 0, all noise Laplace.
+    """Return the probability of a pattern of noisy answers around a noisy threshold.
+
+    All noise is Laplace, and the threshold is around 0.
 
     Given the threshold's noise z the answers are independent: the integral of the density of z times their chances,
-    certified piece by piece between the places where a formula changes.
+    certified piece by piece between the points where a formula changes.
 
     Args:
-        answers: to the questions, in order; pattern: whether each is above.
+        answers: exact answers to the questions, in order.
+        pattern: whether each noisy answer is above the threshold.
+        threshold_scale, query_scale: of the noise.
         value: bounds of the noisy last answer, which is printed when it is above.
     """
     from flint import acb, arb
 
     outer, inner = Fraction(threshold_scale), Fraction(query_scale)
     kinks = {Fraction(0), *map(Fraction, answers), *map(Fraction, value or ())}
-    far = max(map(abs, kinks)) + _REACH * outer
+    far = max(map(abs, kinks)) + _TAIL_SCALES * outer
 
     def below(x: Any, side: Fraction) -> Any:
-        """Probability that a question's noise is below x, by the formula for the side on which the piece lies."""
+        """Return the probability that a question's noise is below x, by its side."""
         return (x / ball(inner)).exp() / 2 if side < 0 else 1 - (-x / ball(inner)).exp() / 2
 
     def chance(z: Any, middle: Fraction, answer: int, up: bool, printed: bool) -> Any:
@@ -99,14 +106,14 @@ def threshold_answers(
         start = below(z - answer, middle - answer) if middle > low else below(acb(low - answer), Fraction(low - answer))
         return top - start
 
-    total = arb(0, 1) * ball(Fraction(-_REACH)).exp()
+    total = arb(0, 1) * ball(Fraction(-_TAIL_SCALES)).exp()
     for left, right in pairwise([-far, *sorted(kinks), far]):
         middle = (left + right) / 2
 
         def density(z: Any, _: bool, middle: Fraction = middle) -> Any:
             product = (z / ball(outer) * (-1 if middle > 0 else 1)).exp() / (2 * ball(outer))
-            for place, (answer, up) in enumerate(zip(answers, pattern, strict=True)):
-                product *= chance(z, middle, answer, up, place == len(answers) - 1)
+            for index, (answer, up) in enumerate(zip(answers, pattern, strict=True)):
+                product *= chance(z, middle, answer, up, index == len(answers) - 1)
             return product
 
         total += acb.integral(density, ball(left), ball(right)).real
@@ -114,6 +121,8 @@ def threshold_answers(
 
 
 def binomial(count: int, chance: Fraction) -> Chances:
-    """The law of a number of successes."""
-    good, bad, bottom = chance.numerator, chance.denominator - chance.numerator, chance.denominator**count
+    """Return the distribution of a number of successes."""
+    good = chance.numerator
+    bad = chance.denominator - chance.numerator
+    bottom = chance.denominator**count
     return {k: Fraction(math.comb(count, k) * good**k * bad ** (count - k), bottom) for k in range(count + 1)}

@@ -15,7 +15,7 @@ TWOFOLD = "0.693148"
 
 
 def lies(bit: int, count: int, truth: Fraction) -> Chances:
-    """The law of the number of ones in randomised responses about one bit."""
+    """Return the distribution of the number of ones in responses about one bit."""
     return binomial(count, truth if bit else 1 - truth)
 
 
@@ -31,7 +31,7 @@ hang("central limit theorem as a guarantee",
      lambda bit: binomial(200, Fraction(2 + bit, 100)), 1, 0, claim=GaussianDPLoss(mu="1.02"))
 hang("group privacy with t delta",
      "Each step of this chain of three tables is (1, 0.01)-DP; two steps are not (2, 0.02)-DP.", "errata E08",
-     lambda place: event((Fraction("0.0371828"), Fraction("0.01"), Fraction(0))[place]), 0, 2, epsilon=2, delta="0.02",
+     lambda table: event((Fraction("0.0371828"), Fraction("0.01"), Fraction(0))[table]), 0, 2, epsilon=2, delta="0.02",
      truth=inf)
 hang("exponential mechanisms under zCDP",
      "Fifty choices whose losses are 1/2 up or down: rho is 1/8 each, and 1/32 was accounted.", "OpenDP, issue 2911",

@@ -1,4 +1,4 @@
-"""Federated rounds whose failures tell: of an empty sample, of a row on which a client's work fails."""
+"""Federated rounds whose failures reveal an empty sample or a failing row."""
 
 from fractions import Fraction
 from math import inf
@@ -15,7 +15,7 @@ _BEFORE = "this library before 2026-11-28"
 # fmt: off
 
 def with_noise(rows: int) -> Chances:
-    """Whether the sum over a Poisson sample of gradients of norm 1, with noise, is above 9."""
+    """Return whether a noisy sum over a Poisson sample of unit gradients exceeds 9."""
     cells: dict[Any, Any] = dict.fromkeys((True, False), ball(Fraction(0)))
     for size, chance in binomial(rows, _RATE).items():
         for seen, part in above(normal(_SIGMA), size, 9).items():

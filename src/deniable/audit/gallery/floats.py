@@ -1,4 +1,4 @@
-"""Arithmetic that is not what the proof says: floats, generators, integers of 32 bits."""
+"""Arithmetic that differs from the proof: floats, generators, 32-bit integers."""
 
 import math
 from fractions import Fraction

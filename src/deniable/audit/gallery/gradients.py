@@ -1,4 +1,4 @@
-"""Clipped gradients of models and losses that do not keep the rows of a batch apart."""
+"""Clipped gradients of models and losses that mix the rows of a batch."""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +15,10 @@ Row = tuple[bool, int, int]
 # fmt: off
 
 def clipped_by_place(rows: Sequence[Row], attributed: bool = False) -> Chances:
-    """The noisy sum of what first weights get; a layer between two sorts sees the rows in another order."""
+    """Return the noisy sum of gradients of first weights.
+
+    A layer between two sorts sees the rows in another order.
+    """
     first = rows if attributed else sorted(rows, key=lambda row: row[0])
     lengths = [math.hypot(a[1], b[2]) for a, b in zip(first, rows, strict=True)]
     total = sum(a[1] / max(1.0, length) for a, length in zip(first, lengths, strict=True))

@@ -1,4 +1,4 @@
-"""Questions in which one row decides about others: by the order of equal keys, or by the memory that it needs."""
+"""Questions in which one row affects others, by the order of keys or by memory."""
 
 import math
 from fractions import Fraction
@@ -12,14 +12,20 @@ from deniable.audit.gallery.specimen import hang
 # fmt: off
 
 def first_zeros(rows: Any) -> Chances:
-    """Two threads take every other row; each unit's group shows the zero that came first, and 1/zero is clamped."""
+    """Return the clamped 1/zero of each unit, by the zero that came first.
+
+    Two threads take every other row.
+    """
     key: dict[int, float] = {}
     for unit, zero in (*rows[::2], *rows[1::2]):
         key.setdefault(unit, zero)
     return geometric(int(sum(math.copysign(1, zero) for zero in key.values())), -8, 9)
 
 def in_memory(rows: Any) -> Chances:
-    """The text of one value is doubled 20 times, and the question fails above a limit of memory."""
+    """Return whether the question fails above a limit of memory.
+
+    The text of one value is doubled 20 times.
+    """
     needed = sum(len("x" if row == "HIV" else "") << 20 for row in rows)
     return {"failed": Fraction(1)} if needed > 2**19 else geometric(len(rows), -8, 9)
 

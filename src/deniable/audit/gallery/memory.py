@@ -12,17 +12,21 @@ _KEPT = Fraction(3, 4)  # of permanent answers, and of reports, that are true: e
 
 # fmt: off
 
-def kept_bits(history: Sequence[int], told: Fraction = Fraction(1)) -> Chances:
-    """Return the law of bits that start from one kept answer a value, each true with chance `told`."""
-    values, found = sorted(set(history)), dict.fromkeys(product((0, 1), repeat=len(history)), Fraction(0))
+def kept_bits(history: Sequence[int], truthful: Fraction = Fraction(1)) -> Chances:
+    """Return the distribution of bits that report one kept answer for each value.
+
+    A bit is the kept answer with probability `truthful`.
+    """
+    values = sorted(set(history))
+    chances = dict.fromkeys(product((0, 1), repeat=len(history)), Fraction(0))
     for answers in product((0, 1), repeat=len(values)):
         chance = math.prod((_KEPT if bit == value else 1 - _KEPT for bit, value in zip(answers, values, strict=True)),
                            start=Fraction(1))
         known = dict(zip(values, answers, strict=True))
-        for sent in found:
+        for sent in chances:
             same = sum(bit == known[value] for bit, value in zip(sent, history, strict=True))
-            found[sent] += chance * told**same * (1 - told)**(len(history) - same)
-    return {sent: chance for sent, chance in found.items() if chance}
+            chances[sent] += chance * truthful**same * (1 - truthful)**(len(history) - same)
+    return {sent: chance for sent, chance in chances.items() if chance}
 
 _OURS = "this library before 2026-11-28, of the clients of arXiv:1712.01524"
 

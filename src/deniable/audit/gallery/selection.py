@@ -1,4 +1,4 @@
-"""Choices among candidates: noisy maxima and exponential mechanisms that say too much."""
+"""Choices among candidates: flawed noisy maxima and exponential mechanisms."""
 
 import math
 from collections.abc import Sequence
@@ -14,7 +14,8 @@ _DING = "Ding, Wang, Wang, Zhang, Kifer (2018), arXiv:1805.10277"
 
 
 def _weighed(weights: Sequence[Any]) -> Chances:
-    return {place: weight / sum(weights) for place, weight in enumerate(weights)}
+    """Return the distribution proportional to weights."""
+    return {index: weight / sum(weights) for index, weight in enumerate(weights)}
 
 
 # fmt: off

@@ -1,4 +1,7 @@
-"""Sparse vector techniques: noisy answers to "is it above the threshold?", four of six published ones wrong."""
+"""Sparse vector techniques, four of six published ones wrong.
+
+They give noisy answers to "is it above the threshold?".
+"""
 
 from collections.abc import Sequence
 from fractions import Fraction

@@ -16,7 +16,7 @@ DELTA = Fraction(1, 100)
 
 
 def name_and_shame(records: Sequence[int], delta: Fraction = DELTA) -> Chances:
-    """Return the law of publishing each record as it is with probability `delta`, independently.
+    """Return the distribution of records, each published with probability `delta`.
 
     (0, delta)-DP for units of one record, and (0, 1 - (1 - delta)^k)-DP for units of k records. At least one of n
     records is published with probability 1 - (1 - delta)^n: delta must be far below 1 / n.
@@ -30,12 +30,16 @@ def name_and_shame(records: Sequence[int], delta: Fraction = DELTA) -> Chances:
 
 
 def all_or_nothing(records: Sequence[int], delta: Fraction = DELTA) -> Chances:
-    """Return the law of publishing all records with probability `delta`, else nothing; (0, delta)-DP for any group."""
+    """Return the distribution of all records with probability `delta`, else nothing.
+
+    It is (0, delta)-DP for any group."""
     return {(): 1 - delta, tuple(records): delta}
 
 
 def random_record(records: Sequence[int], chance: Fraction = Fraction(1)) -> Chances:
-    """Return the law of publishing one uniformly random record with probability `chance`, else nothing.
+    """Return the distribution of one random record with probability `chance`.
+
+    Else nothing is published.
 
     The number n of records is public: (0, chance / n)-DP under replace.
     """

@@ -14,7 +14,10 @@ _HALF = Fraction(1, 2)
 
 
 def _passes(count: int, threshold: int) -> Chances:
-    """Whether a key is shown: its noisy count must reach the threshold, and a key without rows is never shown."""
+    """Return whether a key is shown: its noisy count must reach the threshold.
+
+    A key without rows is never shown.
+    """
     return event(geometric(count, -9, threshold)[threshold] if count else Fraction(0))
 
 

@@ -1,4 +1,4 @@
-"""Where two values differ, in words that tell the place and never the values."""
+"""First difference of two values, in words that never reveal the values."""
 
 import math
 from collections.abc import Iterator, Mapping, Set
@@ -8,43 +8,44 @@ from typing import Any
 
 import numpy as np
 
-_DEEPEST = 40  # a value may hold itself
+_MAX_DEPTH = 40  # a value may hold itself
 
 
-def difference(one: object, other: object, *, place: str, values: bool = True, depth: int = 0) -> str | None:
-    """The first place at which two values differ, or None.
+def difference(one: object, other: object, *, where: str, values: bool = True, depth: int = 0) -> str | None:
+    """Return the first difference of two values in words, or None.
 
     Args:
-        place: name of the values, with which the answer ends.
-        values: whether numbers and texts must be equal; if not, types, lengths, shapes, names, and which numbers are
-            finite must be.
+        where: name of the values, with which the answer ends.
+        values: whether numbers and texts must be equal; if not, types, lengths, shapes, names, and the positions of
+            finite numbers must be.
     """
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         return None
     if type(one) is not type(other):
-        return f"the type of {place}"
-    mine, theirs = _read(one), _read(other)
+        return f"the type of {where}"
+    mine = _read(one)
+    theirs = _read(other)
     for name, fact in mine.schema.items():
         if fact != theirs.schema[name]:
-            return f"{name} of {place}"
+            return f"{name} of {where}"
     if values and mine.value != theirs.value:
-        return f"the value of {place}"
-    found = (
-        difference(part, theirs.parts[name], place=f"{place}, {name}", values=values, depth=depth + 1)
+        return f"the value of {where}"
+    differences = (
+        difference(part, theirs.parts[name], where=f"{where}, {name}", values=values, depth=depth + 1)
         for name, part in mine.parts.items()
     )
-    return next(filter(None, found), None)
+    return next(filter(None, differences), None)
 
 
 def moved(one: object, other: object) -> float:
-    """Sum of the absolute differences of all finite numbers in two values of the same schema."""
+    """Return the sum of absolute differences of finite numbers in two values."""
     pairs = zip(_numbers(one, 0), _numbers(other, 0), strict=True)
     return math.fsum(float(abs(mine - theirs)) for mine, theirs in pairs if mine != theirs)
 
 
 @dataclass(frozen=True)
 class _Read:
-    """What of a value is public schema, what is its own value, and what it consists of."""
+    """Public schema of a value, its own content, and its parts."""
 
     schema: Mapping[str, object] = field(default_factory=dict)
     value: object = None
@@ -52,6 +53,7 @@ class _Read:
 
 
 def _read(value: Any) -> _Read:
+    """Read a value of any type."""
     if isinstance(value, np.ndarray) and value.dtype != object:
         finite = np.isfinite(value).tobytes() if value.dtype.kind in "fc" else None
         facts = {"the dtype": value.dtype, "the shape": value.shape, "which numbers are finite": finite}
@@ -83,7 +85,7 @@ def _read(value: Any) -> _Read:
 
 
 def _items(values: list[Any] | tuple[Any, ...]) -> dict[str, object]:
-    return {f"item {place}": one for place, one in enumerate(values)}
+    return {f"item {index}": one for index, one in enumerate(values)}
 
 
 def _numbers(value: Any, depth: int) -> Iterator[Any]:
@@ -92,7 +94,7 @@ def _numbers(value: Any, depth: int) -> Iterator[Any]:
     elif isinstance(value, Number):
         if _finite(value):
             yield value
-    elif depth <= _DEEPEST:
+    elif depth <= _MAX_DEPTH:
         for part in _read(value).parts.values():
             yield from _numbers(part, depth + 1)
 

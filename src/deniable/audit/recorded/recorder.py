@@ -1,4 +1,4 @@
-"""Record the calls of samplers in one run, and give their results again in another."""
+"""Recording of the calls of samplers in one run, and their replay in another."""
 
 import copy
 import sys
@@ -12,68 +12,75 @@ from typing import Any
 import numpy as np
 
 from deniable.audit.recorded.differences import difference
-from deniable.audit.recorded.samplers import Arguments, Sampler
+from deniable.audit.recorded.samplers import Arguments, RecordedSampler
 
 
 class Diverged(BaseException):
-    """The run on the neighbour asked for a draw that the first run did not ask for; nothing catches it by accident."""
+    """Raised where the run on the neighbour makes a draw that the first did not make.
+
+    It derives from BaseException, so that the code under audit does not catch it.
+    """
 
 
 @dataclass
-class Call:
-    """One call of a sampler: its arguments, and what it returned or raised."""
+class RecordedCall:
+    """Call of a sampler: its arguments, and its result or error."""
 
-    sampler: Sampler
+    sampler: RecordedSampler
     arguments: Arguments
     result: Any = None
     error: BaseException | None = None
 
-    def difference(self, other: "Call", number: int) -> str | None:
-        """What two calls with the same number differ in."""
+    def difference(self, other: "RecordedCall", number: int) -> str | None:
+        """Return the difference of two calls with the same number, in words."""
         if self.sampler is not other.sampler:
             return f"draw {number} comes from {self.sampler.title} on one input and {other.sampler.title} on the other"
         for name in dict.fromkeys([*self.arguments, *other.arguments]):
             mine, theirs = (call.arguments.get(name, 0) for call in (self, other))
-            place = f"{name} of draw {number}, {self.sampler.title}"
+            where = f"{name} of draw {number}, {self.sampler.title}"
             if name in self.sampler.shaped and np.shape(mine) != np.shape(theirs):
-                return f"the shape of {place}"
-            if name not in self.sampler.secret and (found := difference(mine, theirs, place=place)):
-                return found
+                return f"the shape of {where}"
+            if name in self.sampler.secret:
+                continue
+            if differs := difference(mine, theirs, where=where):
+                return differs
         return None
 
     def unscaled(self) -> str | None:
-        """A parameter that is not above 0, though noise needs it to be."""
+        """Return a parameter that is not above 0 and must be, or None."""
         given = (name for name in sorted(self.sampler.positive) if name in self.arguments)
         return next((name for name in given if not np.all(np.asarray(self.arguments[name]) > 0)), None)
 
 
 @dataclass
 class Recorder:
-    """The calls of the run that is going on; in the second run the results are those of the first.
+    """Recorder of the calls of a run; the second run gets the results of the first.
 
     Args:
-        first: the calls of the first run, in the second; None in the first.
-        diverged: in words, the first call that does not agree.
+        calls: of the current run.
+        first: calls of the first run, during the second; None during the first.
+        diverged: the first call that differs, in words.
     """
 
-    calls: list[Call] = field(default_factory=list)
-    first: list[Call] | None = None
+    calls: list[RecordedCall] = field(default_factory=list)
+    first: list[RecordedCall] | None = None
     diverged: str | None = None
     _inside: bool = False
 
     def repeat(self) -> None:
         """Begin the second run."""
-        self.first, self.calls = self.calls, []
+        self.first = self.calls
+        self.calls = []
 
-    def wrapped(self, sampler: Sampler) -> Callable[..., Any]:
-        """The sampler, recorded; draws that it makes of others are its own affair."""
+    def wrapped(self, sampler: RecordedSampler) -> Callable[..., Any]:
+        """Return the sampler with its calls recorded; calls inside it are not."""
         function = sampler.function
 
         @wraps(function, updated=())
         def draw(*positional: Any, **named: Any) -> Any:
             if self._inside:
                 return function(*positional, **named)
-            call = Call(sampler, sampler.bound(positional, named))
+            call = RecordedCall(sampler, sampler.bound(positional, named))
             self._inside = True
             try:
                 self.calls.append(call)
@@ -87,16 +94,20 @@ class Recorder:
 
         return draw
 
-    def _result(self, call: Call, fresh: Callable[[], Any]) -> Any:
+    def _result(self, call: RecordedCall, fresh: Callable[[], Any]) -> Any:
+        """Return a fresh result in the first run, that of the first in the second."""
         if self.first is None:
             return fresh()
-        number, found = len(self.calls), None
+        number = len(self.calls)
         if number > len(self.first):
-            found = f"draw {number}, {call.sampler.title}, was asked for on one input only"
-        if found or (found := self.first[number - 1].difference(call, number)):
-            self.diverged = self.diverged or found
+            differs: str | None = f"draw {number}, {call.sampler.title}, was asked for on one input only"
+        else:
+            differs = self.first[number - 1].difference(call, number)
+        if differs:
+            self.diverged = self.diverged or differs
             raise Diverged
-        before, centre = self.first[number - 1], call.sampler.centre
+        before = self.first[number - 1]
+        centre = call.sampler.centre
         if before.error is not None:
             return fresh()
         if centre is None:
@@ -106,11 +117,12 @@ class Recorder:
 
 
 @contextmanager
-def recording(samplers: Sequence[Sampler], recorder: Recorder) -> Iterator[None]:
-    """Samplers are replaced in their owners, and wherever a loaded module refers to them, until the end."""
+def recording(samplers: Sequence[RecordedSampler], recorder: Recorder) -> Iterator[None]:
+    """Replace samplers in their owners, and in all loaded modules, until the end."""
     methods = [sampler for sampler in samplers if sampler.owner is np.random.Generator]
     kind = type("Generator", (np.random.Generator,), {one.name: recorder.wrapped(one) for one in methods})
-    make, wrapped = np.random.default_rng, {}
+    make = np.random.default_rng
+    wrapped = {}
     if methods:
         wrapped[make] = lambda seed=None: kind(make(seed).bit_generator)
     with ExitStack() as undo:
@@ -131,12 +143,13 @@ def recording(samplers: Sequence[Sampler], recorder: Recorder) -> Iterator[None]
 
 
 def _names(modules: Iterable[str], key: Callable[[Any], Any], wanted: Set[Any]) -> list[tuple[ModuleType, str, Any]]:
-    """Names in modules that stand for something with one of these keys."""
+    """Return names in modules whose values have one of some keys."""
     held = [(module, getattr(module, "__dict__", {})) for module in [sys.modules[name] for name in modules]]
     with_any = [(module, names) for module, names in held if not wanted.isdisjoint(map(key, names.values()))]
     return [(module, name, one) for module, names in with_any for name, one in names.items() if key(one) in wanted]
 
 
 def _replace(undo: ExitStack, owner: Any, name: str, value: Any) -> None:
+    """Replace a name, until the stack is closed."""
     undo.callback(setattr, owner, name, vars(owner)[name])
     setattr(owner, name, value)

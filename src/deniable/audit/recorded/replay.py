@@ -1,4 +1,4 @@
-"""Record a run, repeat it on a neighbouring input with the same draws, and tell what else differed."""
+"""Replay: record a run, and repeat it on a neighbouring input with the same draws."""
 
 import math
 import warnings
@@ -9,43 +9,49 @@ from operator import add
 from typing import TypeVar
 
 from deniable.audit.recorded.differences import difference, moved
-from deniable.audit.recorded.recorder import Call, Diverged, Recorder, recording
-from deniable.audit.recorded.samplers import Sampler
+from deniable.audit.recorded.recorder import Diverged, RecordedCall, Recorder, recording
+from deniable.audit.recorded.samplers import RecordedSampler
 from deniable.audit.result import AuditResult, Number, read_claim
 from deniable.audit.running import refuse_coroutine
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import probability
 from deniable.privacy import PrivacyLoss
 
-Data = TypeVar("Data")
+Input = TypeVar("Input")
 
 _ROUNDING = 1e-9  # of floats that are added in another order, as a share of the sensitivity
 
 
 def replay(
-    run: Callable[[Data], object],
-    data: Data,
-    neighbour: Data,
+    run: Callable[[Input], object],
+    data: Input,
+    neighbour: Input,
     *,
-    samplers: Sequence[Sampler],
+    samplers: Sequence[RecordedSampler],
     sensitivity: float | None = None,
     claim: PrivacyLoss | None = None,
     epsilon: Number | None = None,
     delta: Number = 0,
 ) -> AuditResult:
-    """Run on the data and record every draw; run on the neighbour with the same draws; compare.
+    """Compare runs on two neighbouring inputs with the same draws.
 
-    Both runs must call the same samplers with the same public parameters in the same order, and return the same types,
-    names, lengths and shapes, the same warnings or the same error. Any difference is a violation: epsilon is infinite.
-    No place in the code under audit needs to be prepared: samplers are replaced where modules refer to them.
+    Every draw of the run on the data is recorded, and repeated in the run on the neighbour. Both runs must call the
+    same samplers with the same public parameters in the same order, and return the same types, names, lengths and
+    shapes, the same warnings or the same error. Any difference is a violation: epsilon is infinite. The code under
+    audit needs no preparation: samplers are replaced where modules refer to them.
 
     Args:
-        run: from the data to what is released; called once on each input. State that it keeps must be made anew.
-        samplers: what draws: `numpy_samplers()`, or a `Sampler` for each function or method.
-        sensitivity: the most that released numbers may move in sum when draws are the same: 0 where every secret goes
-            through a sampler, the declared l1 sensitivity where noise is added outside; None does not compare numbers.
-        claim: what the run claims, or `epsilon` and `delta` of a claim; draws that cost more by the losses of their
-            samplers are a violation. Without a claim, read the epsilon of the result.
+        run: from an input to its release; called once on each input. State that it keeps must be made anew.
+        data: one input.
+        neighbour: another input.
+        samplers: `numpy_samplers()`, or a `RecordedSampler` for each function or method that draws.
+        sensitivity: the largest amount by which released numbers may move in sum with the same draws: 0 where every
+            secret goes through a sampler, the declared l1 sensitivity where noise is added outside; None does not
+            compare numbers.
+        claim: loss that the run claims; or `epsilon` and `delta` of a claim. Draws that cost more by the losses of
+            their samplers are a violation. Without a claim, read the epsilon of the result.
+        epsilon: claimed; None claims nothing.
+        delta: at which epsilon is bounded.
 
     Guarantee: confidence 1: with the same draws a private run does the same, on every pair of inputs, except for draws
         that have probability delta in all.
@@ -60,7 +66,7 @@ def replay(
     the value of scale of draw 1, Generator.laplace
     """
     stated = read_claim(claim, epsilon=epsilon, delta=delta)
-    least = float(probability("delta", delta))
+    level = float(probability("delta", delta))
     if sensitivity is not None and not sensitivity >= 0:
         raise InvalidParameterError(f"sensitivity must be >= 0, or None to compare no numbers, got {sensitivity!r}")
     recorder = Recorder()
@@ -69,17 +75,19 @@ def replay(
         recorder.repeat()
         second = _once(run, neighbour, recorder)
     event = recorder.diverged or _structure(first, second) or _amounts(first, second, sensitivity)
-    found = math.inf if event else 0.0
+    bound = math.inf if event else 0.0
     if not event and (cost := _cost(first, second)) is not None:
         spent = cost.epsilon(probability("delta", delta)).lower
         if stated is not None and spent > stated.epsilon(probability("delta", delta)).upper:
-            found, event = spent, "the draws together reveal more than is claimed"
-    count, used = len(first.calls), len({call.sampler.title for call in first.calls})
+            bound = spent
+            event = "the draws together reveal more than is claimed"
+    count = len(first.calls)
+    used = len({call.sampler.title for call in first.calls})
     drawn = f"{count} draw{'s' * (count != 1)}"
     return AuditResult(
         claim=stated,
-        epsilon=found,
-        delta=least,
+        epsilon=bound,
+        delta=level,
         confidence=1.0,
         event=event or f"none: {drawn} and the schema are the same on both inputs",
         runs=2,
@@ -90,14 +98,18 @@ def replay(
 
 @dataclass(frozen=True)
 class _Run:
-    calls: list[Call]
+    """Calls of samplers in a run, and its output, error and warnings."""
+
+    calls: list[RecordedCall]
     output: object
     error: Exception | None
     warned: list[tuple[type, str]]
 
 
-def _once(run: Callable[[Data], object], data: Data, recorder: Recorder) -> _Run:
-    output, error = None, None
+def _once(run: Callable[[Input], object], data: Input, recorder: Recorder) -> _Run:
+    """Run once under the recorder."""
+    output = None
+    error = None
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         try:
@@ -111,36 +123,37 @@ def _once(run: Callable[[Data], object], data: Data, recorder: Recorder) -> _Run
 
 
 def _structure(first: _Run, second: _Run) -> str | None:
-    """What differs besides numbers."""
-    asked, again = len(first.calls), len(second.calls)
+    """Return a difference besides numbers, in words, or None."""
+    asked = len(first.calls)
+    again = len(second.calls)
     if again < asked and first.error is None and second.error is None:
         return f"draw {again + 1}, {first.calls[again].sampler.title}, was asked for on one input only"
     if first.error is not None or second.error is not None:
-        return difference(first.error, second.error, place="the error that was raised")
+        return difference(first.error, second.error, where="the error that was raised")
     if first.warned != second.warned:
         return "the warnings"
     for number, call in enumerate(first.calls, 1):
         if name := call.unscaled():
             return f"{name} of draw {number}, {call.sampler.title}, is not above 0: nothing is added"
-    return difference(first.output, second.output, place="the output", values=False)
+    return difference(first.output, second.output, where="the output", values=False)
 
 
 def _amounts(first: _Run, second: _Run, sensitivity: float | None) -> str | None:
-    """Whether released numbers moved more than they may."""
+    """Return whether released numbers moved too far, in words, or None."""
     if not first.calls:
-        found = difference(first.output, second.output, place="the output")
-        return f"{found}, and no sampler was called" if found else None
+        differs = difference(first.output, second.output, where="the output")
+        return f"{differs}, and no sampler was called" if differs else None
     if sensitivity is None:
         return None
     if sensitivity == 0:
-        return difference(first.output, second.output, place="the output")
+        return difference(first.output, second.output, where="the output")
     if moved(first.output, second.output) > sensitivity * (1 + _ROUNDING):
         return f"released numbers move by more than {sensitivity:g} with the same draws"
     return None
 
 
 def _cost(first: _Run, second: _Run) -> PrivacyLoss | None:
-    """The composition of what all draws reveal, as far as their samplers tell."""
+    """Return the composed loss of all draws whose samplers state one, or None."""
     known = [
         loss
         for mine, theirs in zip(first.calls, second.calls, strict=True)

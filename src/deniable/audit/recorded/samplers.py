@@ -1,4 +1,4 @@
-"""Samplers: the functions that draw, and what about a call of one is secret."""
+"""Samplers: functions that draw, and the secret arguments of their calls."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -21,8 +21,8 @@ _NUMPY = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sampler:
-    """A function or method that draws, and what must not depend on the data when it is called.
+class RecordedSampler:
+    """Function or method that draws, and the parameters that must not depend on data.
 
     Args:
         owner: the module or class that defines it.
@@ -32,8 +32,13 @@ class Sampler:
         shaped: those of them whose shape must be the same.
         centre: a secret parameter to which the noise is added: the same noise is added to both.
         positive: parameters that must be above 0: the scale of noise.
-        loss: what one call reveals about the difference of its arguments on two inputs; None if nothing is known. It
-            counts that difference right only where no rows were chosen by dice that the other run threw differently.
+        loss: from the arguments of one call on two inputs to its privacy loss; None if it is unknown. The difference of
+            the arguments is right only where both runs chose the same rows at random.
+
+    >>> import numpy as np
+    >>> from deniable.audit.recorded import RecordedSampler
+    >>> RecordedSampler(owner=np.random.Generator, name="laplace", secret=frozenset({"loc"})).title
+    'Generator.laplace'
     """
 
     owner: Any
@@ -47,36 +52,42 @@ class Sampler:
 
     @property
     def function(self) -> Callable[..., Any]:
-        """What is called: a function, or a method as its class defines it.
+        """Function that is recorded, or method as its class defines it.
 
         Raises: InvalidParameterError if the owner has no such function of its own.
         """
-        found = inspect.getattr_static(self.owner, self.name, None)
-        if found is None or not callable(found):
+        function = inspect.getattr_static(self.owner, self.name, None)
+        if function is None or not callable(function):
             raise InvalidParameterError(f"{_called(self.owner)} has no function {self.name!r} to record")
-        return found  # type: ignore[no-any-return]
+        return function  # type: ignore[no-any-return]
 
     @property
     def title(self) -> str:
-        """Its name with that of its owner."""
+        """Name of the sampler with that of its owner."""
         return f"{_called(self.owner)}.{self.name}"
 
     def bound(self, positional: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments of a call by name, defaults included where they are known."""
+        """Return the arguments of a call by name, with defaults where they are known.
+
+        Args:
+            positional, named: of the call.
+        """
         if self.parameters:
             return {**dict(zip(self.parameters, positional, strict=False)), **named}
-        found = inspect.signature(self.function).bind(*positional, **named)
-        found.apply_defaults()
-        return dict(found.arguments)
+        given = inspect.signature(self.function).bind(*positional, **named)
+        given.apply_defaults()
+        return dict(given.arguments)
 
 
-def numpy_samplers(loss: Callable[[Arguments, Arguments], PrivacyLoss | None] | None = None) -> tuple[Sampler, ...]:
-    """The samplers of NumPy: methods of generators, and the functions of `numpy.random` that share one state.
+def numpy_samplers(
+    loss: Callable[[Arguments, Arguments], PrivacyLoss | None] | None = None,
+) -> tuple[RecordedSampler, ...]:
+    """Return the samplers of NumPy: methods of generators, and global functions.
 
     The centre `loc` of noise is secret, and its scale is public and must be above 0.
 
     Args:
-        loss: what a call of a centred sampler reveals, where it is known.
+        loss: from the arguments of a call of a centred sampler on two inputs to its privacy loss, where it is known.
 
     >>> from deniable.audit import numpy_samplers
     >>> len(numpy_samplers()) > 20
@@ -88,12 +99,20 @@ def numpy_samplers(loss: Callable[[Arguments, Arguments], PrivacyLoss | None] | 
             if first or hasattr(owner, name):
                 centred = frozenset({"loc"} & set(words.split()))
                 made.append(
-                    Sampler(owner=owner, name=name, parameters=(*first, *words.split()), secret=centred | {"self"},
-                            shaped=centred, centre="loc" if centred else None, positive=frozenset({"scale"}),
-                            loss=loss if centred else None)
-                )  # fmt: skip
+                    RecordedSampler(
+                        owner=owner,
+                        name=name,
+                        parameters=(*first, *words.split()),
+                        secret=centred | {"self"},
+                        shaped=centred,
+                        centre="loc" if centred else None,
+                        positive=frozenset({"scale"}),
+                        loss=loss if centred else None,
+                    )
+                )
     return tuple(made)
 
 
 def _called(owner: Any) -> str:
+    """Return the last part of the name of a module or class."""
     return str(getattr(owner, "__name__", owner)).rpartition(".")[2]

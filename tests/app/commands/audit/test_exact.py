@@ -53,9 +53,9 @@ def test_the_number_of_rows_is_seen_under_add_remove_alone(call: Call, laws: str
 def test_what_has_no_law_is_refused_in_one_sentence(call: Call, laws: str) -> None:
     for words, message in (
         ((f"{laws}:drawn",), "must map outputs to probabilities, got float"),
-        ((f"{laws}:response",), "fails on () (IndexError). If that is shown"),
-        ((f"{laws}:count", "--rows", "0"), "needs more rows or values"),
-        ((f"{laws}:count", "--values", "1,1"), "values must be different"),
+        ((f"{laws}:response",), "fails on () (IndexError). If the failure is visible"),
+        ((f"{laws}:count", "--rows", "0"), "at least one pair of neighbours"),
+        ((f"{laws}:count", "--values", "1,1"), "values must hold at least one value, and none twice"),
     ):
         result = call("audit", "exact", *words)
         assert result.exit_code == 2

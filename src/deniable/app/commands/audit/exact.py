@@ -52,7 +52,8 @@ def exact(
 
     deniable audit exact mymodule:response --values no,yes --rows 1 --least 1 --relation replace --epsilon 1
     """
-    from deniable.audit import Universe, measure_exactly
+    from deniable.audit import measure_exactly
+    from deniable.audit.universe import Universe
     from deniable.privacy import AddRemove, Replace
 
     check_picture(plot)
@@ -60,7 +61,7 @@ def exact(
     if neighbours is not None:
         found = measure_exactly(law, list(read_pairs(neighbours).values()), epsilon=epsilon, delta=delta)
     else:
-        universe = Universe(values=tuple(map(read_value, values.split(","))), rows=rows, least=least)
+        universe = Universe(values=tuple(map(read_value, values.split(","))), rows=rows, min_rows=least)
         between = AddRemove if relation is Neighbours.ADD_REMOVE else Replace
         found = measure_exactly(law, universe, relation=between, epsilon=epsilon, delta=delta)
     show_audit(found, plot=plot, as_json=as_json, never=() if neighbours is None else (neighbours,))

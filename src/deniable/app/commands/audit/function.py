@@ -69,7 +69,7 @@ def function(
 
     check_picture(plot)
     pairs = (
-        list_pairs(neighbours, length=length, lower=lower, upper=upper)
+        list_pairs(neighbours, length=length, bounds=(lower, upper))
         if neighbours in KINDS
         else read_pairs(Path(neighbours))
     )
