@@ -29,7 +29,7 @@ def test_every_utility_of_three_outcomes_respects_the_bound_and_some_attain_it()
     loss, tightest = FiniteLoss(P, Q, relation=Replace), 1.0
     for utility in product(WORTH, repeat=3):
         before, after = (sum(u * mass for u, mass in zip(utility, law, strict=True)) for law in (Q, P))
-        bound = expected_utility(loss, usual=before, upper=1)
+        bound = expected_utility(loss, usual=before, bounds=(0, 1))
         assert bound.lower - 1e-9 <= after <= bound.upper + 1e-9
         tightest = min(tightest, bound.upper - float(after))
     assert tightest < 1e-6
@@ -51,22 +51,22 @@ def test_the_closed_forms(epsilon: float) -> None:
 @pytest.mark.parametrize("delta", ["0", "0.01"])
 def test_approximate_privacy_has_the_bounds_of_the_textbook_or_better(usual: str, delta: str) -> None:
     a, d = float(usual), float(delta)
-    found = expected_utility(ApproximateLoss(1, delta), usual=usual, upper=1)
+    found = expected_utility(ApproximateLoss(1, delta), usual=usual, bounds=(0, 1))
     most = min(math.e * a + d, 1 - (1 - a - d) / math.e, 1.0)
     least = max((a - d) / math.e, 1 - math.e * (1 - a) - d, 0.0)
     assert (found.lower, found.upper) == pytest.approx((least, most), abs=1e-5)
 
 
 def test_bounds_scale_with_money() -> None:
-    small = expected_utility(PureLoss(1), usual="0.25", upper=1)
-    large = expected_utility(PureLoss(1), usual=50, lower=0, upper=200)
+    small = expected_utility(PureLoss(1), usual="0.25", bounds=(0, 1))
+    large = expected_utility(PureLoss(1), usual=50, bounds=(0, 200))
     assert (large.lower, large.upper) == pytest.approx((200 * small.lower, 200 * small.upper))
 
 
 def test_a_coalition_needs_more_than_one_persons_bound() -> None:
     one, three = (gain_bound(PureLoss("0.5"), width=1, liars=k) for k in (1, 3))
     assert one < three <= math.tanh(0.75) + 1e-9  # three steps of 0.5
-    wide, narrow = (expected_utility(PureLoss("0.5"), usual="0.5", upper=1, people=k) for k in (3, 1))
+    wide, narrow = (expected_utility(PureLoss("0.5"), usual="0.5", bounds=(0, 1), people=k) for k in (3, 1))
     assert wide.lower < narrow.lower < narrow.upper < wide.upper
 
 
@@ -83,17 +83,24 @@ def test_a_loss_under_add_remove_counts_twice_for_another_report() -> None:
 
 
 def test_without_an_upper_bound_only_pure_privacy_promises_anything() -> None:
-    found = expected_utility(PureLoss("0.1"), usual=1010, lower=10)
+    found = expected_utility(PureLoss("0.1"), usual=1010, bounds=(10, None))
     assert (found.lower, found.upper) == pytest.approx((10 + 1000 * math.exp(-0.1), 10 + 1000 * math.exp(0.1)))
-    with pytest.raises(UnprovedError, match="Give upper"):
+    with pytest.raises(UnprovedError, match="Give both bounds"):
         expected_utility(GaussianLoss(noise_multiplier=1), usual=1)
 
 
 @pytest.mark.parametrize(
-    "given", [{"usual": -1}, {"usual": 3, "upper": 2}, {"usual": 1, "lower": 1, "upper": 1}, {"usual": 1, "people": 0}],
+    "given",
+    [
+        {"usual": -1},
+        {"usual": 3, "bounds": (0, 2)},
+        {"usual": 1, "bounds": (1, 1)},
+        {"usual": 1, "bounds": 2},
+        {"usual": 1, "people": 0},
+    ],
     ids=str,
-)  # fmt: skip
-def test_utilities_out_of_bounds_are_refused(given: dict[str, int]) -> None:
+)
+def test_utilities_out_of_bounds_are_refused(given: dict[str, object]) -> None:
     with pytest.raises(InvalidParameterError):
         expected_utility(PureLoss(1), **given)  # type: ignore[arg-type]
     with pytest.raises(InvalidParameterError, match="loss"):
@@ -102,4 +109,4 @@ def test_utilities_out_of_bounds_are_refused(given: dict[str, int]) -> None:
 
 def test_an_epsilon_beyond_all_floats_promises_nothing_and_fails_nowhere() -> None:
     assert expected_utility(PureLoss(1000), usual=1) == Interval(0.0, math.inf)
-    assert expected_utility(PureLoss(1000), usual=-2, lower=-2) == Interval(-2.0, -2.0)
+    assert expected_utility(PureLoss(1000), usual=-2, bounds=(-2, None)) == Interval(-2.0, -2.0)

@@ -20,8 +20,7 @@ def expected_utility(
     loss: PrivacyLoss,
     *,
     usual: Real,
-    lower: Real = 0,
-    upper: Real | None = None,
+    bounds: tuple[Real, Real | None] = (0, None),
     people: int = 1,
     relation: Relation = Replace,
 ) -> Interval:
@@ -32,28 +31,30 @@ def expected_utility(
     Args:
         loss: of the outcome. One that is proved under add/remove alone is taken for two steps under replace.
         usual: the expected utility before.
-        lower: the least possible utility.
-        upper: the largest possible utility; None where it is unknown, which needs epsilon-DP.
+        bounds: (lower, upper) of possible utilities; upper is None where it is unknown, which needs epsilon-DP.
         people: number of people who act together.
         relation: Replace for another report, AddRemove for taking part or not.
 
     Guarantee: with a = (usual - lower) / (upper - lower) and the trade-off curve f, the new one is between f(1 - a) and
-        1 - f(a) on the same scale, and some mechanism with this loss attains either. Without `upper` the distance from
-        `lower` changes by a factor in [e^-epsilon, e^epsilon].
+        1 - f(a) on the same scale, and some mechanism with this loss attains either. Without an upper bound the
+        distance from the lower one changes by a factor in [e^-epsilon, e^epsilon].
     Source: Dwork, Roth (2014), section 2.3.1, for the factor; docs/theory/games/utility.md for the curve.
-    Raises: UnprovedError without `upper` where delta is not 0.
+    Raises: UnprovedError without an upper bound where delta is not 0.
 
     >>> from deniable.games import expected_utility
     >>> from deniable.privacy import PureLoss
     >>> print(f"{expected_utility(PureLoss(epsilon='0.1'), usual=1000):.1f}")
     [904.8, 1105.2]
     """
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise InvalidParameterError(f"bounds must be (lower, upper), upper a number or None, got {shown(bounds)}")
+    lower, upper = bounds
     mean = exact_rational("usual", usual)
-    low = exact_rational("lower", lower)
-    high = None if upper is None else exact_rational("upper", upper)
+    low = exact_rational("the lower bound", lower)
+    high = None if upper is None else exact_rational("the upper bound", upper)
     if mean < low or (high is not None and (mean > high or low >= high)):
         raise InvalidParameterError(
-            f"usual must be between lower and upper, got {shown(usual)}, {shown(lower)} and {shown(upper)}"
+            f"usual must be within bounds, the lower one below the upper, got {shown(usual)} and {shown(bounds)}"
         )
     joint = _of(loss, people, relation)
     if high is None:
@@ -95,7 +96,8 @@ def _without_upper(loss: PrivacyLoss, mean: Fraction, low: Fraction) -> Interval
     limit = loss.pure_epsilon
     if limit is None:
         raise UnprovedError(
-            f"{loss!r} has a delta above 0, so a utility without an upper bound may change by any amount. Give upper=."
+            f"{loss!r} has a delta above 0, so a utility without an upper bound may change by any amount. Give both "
+            "bounds."
         )
     growth = certified(lambda: ball(limit).exp(), within=NONNEGATIVE).upper
     if growth == math.inf:  # above 1.8e308
