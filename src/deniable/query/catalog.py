@@ -32,7 +32,10 @@ _DECLARED |= {kind: "Number(...)" if kind.is_number else f"{kind.value.capitaliz
 
 
 def each_row(noun: str = "row") -> PrivacyUnit:
-    """The privacy unit of a table in which every row is one person (or whatever `noun` names).
+    """Return the privacy unit of a table in which every row is one person.
+
+    Args:
+        noun: what a row stands for, as answers name it: "person", "visit", ...
 
     >>> print(each_row("person"))
     one person

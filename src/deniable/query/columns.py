@@ -30,11 +30,13 @@ def _value(make: Make, says: str) -> Callable[..., "Expr"]:
 
 def _operator(kind: type[exp.Expr], *, swapped: bool = False) -> Callable[..., "Expr"]:
     make = _of(kind)
-    return _value((lambda one, other: make(other, one)) if swapped else make, "As in Python, of each row.")
+    return _value(
+        (lambda one, other: make(other, one)) if swapped else make, "Return the result of the operator, row by row."
+    )
 
 
 def _total(make: Make, says: str) -> Callable[..., "Expr"]:
-    """A method that makes a number of a group; rows that the value's filter leaves out do not count."""
+    """Return a method that aggregates a group; rows that the value's filter leaves out do not count."""
 
     def apply(self: "Expr", *others: object) -> "Expr":
         inner = self.node.this if isinstance(self.node, exp.Filter) else self.node
@@ -49,7 +51,9 @@ def _total(make: Make, says: str) -> Callable[..., "Expr"]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Expr:
-    """A value of each row, or with an aggregate a number of each group. Made by `col`, `lit`, `when` and `len`.
+    """Value of each row, or with an aggregate a number of each group.
+
+    Made by `col`, `lit`, `when` and `len`.
 
     Operators and methods are those of Polars, with dates and text beside numbers: `dn.col("day").year()`.
     """
@@ -79,7 +83,7 @@ class Expr:
         lambda one, low, high: exp.Least(
             this=exp.Greatest(this=one, expressions=[low], ignore_nulls=True), expressions=[high], ignore_nulls=True
         ),
-        "Move values below the first number, or above the second, there: public bounds for `sum` and `mean`.",
+        "Clamp values to a lowest and a highest number: public bounds for `sum` and `mean`.",
     )
     lower = _value(_of(exp.Lower), "Return the text in lower case.")
     upper = _value(_of(exp.Upper), "Return the text in upper case.")
@@ -101,18 +105,23 @@ class Expr:
     ordinal_day = _value(_of(exp.DayOfYear), "Return the day of the year, 1 to 366.")
     slice = _value(
         lambda one, start, length: exp.Substring(this=one, start=start, length=length),
-        "Return so many characters of the text from a place on, the first of which is 1.",
+        "Return characters of the text: from a position, counted from 1, and how many.",
     )
-    concat = _value(lambda one, other: exp.DPipe(this=one, expression=other, safe=True), "Put another text behind it.")
+    concat = _value(lambda one, other: exp.DPipe(this=one, expression=other, safe=True), "Append another text.")
     bucket = _value(
         lambda one, low, high, bins: exp.WidthBucket(this=one, min_value=low, max_value=high, num_buckets=bins),
-        "Number the bin, 1 to `bins` of equal width between two constants; 0 below them, bins + 1 above.",
+        "Return the number of the bin, of `bins` equal ones between two constants; 0 below, bins + 1 above.",
     )
     is_null = _value(lambda one: exp.Is(this=one, expression=exp.Null()), "Tell whether the value is missing.")
-    is_between = _value(lambda one, low, high: exp.Between(this=one, low=low, high=high), "Tell it, ends included.")
-    fill_null = _value(lambda one, other: exp.Coalesce(this=one, expressions=[other]), "Put a value for a missing one.")
+    is_between = _value(
+        lambda one, low, high: exp.Between(this=one, low=low, high=high),
+        "Tell whether the value lies between two others, ends included.",
+    )
+    fill_null = _value(
+        lambda one, other: exp.Coalesce(this=one, expressions=[other]), "Replace missing values by another value."
+    )
 
-    count = _total(_of(exp.Count), "Count the rows in which it is not missing.")
+    count = _total(_of(exp.Count), "Count the rows in which the value is not missing.")
     sum = _total(_of(exp.Sum), "Add the values up.")
     mean = _total(_of(exp.Avg), "Average the values.")
     median = _total(_of(exp.Median), "Return the value in the middle.")
@@ -138,21 +147,21 @@ class Expr:
         return Expr(exp.In(this=_held(self), expressions=[node_of(value) for value in values]), self.name)
 
     def cast(self, kind: type) -> "Expr":
-        """Read the value as a bool, int, float, str, date or datetime; missing where it is none."""
+        """Return the value read as a bool, int, float, str, date or datetime; missing where it cannot be."""
         if kind not in _TYPES:
             raise InvalidParameterError(f"cast takes bool, int, float, str, date or datetime, got {kind!r}")
         return Expr(exp.Cast(this=_held(self), to=exp.DataType.build(_TYPES[kind])), self.name)
 
     def filter(self, condition: "Expr") -> "Expr":
-        """Let an aggregate see only rows for which the condition holds."""
+        """Return the expression over only the rows for which a condition holds, for an aggregate."""
         return Expr(exp.Filter(this=self.node.copy(), expression=exp.Where(this=condition_of(condition))), self.name)
 
     def alias(self, name: str) -> "Expr":
-        """Name the column that it makes; by default it is called like the first column in it."""
+        """Return the expression under a name; by default it has that of the first column in it."""
         return Expr(self.node, name)
 
     def otherwise(self, value: object) -> "Expr":
-        """Say the value where the condition of `when` does not hold."""
+        """Return the expression with a value where the condition of `when` does not hold."""
         case = self.node.copy()
         if not isinstance(case, exp.Case):
             raise InvalidParameterError("otherwise() follows dn.when(condition).then(value)")
@@ -174,18 +183,23 @@ class Expr:
 
 @dataclass(frozen=True)
 class When:
-    """A condition that waits for its value. Made by `when`."""
+    """Condition whose value follows with `then`. Made by `when`."""
 
     condition: Expr
 
     def then(self, value: object) -> Expr:
-        """Say the value where the condition holds; it is missing elsewhere, unless `otherwise` follows."""
+        """Return a value where the condition holds; elsewhere it is missing, unless `otherwise` follows."""
         name = value.name if isinstance(value, Expr) else "literal"
         return Expr(exp.Case(ifs=[exp.If(this=condition_of(self.condition), true=node_of(value))]), name)
 
 
 def col(name: str) -> Expr:
-    """Return the column of this name.
+    """Return a column as an expression.
+
+    Args:
+        name: of the column.
+
+    Raises: InvalidParameterError if it is not text.
 
     >>> (col("age") > 30) & col("ward").is_in(["surgery", "children"])
     <Expr (age > 30) AND (ward IN ('surgery', 'children'))>
@@ -196,7 +210,10 @@ def col(name: str) -> Expr:
 
 
 def lit(value: object) -> Expr:
-    """Return a constant: a number, text, a truth value, a date, or None for a missing value.
+    """Return a constant as an expression.
+
+    Args:
+        value: a number, text, a truth value, a date or moment, or None for a missing value.
 
     >>> lit(2) * col("cost")
     <Expr 2 * cost>
@@ -214,7 +231,10 @@ def len() -> Expr:
 
 
 def when(condition: Expr) -> When:
-    """Begin a value by cases.
+    """Begin a value by cases, which `then` and `otherwise` give.
+
+    Args:
+        condition: an expression that is true or false, such as col("age") < 18.
 
     >>> when(col("age") < 18).then("child").otherwise("adult")
     <Expr CASE WHEN age < 18 THEN 'child' ELSE 'adult' END>

@@ -41,36 +41,38 @@ def connect(
 ) -> Database:
     """Open a private table for questions.
 
+    Reads the schema of the source and no row.
+
     Args:
         source: a dataframe (pandas, Polars, Arrow, Spark), the URL of a PostgreSQL server, or the path of a .parquet or
             .duckdb file, of a .csv file that was imported (`import_csv`), of a folder or pattern of .parquet files, or
-            of a policy (.toml), which says the rest; or several of these by table, {"orders": ..., "customers": ...}.
-        name: the table's name in SQL; by default that of the file. Beside a ledger in a file, a frame or several
-            tables need one.
-        unit: the column that says whose row it is, or `each_row("person")` if every row is one person; or the column
-            and one of dates, ("user", "day"), to protect one user's rows of one day, which is much weaker.
-        budget: what may ever be spent; needed unless the ledger exists.
+            of a policy (.toml), which states everything else; or several of these by table, {"orders": ...,
+            "customers": ...}.
+        name: the table's name in SQL; by default that of the file. A frame or several tables with a ledger in a file
+            need one.
+        unit: the column that identifies the unit of a row, or `each_row("person")` if every row is one person; or the
+            column and one of dates, ("user", "day"), to protect one user's rows of one day, which is much weaker.
+        budget: the most that may ever be spent; needed unless the ledger exists.
         columns: public facts by column: `Number(lower=0, upper=120)`, `Keys(["a", "b"])`, ...; of several tables, such
             a mapping for each: {"orders": {"amount": ...}, "customers": {"region": ...}}.
-        public: of several tables, those whose rows are nobody's secret. All others hold the column `unit` or a path.
+        public: of several tables, those whose rows belong to no unit. All others hold the column `unit` or a path.
         paths: of tables that reach the unit through another table, their column and that table, {"items": ("order_id",
             "orders")}; then the column there, if it has another name. A row belongs to every unit that holds its key.
-        rows: the most rows of one unit that count in one group; 1 by default, and answers then say so.
+        rows: the most rows of one unit that count in one group; 1 by default, and answers then say so. "auto" has it
+            estimated privately, for a quarter of the price of the first question that needs it.
         groups: the most groups of one GROUP BY in which a unit counts; likewise.
-            "auto" has either found privately, for a quarter of the price of the first question that needs it.
         total_rows: in place of `rows` and `groups`: the most rows of one unit that count, in whatever groups.
-        relation: what neighbouring tables are: dn.AddRemove, or dn.Replace where the number of units is public.
-        ledger: the file that remembers what was spent, or for many hosts a schema of a PostgreSQL database:
+        relation: which tables are neighbours: dn.AddRemove, or dn.Replace where the number of units is public.
+        ledger: the file that keeps what was spent, or for many hosts a schema of a PostgreSQL database:
             "postgresql://user@host/database?schema=visits". None keeps it in memory: it ends with this process.
-        moved: the same data lie at another place now, or have other columns: note that in the ledger, and go on.
+        moved: whether the same data are at another location now, or have other columns: the ledger notes that.
         table: the table inside a .duckdb file or on a server; several of a server by the names that they get here, as
             in {"orders": "shop.orders"}.
         memory: a limit such as "2GB"; beyond it intermediate results go to disk.
         threads: of the engine; all cores by default.
-        analyst: who asks, "owner" by default: a name for the history. All analysts spend one budget, and none gets the
-            stored answers of another.
+        analyst: name of the analyst in the history, "owner" by default. All analysts spend one budget, and none gets
+            the stored answers of another.
 
-    Reads the schema of the source and no row.
     Raises: SourceError, CatalogError or LedgerError, in the user's words.
 
     >>> import deniable as dn

@@ -5,15 +5,12 @@ applies `planner.RULES` one after another, and its plan to `Responder.answer`, w
 engine reads a row, and makes the `Release`.
 """
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from functools import partial
 from typing import Any
 
 from deniable.errors import BudgetExceededError, CatalogError, InvalidParameterError
 from deniable.ledger import Ledger
-from deniable.ledger.entry import Record
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real
@@ -24,6 +21,7 @@ from deniable.query.engines.base import Engine, Progress
 from deniable.query.explanation import Explanation
 from deniable.query.expression import Expression, Value
 from deniable.query.frames import Ask, Frame
+from deniable.query.listings import list_columns, list_history, print_findings
 from deniable.query.naming import stored_name
 from deniable.query.planner import Planner
 from deniable.query.responder import Responder
@@ -34,18 +32,22 @@ from deniable.query.table_expression import TableExpression
 from deniable.query.workload import Workload, plan_workload
 from deniable.query.written import check_writes, write
 from deniable.release import Release
-from deniable.release.display import price as price_text
-from deniable.release.listing import BudgetStatus, LazyRows, Listing, pairs_as_html
+from deniable.release.listing import BudgetStatus, Listing, pairs_as_html
 
 
 class Database:
-    """Private tables with their budget. Made by `connect`.
+    """Private tables with a budget, and questions about them. Made by `connect`.
 
     Args:
         engine: has the rows.
         tables: the declared tables by name.
         ledger: is charged before a row is read, and keeps the answers.
         bits: randomness of the noise.
+
+    >>> import deniable as dn
+    >>> db = dn.connect(dn.datasets.visits(), name="visits", unit="patient", rows=2, budget=dn.Budget(epsilon=1))
+    >>> db
+    <Database visits: protects one patient of visits (add/remove); budget epsilon=1; left epsilon=1>
     """
 
     count = StatisticMethod()
@@ -111,46 +113,48 @@ class Database:
         groups: int | str | None = None,
         total_rows: int | str | None = None,
     ) -> Release:
-        """Answer a SELECT with noise, and pay for it.
+        """Answer a SELECT with noise, and charge its cost.
 
         Args:
             text: one SELECT of COUNT, SUM, AVG over the tables, or a frame's `Ask`; see docs/guide/query.md.
-            epsilon: the cost, alone for pure differential privacy, or with `delta`; or `rho`, for zCDP.
+            epsilon: the cost, alone for pure differential privacy, or with `delta`.
+            delta: of the cost, below 1; it allows Gaussian noise, and groups that are not declared.
+            rho: the cost in place of epsilon and delta, for zero-concentrated differential privacy (zCDP).
             error: in place of a cost: half the width that the interval of every noisy column may have, in its unit, or
-                a mapping for the columns that matter, {"n": 100}. The least price that does it is charged. Or a share
-                of the answer, "5%", and then the price is the most that it may cost: a cheap answer shows how large the
-                numbers are, and more is paid until they are known to be that near, or too little is left. Then the
-                answer says how much it takes; a call with that as its price uses the answers that were paid before.
-            weights: of columns, {"n": 1, "mean": 4}, 1 by default: aggregates share the price so that the expected
-                relative errors, each times its weight, have the least sum of squares; `explain` shows the shares.
-            confidence: of the intervals that `error` speaks of.
-            fresh: pay again for new noise, although the question has an answer already.
-            progress: called with the share that is done, after each pass over a file that takes several for want of
-                `memory`. It tells nothing about the rows: where it would, it is not called.
-            dialect: of the text, "duckdb" or "postgres". Either may write the price as Google's SQL does, SELECT WITH
+                a mapping for the columns that matter, {"n": 100}. The least price that achieves it is charged. Or a
+                share of the answer, "5%"; the price is then the most that it may cost. A cheap answer shows how large
+                the numbers are, and more is charged until all are known to be that accurate, or too little is left.
+                The answer then says how much is missing; a call at that price uses the answers that are paid already.
+            weights: of columns, {"n": 1, "mean": 4}, 1 by default: aggregates share the price so that the sum of the
+                squares of the expected relative errors, each times its weight, is least; `explain` shows the shares.
+            confidence: of the intervals that `error` is about, between 0 and 1.
+            fresh: whether to charge again for new noise although an answer is stored.
+            progress: a function that is called with the share that is done, from 0 to 1, after each pass over a file
+                that takes several passes for want of `memory`. Where it would reveal something about the rows, it is
+                not called.
+            dialect: of the text, "duckdb" or "postgres". Either may state the price as Google's SQL does, SELECT WITH
                 DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.5).
             columns: public facts for this question, in place of those declared; as `connect` takes them.
-            rows, groups, total_rows: smaller limits on a unit for this question than those of `connect`, and less
-                noise; larger ones are refused. They may stand in OPTIONS too, and the answer says them.
+            rows: limit on the rows of one unit in a group for this question, at most that of `connect`. Smaller limits
+                give less noise. Limits may stand in OPTIONS too; the answer names them.
+            groups: limit on the groups of one unit for this question, likewise.
+            total_rows: limit on all rows of one unit for this question, likewise.
 
         The cost is charged before any row is read and never refunded. An identical question gets its stored answer.
-        Raises: UnsupportedQueryError, InvalidParameterError or BudgetExceededError, before anything is spent;
+        Raises: UnsupportedQueryError, InvalidParameterError or BudgetExceededError, before anything is charged;
             ExecutionError, with a constant text, if the engine stops.
+
+        >>> import deniable as dn
+        >>> db = dn.connect(dn.datasets.visits(), name="visits", unit="patient", rows=2, budget=dn.Budget(epsilon=1))
+        >>> answer = db.sql("SELECT COUNT(*) AS n FROM visits", epsilon=0.5)
+        >>> print(answer.cost.charge().epsilon, db.budget)
+        0.5 budget epsilon=1; left epsilon=0.5
         """
         if progress is not None and not callable(progress):
             raise InvalidParameterError(f"progress must be a function of the share that is done, got {progress!r}")
-        request = Request(
-            question=text,
-            epsilon=epsilon,
-            delta=delta,
-            rho=rho,
-            error=error,
-            weights=weights,
-            confidence=confidence,
-            dialect=dialect,
-            columns=columns,
-            limits={"rows": rows, "groups": groups, "total_rows": total_rows},
-        )
+        limits = {"rows": rows, "groups": groups, "total_rows": total_rows}
+        shared: dict[str, Any] = {"weights": weights, "confidence": confidence, "dialect": dialect, "columns": columns}
+        request = Request(question=text, epsilon=epsilon, delta=delta, rho=rho, error=error, limits=limits, **shared)
         if is_relative(error):
             return self._approached(request, fresh=fresh, progress=progress)
         return self._answer(request, fresh=fresh, progress=progress)
@@ -194,22 +198,39 @@ class Database:
         groups: int | str | None = None,
         total_rows: int | str | None = None,
     ) -> Explanation:
-        """Say what `sql` would do and cost, how accurate it would be, and whether it would be refused. Spends nothing.
+        """Say what `sql` would do and cost, how accurate it would be, and whether it would be refused.
 
-        Reads the schema, and of public tables that the question names the rows; of private ones none.
+        Charges nothing. Reads the schema, and the rows of public tables that the question names; no private row.
+
+        Args:
+            text: as `sql` takes it.
+            epsilon: the cost, alone or with `delta`.
+            delta: of the cost.
+            rho: the cost in place of epsilon and delta.
+            error: the accuracy in place of a cost, or within it, as `sql` takes it.
+            weights: of columns, by which aggregates share the price.
+            confidence: of the intervals that `error` is about.
+            dialect: of the text, "duckdb" or "postgres".
+            columns: public facts for this question.
+            rows: limit on the rows of one unit in a group for this question.
+            groups: limit on the groups of one unit for this question.
+            total_rows: limit on all rows of one unit for this question.
+
+        Raises: UnsupportedQueryError or InvalidParameterError, as `sql` would.
+
+        >>> import deniable as dn
+        >>> db = dn.connect(dn.datasets.visits(), name="visits", unit="patient", rows=2, budget=dn.Budget(epsilon=1))
+        >>> print(db.explain("SELECT COUNT(*) AS n FROM visits", epsilon=0.5))
+        protects  one patient of visits (add/remove)
+        bounding  at most 2 rows of one patient count
+        groups    none: one number each
+        COUNT(*)  Laplace noise of standard deviation 5.642, 95% within ±12 (sensitivity l1=2, l2=2)
+        cost      epsilon=0.5, rho=0.125
+        left      epsilon=1, before this question
         """
-        request = Request(
-            question=text,
-            epsilon=epsilon,
-            delta=delta,
-            rho=rho,
-            error=error,
-            weights=weights,
-            confidence=confidence,
-            dialect=dialect,
-            columns=columns,
-            limits={"rows": rows, "groups": groups, "total_rows": total_rows},
-        )
+        limits = {"rows": rows, "groups": groups, "total_rows": total_rows}
+        shared: dict[str, Any] = {"weights": weights, "confidence": confidence, "dialect": dialect, "columns": columns}
+        request = Request(question=text, epsilon=epsilon, delta=delta, rho=rho, error=error, limits=limits, **shared)
         plan, loss, further = self._planner.plan(request, safe=self._bits.safe), None, ""
         stored = stored_name(plan, self.ledger, safe=self._bits.safe) is not None
         loss = plan.total
@@ -238,22 +259,32 @@ class Database:
         dialect: str = "duckdb",
         columns: Mapping[str, Any] | None = None,
     ) -> list[Release]:
-        """Answer several questions that are paid together, as one entry of the ledger.
+        """Answer several questions that are charged together, as one entry of the ledger.
 
         Args:
             questions: as `sql` takes them; their groups and bounds are declared.
-            epsilon, delta, rho: what all of them cost, composed by the certified accountant. They share it by the
-                errors that are expected, as aggregates of one question do.
-            consistent: let the answers agree: totals are the sums of their parts. For counts and sums, and what is
-                computed from them, of the same rows in different groups. A unit is bounded once, in the finest groups.
-                SUM(x) and what AVG(x) sums are two totals, unless COUNT(x) is asked for beside the sum.
-            nonnegative: consistent counts are not below 0.
-            fresh, dialect, columns: as for `sql`.
+            epsilon: the cost of all of them, alone or with `delta`, composed by the certified accountant. They share it
+                by the errors that are expected, as aggregates of one question do.
+            delta: of the cost.
+            rho: the cost in place of epsilon and delta.
+            consistent: whether the answers agree: totals are then the sums of their parts. For counts and sums, and
+                what is computed from them, of the same rows in different groups. A unit is bounded once, in the finest
+                groups. SUM(x) and the sum in AVG(x) are two totals, unless COUNT(x) is asked for beside the sum.
+            nonnegative: whether consistent counts are not below 0.
+            fresh: whether to charge again for new noise although answers are stored.
+            dialect: of the texts, "duckdb" or "postgres".
+            columns: public facts for these questions.
 
-        Returns: a release for each question; the cost that each shows is that of all.
+        Returns: a release for each question; each shows the cost of all.
         Guarantee: as of `sql`. Consistent intervals hold the truth about the rows as they were bounded; see
             docs/guide/query.md.
         Raises: as `sql`.
+
+        >>> import deniable as dn
+        >>> db = dn.connect(dn.datasets.visits(), name="visits", unit="patient", rows=2, budget=dn.Budget(epsilon=1))
+        >>> texts = ["SELECT COUNT(*) AS n FROM visits", "SELECT COUNT(DISTINCT patient) AS n FROM visits"]
+        >>> [answer.columns for answer in db.workload(texts, epsilon=0.5)]
+        [('n',), ('n',)]
         """
         shared = {"epsilon": epsilon, "delta": delta, "rho": rho, "dialect": dialect, "columns": columns}
         workload = self._workload(questions, shared, consistent=consistent, nonnegative=nonnegative)
@@ -270,9 +301,21 @@ class Database:
         dialect: str = "duckdb",
         columns: Mapping[str, Any] | None = None,
     ) -> list[Explanation]:
-        """Say what `workload` would do and cost, a question at a time. Spends nothing, and reads no private row.
+        """Say what `workload` would do and cost, question by question.
 
-        Consistent answers are at least as exact as these say: least squares never adds variance.
+        Charges nothing, and reads no private row. Consistent answers are at least as exact as these say: least squares
+        never adds variance.
+
+        Args:
+            questions: as `workload` takes them.
+            epsilon: the cost of all of them, alone or with `delta`.
+            delta: of the cost.
+            rho: the cost in place of epsilon and delta.
+            consistent: whether the answers agree.
+            dialect: of the texts, "duckdb" or "postgres".
+            columns: public facts for these questions.
+
+        Raises: as `workload`.
         """
         shared = {"epsilon": epsilon, "delta": delta, "rho": rho, "dialect": dialect, "columns": columns}
         return self._workload(questions, shared, consistent=consistent, nonnegative=False).explanations(self._responder)
@@ -301,14 +344,19 @@ class Database:
         """Answer a SELECT of counts, sums and averages for up to 2^30 groups with Parquet files, on Spark.
 
         Args:
-            text: as `sql` takes it, without ORDER BY and LIMIT; so are all others.
+            text: as `sql` takes it, without ORDER BY and LIMIT.
             folder: where Spark's executors can write; a folder with a new name is made in it.
-            intervals: add the ends of intervals of 95%. Those of counts and sums are as wide in all groups as `explain`
-                says; those of averages take half a millisecond each.
+            epsilon: the cost, alone or with `delta`.
+            delta: of the cost.
+            rho: the cost in place of epsilon and delta.
+            intervals: whether the files hold the ends of intervals of 95%. Those of counts and sums are as wide in all
+                groups as `explain` says; those of averages take half a millisecond each.
+            fresh: whether to charge again for new noise although files are there.
+            dialect: of the text, "duckdb" or "postgres".
 
         Returns: a DataFrame that reads the files, with the columns of `Release.to_arrow`.
         Guarantee: as of `sql`. Noise is added by the executors, and what was written is never drawn again.
-        Raises: as `sql`.
+        Raises: as `sql`; UnsupportedQueryError on other engines.
         """
         check_writes(self._responder)
         request = Request(question=text, epsilon=epsilon, delta=delta, rho=rho, dialect=dialect, written=True)
@@ -329,11 +377,23 @@ class Database:
         return self._planner.public_column(rows, expression)
 
     def table(self, name: str) -> Frame:
-        """Return the rows of a table, to ask about in Python; see docs/guide/frames.md."""
+        """Return the rows of a table as a frame, for questions in Python; see docs/guide/frames.md.
+
+        Args:
+            name: of the table.
+
+        Raises: UnsupportedQueryError if there is none of this name.
+        """
         return Frame.of(self, name)
 
     def __getitem__(self, name: str) -> "Database":
-        """The same database, whose methods ask about another private table: db["customers"].median("age", ...)."""
+        """Return the same database with methods that ask about another private table.
+
+        Args:
+            name: of the table, as in db["customers"].median("age", ...).
+
+        Raises: CatalogError if there is no private table of this name.
+        """
         if name not in self.tables or self.tables[name].public:
             private = ", ".join(each.name for each in self.tables.values() if not each.public)
             raise CatalogError(f"there is no private table {name!r}. Private tables: {private}.")
@@ -343,44 +403,24 @@ class Database:
 
     @property
     def budget(self) -> BudgetStatus:
-        """What was spent and what is left."""
+        """Budget with what was spent and what is left."""
         return BudgetStatus(self.ledger.budget, self.ledger.spent(), self.ledger.left())
 
     @property
     def columns(self) -> Listing:
-        """The columns with what is declared about them. All of it is public."""
-        prefix = len(self.tables) > 1
-        rows = (
-            (f"{table.name}.{name}" if prefix else name, *said)
-            for table in self.tables.values()
-            for name, *said in table.described()
-        )
-        return Listing(("column", "type", "bounds", "keys", "missing values"), tuple(rows))
+        """Columns with what is declared about them. All of it is public."""
+        return list_columns(self.tables)
 
     def history(self) -> Listing:
-        """What was asked and paid, oldest first. What was asked again is free, and not listed again."""
-        history = self.ledger.history()
-        heads = ["number", "time (UTC)", "question", "cost", "answer kept"]
-        several = bool(history.analysts - {"owner"})  # one person alone needs no column
-        if several:
-            heads.insert(2, "asked by")
-        rows = LazyRows(history.records, partial(_listed, several=several))
-        return Listing(tuple(heads), rows, empty="nothing was asked yet")
+        """Return the questions that were charged, oldest first; stored answers are free and not listed again."""
+        return list_history(self.ledger)
 
     def doctor(self) -> None:
-        """Print exact counts of what is odd about the rows. For the owner alone: the numbers are not private.
+        """Print exact counts of irregular rows. For the owner alone: the numbers are not private.
 
-        Charges nothing, and hands nothing back that could be passed on by mistake.
+        Charges nothing, and returns nothing that could be passed on by mistake.
         """
-        from deniable.query.engines.doctor import ALL_WELL, WARNING, Doctor
-
-        doctor = Doctor(self._engine)
-        findings = (finding for table in self.tables.values() for finding in doctor.examine(table))
-        reported = [finding for finding in findings if finding.odd or finding.normal is None]
-        rows = [(each.subject, each.what, "-" if each.count is None else f"{each.count:,}") for each in reported]
-        sys.stdout.write(f"{WARNING}\n{Listing(('about', 'what', 'count'), tuple(rows))}\n")
-        if not any(each.odd for each in reported):
-            sys.stdout.write(f"{ALL_WELL}\n")
+        print_findings(self._engine, self.tables)
 
     def _about(self) -> Iterator[tuple[str, str]]:
         yield "protects", self._table.protects
@@ -397,15 +437,3 @@ class Database:
 
     def _repr_html_(self) -> str:
         return pairs_as_html(self._about())
-
-
-def _listed(record: Record, *, several: bool) -> tuple[str, ...]:
-    """A row of the history; with the analyst if there are several."""
-    return (
-        str(record.number),
-        f"{record.time:%Y-%m-%d %H:%M}",
-        *((record.analyst,) if several else ()),
-        " ".join(record.text.split()),  # in one line, without the blanks that stand for OPTIONS
-        price_text(record.loss),
-        ("yes" if record.answered else "no") if record.safe else "test noise",
-    )

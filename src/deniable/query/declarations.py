@@ -103,11 +103,17 @@ class Declaration:
 def Number(  # noqa: N802
     *, lower: object = None, upper: object = None, integer: bool | None = None, null: object = None
 ) -> Declaration:
-    """A number. `lower` and `upper` are public bounds that any sum or average needs; values beyond them are clamped.
+    """Declare a column of numbers, with the public bounds that sums and averages need.
 
-    "auto" for both has them found privately by the first question that needs them, for a quarter of its price.
-    `integer` says how text files and mixed columns are read; None leaves it to the schema of the source. A missing
-    value or NaN is left out of sums and averages, unless `null` says what it counts as.
+    Args:
+        lower: the least value that counts; values below it are clamped to it. "auto", for both bounds, has them
+            estimated privately by the first question that needs them, for a quarter of its price.
+        upper: the largest value that counts; values above it are clamped to it.
+        integer: whether values of text files and mixed columns are read as whole numbers; None leaves it to the schema
+            of the source.
+        null: the number as which a missing value or NaN counts; None leaves it out of sums and averages.
+
+    Raises: CatalogError if only one bound is given, or they do not rise within -2**53 and 2**53.
 
     >>> age = Number(lower=0, upper=120, integer=True)
     >>> print(age.lower, age.upper)
@@ -122,11 +128,18 @@ def Number(  # noqa: N802
 
 
 def Keys(values: Any, *, null: bool = False) -> Declaration:  # noqa: N802
-    """A column whose public list of values may be a GROUP BY. Rows with another value belong to no group.
+    """Declare the public values of a column, which may then be grouped by.
 
-    `values` is a list, an array, a column of a frame of public rows, or a frame of several. `null=True` adds a group
-    for missing values. Lists are joined by `|`, taken out by `-`, and paired by `*`. Pairs are declared for columns
-    together, under both names, and are then all the groups of the two: {"region, product": dn.Keys([("n", 7)])}.
+    Rows with another value belong to no group. Lists are joined by `|`, taken out by `-`, and paired by `*`. Pairs are
+    declared for columns together, under both names, and are then all the groups of the two:
+    {"region, product": dn.Keys([("n", 7)])}.
+
+    Args:
+        values: a list or array of text, whole numbers, dates or truth values, a column of a frame of public rows, or a
+            frame of several columns; tuples are values of several columns together.
+        null: whether missing values are a group, too.
+
+    Raises: CatalogError if there are no values, more than 1,000,000, or values of several kinds.
 
     >>> Keys(["north", "south"], null=True).keys
     ('north', 'south', None)
@@ -148,7 +161,7 @@ def Keys(values: Any, *, null: bool = False) -> Declaration:  # noqa: N802
 
 
 def Text() -> Declaration:  # noqa: N802
-    """A column of text that may be filtered on.
+    """Declare a column of text, which may be filtered on.
 
     >>> print(Text().kind.value)
     text
@@ -157,7 +170,7 @@ def Text() -> Declaration:  # noqa: N802
 
 
 def Boolean() -> Declaration:  # noqa: N802
-    """A column of true and false; its groups are known.
+    """Declare a column of truth values; its two groups are known.
 
     >>> print(Boolean().kind.value)
     boolean
@@ -166,9 +179,15 @@ def Boolean() -> Declaration:  # noqa: N802
 
 
 def Date(*, lower: date | str | None = None, upper: date | str | None = None) -> Declaration:  # noqa: N802
-    """A column of calendar dates. `lower` and `upper` are the first and the last public day.
+    """Declare a column of calendar dates, whose days may be groups.
 
-    With both, days and years are groups: GROUP BY d, GROUP BY YEAR(d). Rows of other days belong to none of them.
+    With both days, days and years are groups: GROUP BY d, GROUP BY YEAR(d). Rows of other days belong to none of them.
+
+    Args:
+        lower: the first public day, a date or text such as "2025-01-01".
+        upper: the last public day.
+
+    Raises: CatalogError if one is not a valid date, or only one is given.
 
     >>> day = Date(lower="2025-01-01", upper="2025-12-31")  # or datetime.date(2025, 1, 1), ...
     >>> print(day.kind.value)
@@ -178,7 +197,13 @@ def Date(*, lower: date | str | None = None, upper: date | str | None = None) ->
 
 
 def Timestamp(*, lower: date | str | None = None, upper: date | str | None = None) -> Declaration:  # noqa: N802
-    """A column of moments in time. `lower` and `upper`, the first and the last public day, make its years groups.
+    """Declare a column of moments in time, whose years may be groups.
+
+    Args:
+        lower: the first public day, a date or text such as "2025-01-01".
+        upper: the last public day.
+
+    Raises: CatalogError if one is not a valid date, or only one is given.
 
     >>> print(Timestamp().kind.value)
     timestamp
