@@ -27,7 +27,7 @@ HELD = {
     "learning/correlated.py:Correlation.noise": "learning/test_correlated.py::test_without_bands_the_loss_is_that_of_all_steps",
     "learning/erm/perturbation.py:Objective.__init__": "learning/erm/test_perturbation.py::test_what_is_released_for_no_rows_has_the_noise_that_is_paid_for",
     "learning/erm/perturbation.py:Objective.draw": "learning/erm/test_perturbation.py::test_what_is_released_for_no_rows_has_the_noise_that_is_paid_for",
-    "learning/federated/rounds.py:Federated.__post_init__": "learning/federated/test_rounds.py::test_skellam_shares_have_the_noise_of_the_plan_and_a_loss_without_a_lattice_term",
+    "learning/federated/rounds.py:Federated._check_lattice": "learning/federated/test_rounds.py::test_skellam_shares_have_the_noise_of_the_plan_and_a_loss_without_a_lattice_term",
     "learning/federated/rounds.py:Federated.share": "learning/federated/test_rounds.py::test_the_sum_has_the_noise_of_the_plan_and_nothing_is_divided_by_who_answered",
     "learning/estimators/search.py:PrivateGridSearch._planned.train.run": "learning/estimators/test_search.py::test_the_best_setting_wins_and_the_whole_search_is_stated",
     "learning/pate/teachers.py:Teachers._votes": "learning/pate/test_teachers.py::test_parts_are_disjoint_and_hold_every_row_with_a_declared_label",
@@ -43,6 +43,7 @@ HELD = {
     "local/deployed/microsoft.py:OneBitMean.settle": "local/deployed/test_microsoft.py::test_the_bit_of_a_number_has_the_law_of_the_paper",
     "local/deployed/sketches.py:Grouped.settle": "local/deployed/test_sketches.py::test_reports_are_drawn_from_the_law",
     "local/directions.py:PrivUnit._encode": "local/test_directions.py::test_codes_are_drawn_from_the_channel",
+    "local/directions.py:PrivUnit._ranks": "local/test_directions.py::test_codes_are_drawn_from_the_channel",
     "local/frequencies/direct.py:DirectResponse._draw": "local/test_protocol.py::test_reports_are_drawn_from_the_law",
     "local/frequencies/hadamard.py:HadamardResponse._draw": "local/test_protocol.py::test_reports_are_drawn_from_the_law",
     "local/frequencies/hashing.py:LocalHashing._draw": "local/frequencies/test_hashing.py::test_a_lie_is_every_other_cell_as_often",
@@ -82,7 +83,7 @@ MEASURED = {
 # What is drawn where no row is read, or for released numbers alone.
 HIDING_NOTHING = {
     "learning/descent/projected.py:descend_by_samples": "an optimiser without privacy",
-    "learning/estimators/boosting.py:_Boosting._boosted.train": "cuts of leaves, by released counts alone",
+    "learning/estimators/boosting.py:_leaves": "cuts of leaves, by released counts alone",
     "learning/estimators/kmeans.py:KMeans._planned.train": "public first centres",
     "learning/estimators/kmeans.py:_from_grid": "public directions of a grid",
     "learning/estimators/kmeans.py:_weighted": "restarts on released cells",

@@ -96,7 +96,7 @@ def test_buffers_that_are_not_needed_are_left_out(buffers: int) -> None:
     for steps, times, separation in ((4, 2, 3), (6, 4, 5), (6, 3, 2), (16, 4, 5), (23, 4, 5), (100, 5, 12)):
         uses = Uses(steps=steps, times=times, separation=separation, dimensions=1000)
         made = Buffered.best(uses, buffers=buffers)
-        assert made.reach(uses) > 0
+        assert made.sensitivity(uses) > 0
         assert made.errors(uses)[0] <= 1.002 * Buffered.best(uses, buffers=1).errors(uses)[0]
 
 
@@ -124,6 +124,6 @@ def test_rounding_stays_within_its_charge_however_slowly_buffers_forget(decay: f
 def test_rows_that_buffers_cannot_hold_are_refused() -> None:
     slow = Buffered(scales=(0.1,), decays=(1 - 2**-30,))
     with pytest.raises(InvalidParameterError, match="fewer steps"):
-        slow.reach(Uses(steps=10**7, dimensions=10**6))
+        slow.sensitivity(Uses(steps=10**7, dimensions=10**6))
     uses = Uses(steps=10**6, dimensions=1000)
-    assert Buffered.best(uses, buffers=4).reach(uses) > 0
+    assert Buffered.best(uses, buffers=4).sensitivity(uses) > 0

@@ -67,8 +67,8 @@ def test_no_row_moves_the_integers_farther_than_stated(correlation: Correlation,
                 moved[list(steps), 0] += np.array(signs) * uses.lattice
                 change = np.concatenate([part.ravel() for part in mixed(correlation, moved, uses)]) - still
                 worst = max(worst, float(np.linalg.norm(change)))
-    assert worst <= correlation.reach(uses)
-    assert worst >= correlation.reach(uses) * 0.99
+    assert worst <= correlation.sensitivity(uses)
+    assert worst >= correlation.sensitivity(uses) * 0.99
 
 
 def test_a_reach_without_the_charge_for_rounding_is_exceeded() -> None:
@@ -89,7 +89,7 @@ def test_a_reach_without_the_charge_for_rounding_is_exceeded() -> None:
         worst = max(
             worst, float(np.linalg.norm(np.ravel(mixed(coarse, moved, uses)) - np.ravel(mixed(coarse, base, uses))))
         )
-    assert norm < worst <= coarse.reach(uses)
+    assert norm < worst <= coarse.sensitivity(uses)
 
 
 @pytest.mark.parametrize("correlation", KINDS)
@@ -97,7 +97,7 @@ def test_sums_beyond_any_range_are_cut_and_bring_no_two_farther_apart(correlatio
     near, far = np.full((3, 3), 2**57), np.full((3, 3), 2**57)
     far[0] += USES.lattice
     one, other = (np.concatenate([part.ravel() for part in mixed(correlation, each, USES)]) for each in (near, far))
-    assert np.linalg.norm((one - other).astype(np.float64)) <= 2 * correlation.reach(USES)
+    assert np.linalg.norm((one - other).astype(np.float64)) <= 2 * correlation.sensitivity(USES)
 
 
 def test_errors_are_the_published_ones() -> None:
@@ -112,7 +112,7 @@ def test_errors_are_the_published_ones() -> None:
 def test_errors_are_those_of_runs(correlation: Correlation) -> None:
     """4000 runs of 13 steps side by side: the root mean square is within 2%, five of its standard errors."""
     uses = Uses(steps=13, dimensions=4000, lattice=2**16)
-    noise = Fraction(correlation.reach(uses), uses.lattice * correlation.fine(uses))
+    noise = Fraction(correlation.sensitivity(uses), uses.lattice * correlation.fine(uses))
     stream = correlation.stream(noise, uses)
     sums = np.cumsum([stream.add(np.zeros(4000, dtype=np.int64), bits=BITS) for _ in range(13)], axis=0)
     found = np.sqrt((sums**2).mean(axis=1)) / uses.lattice
@@ -195,7 +195,7 @@ def test_correlated_sums_of_a_run_are_nearer_than_independent_ones() -> None:
     uses = Uses(steps=64, dimensions=1000, times=4, separation=16)
     for correlation in (Banded(coefficients=(1.0,)), Banded.best(uses, bands=16)):
         made = plan(correlation, steps=64, dimensions=1000, sampler=CyclicPoisson(classes=16))
-        scaled = replace(made, noise_multiplier=Fraction(correlation.reach(uses), 2**32))
+        scaled = replace(made, noise_multiplier=Fraction(correlation.sensitivity(uses), 2**32))
         run = scaled.run(0, expected_rows=1, bits=BITS)
         sums = np.cumsum([run.mean_gradient(np.zeros((len(batch), 1000))) for batch in run], axis=0)
         found.append(float(np.sqrt((sums**2).mean())))

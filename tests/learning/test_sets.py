@@ -13,7 +13,7 @@ CENTRE = (Fraction(1, 2), Fraction(-1), Fraction(0))
 SETS = [
     L2Ball(radius=Fraction(3, 2), columns=3, centre=CENTRE),
     L1Ball(radius=Fraction(3, 2), columns=3, centre=CENTRE),
-    Box(lower=(-1, 0, 2), upper=(1, Fraction(1, 2), 2)),  # type: ignore[arg-type]
+    Box(bounds=((-1, 0, 2), (1, Fraction(1, 2), 2))),  # type: ignore[arg-type]
     Simplex(columns=3, total=Fraction(2)),
 ]
 
@@ -30,7 +30,7 @@ def program(feasible: FeasibleSet, point: np.ndarray) -> np.ndarray:
     elif twice:
         constraints = [{"type": "ineq", "fun": lambda x: 1.5 - x.sum()}]
     elif isinstance(feasible, Box):
-        bounds = list(zip(map(float, feasible.lower), map(float, feasible.upper), strict=True))
+        bounds = list(zip(*[map(float, corner) for corner in feasible.bounds], strict=True))
     else:
         constraints = [{"type": "eq", "fun": lambda x: x.sum() - 2}]
     found = minimize(
@@ -60,7 +60,7 @@ def test_no_point_lies_farther_than_the_farthest_and_one_comes_near(feasible: Fe
     points = np.array([feasible.project(point) for point in rng.normal(scale=20, size=(1500, 3))])
     for origin in (np.zeros(3), np.array([1.0, -2.0, 0.5])):
         most = np.linalg.norm(points - origin, axis=1).max()
-        assert 0.97 * feasible.farthest(origin) <= most <= feasible.farthest(origin) + 1e-9
+        assert 0.97 * feasible.max_distance(origin) <= most <= feasible.max_distance(origin) + 1e-9
     pairs = np.linalg.norm(points[:300, None] - points[None, :300], axis=2).max()
     assert 0.97 * feasible.diameter <= pairs <= feasible.diameter + 1e-9
     assert feasible.contains(feasible.middle)
@@ -78,12 +78,12 @@ def test_points_inside_stay_and_points_outside_are_told() -> None:
 def test_wrong_sets_and_points_are_refused() -> None:
     with pytest.raises(InvalidParameterError, match="radius must be > 0"):
         L2Ball(radius=0, columns=2)  # type: ignore[arg-type]
-    with pytest.raises(InvalidParameterError, match="nowhere above upper"):
-        Box(lower=(1,), upper=(0,))  # type: ignore[arg-type]
-    with pytest.raises(InvalidParameterError, match="upper must be lists of one number"):
-        Box(lower=(1,), upper=())  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameterError, match="no lower bound may be above"):
+        Box(bounds=((1,), (0,)))  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameterError, match="lists of one number"):
+        Box(bounds=((1,), ()))  # type: ignore[arg-type]
     with pytest.raises(InvalidParameterError, match="one number for each parameter"):
-        Box(lower=(), upper=())
+        Box(bounds=((), ()))
     with pytest.raises(InvalidParameterError, match="2 finite numbers"):
         SETS[0].__class__(radius=Fraction(1), columns=2).project([np.nan, 0])
     with pytest.raises(InvalidParameterError, match="3 finite numbers"):

@@ -1,4 +1,4 @@
-"""Buffered Toeplitz matrices in closed form: sensitivity, errors of sums, and the best ones for a number of steps.
+"""Buffered Toeplitz matrices in closed form: sensitivity, errors, and the best ones.
 
 C has the diagonals 1, then sum_j scales_j decays_j^(k-1). Sums over steps are put together from halves, in which all
 numbers are positive, so that nothing cancels; the time grows with the logarithm of the number of steps.
@@ -19,14 +19,14 @@ from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import NONNEGATIVE
 
 NARROWEST = 2.0**-30  # gap of a decay to 1
-_AS_NONE = 2.0**-16  # steps times a gap, with which a buffer forgets nothing that matters
-_STEP = 1e-5  # of a central difference, in logarithms of ratios of gaps
-_STARTS = 12  # for the widest and the narrowest gap
+_NO_DECAY = 2.0**-16  # steps times a gap, below which the decay of a buffer makes no difference
+_DIFFERENCE_STEP = 1e-5  # of a central difference, in logarithms of ratios of gaps
+_STARTS = 12  # of the search, for the widest and for the narrowest gap
 
 
 @dataclass(frozen=True)
 class Segment:
-    """Some consecutive steps: how they change buffers and a 1 beside them, and the squared outputs as a form of these.
+    """Consecutive steps: their linear map of buffers and a 1, and their squared outputs as a quadratic form.
 
     Arrays of shape (..., buffers + 1, buffers + 1), of floats or of balls.
     """
@@ -35,13 +35,14 @@ class Segment:
     squares: NDArray[Any]
 
     def then(self, later: "Segment") -> "Segment":
-        """These steps, followed by others."""
+        """Return these steps followed by others."""
         moved = np.matmul(np.matmul(np.swapaxes(self.change, -1, -2), later.squares), self.change)
         return Segment(np.matmul(later.change, self.change), self.squares + moved)
 
     def times(self, count: int) -> list["Segment"]:
-        """What makes `count` repetitions, one after the other: by the binary digits of their number."""
-        parts, power = [], self
+        """Return segments that make `count` repetitions, by the binary digits of their number."""
+        parts = []
+        power = self
         while count:
             if count & 1:
                 parts.append(power)
@@ -53,19 +54,23 @@ class Segment:
 def squared_norm(
     scales: NDArray[Any], decays: NDArray[Any], first: NDArray[Any], *, steps: int, times: int, separation: int
 ) -> NDArray[Any]:
-    """The squared norm of the sum of the columns 0, b, 2b, ... of C, with `first` on its first diagonal.
+    """Return the squared norm of the sum of the columns 0, b, 2b, ... of C.
 
     These are the worst uses of a row at most `times` times and at least b = `separation` steps apart, if `first` is at
     least 1 and the second diagonal, the sum of the scales.
 
     Args:
-        scales, decays, first: shape (..., buffers), and (...) for the last; floats, or balls as objects.
+        scales, decays: shape (..., buffers); floats, or balls as objects.
+        first: the first diagonal of C, shape (...).
+        steps, times, separation: as in `Uses`.
     """
-    uses, size = min(times, (steps - 1) // separation + 1), scales.shape[-1]
+    uses = min(times, (steps - 1) // separation + 1)
+    size = scales.shape[-1]
     free = np.zeros((*scales.shape[:-1], size + 1, size + 1), dtype=scales.dtype)
     free[..., np.arange(size), np.arange(size)] = decays
     free[..., size, size] = 1
-    used, out = free.copy(), np.zeros((*scales.shape[:-1], size + 1), dtype=scales.dtype)
+    used = free.copy()
+    out = np.zeros((*scales.shape[:-1], size + 1), dtype=scales.dtype)
     used[..., :size, size] = 1
     out[..., :size] = scales
     at_use = out.copy()
@@ -80,23 +85,27 @@ def squared_norm(
 def certified_norm(
     scales: tuple[float, ...], decays: tuple[float, ...], *, steps: int, times: int, separation: int
 ) -> float:
-    """An upper bound on the l2 sensitivity of C x, for the very floats that are given."""
+    """Bound the l2 sensitivity of C x from above, for these floats exactly."""
     first = max(Fraction(1), sum(map(Fraction, scales), Fraction(0)))
 
     def enclosure() -> Any:
-        sizes, rates = (np.array([ball(Fraction(each)) for each in row], dtype=object) for row in (scales, decays))
+        scale_balls = np.array([ball(Fraction(scale)) for scale in scales], dtype=object)
+        decay_balls = np.array([ball(Fraction(decay)) for decay in decays], dtype=object)
         top = np.array(ball(first), dtype=object)
-        return squared_norm(sizes, rates, top, steps=steps, times=times, separation=separation).item().sqrt()
+        return (
+            squared_norm(scale_balls, decay_balls, top, steps=steps, times=times, separation=separation).item().sqrt()
+        )
 
     return certified(enclosure, within=NONNEGATIVE).upper
 
 
 def squared_errors(scales: Floats, decays: Floats, *, steps: int) -> tuple[float, float]:
-    """The greatest and the mean squared error of sums of the first steps, for independent noise of variance 1.
+    """Return the greatest and the mean squared error of sums of first steps, for noise of variance 1.
 
     The diagonals of A C^-1, A with ones below its diagonal, are sums of powers with positive weights.
     """
-    roots, gaps = np.sqrt(scales), 1 - decays
+    roots = np.sqrt(scales)
+    gaps = 1 - decays
     inner, vectors = np.linalg.eigh(np.diag(gaps) + np.outer(roots, roots))
     weights = np.array([1 / (1 + (scales / gaps).sum()), *((roots @ vectors) ** 2 / inner)])
     greatest, mean = _sums_of_squares(weights, np.array([0.0, *inner]), steps)
@@ -104,50 +113,61 @@ def squared_errors(scales: Floats, decays: Floats, *, steps: int) -> tuple[float
 
 
 def best_buffers(count: int, *, steps: int, times: int, separation: int) -> tuple[Floats, Floats]:
-    """At most `count` scales and decays with nearly the least greatest error of sums, times the sensitivity.
+    """Return scales and decays with nearly the least greatest error of sums, times the sensitivity.
 
-    The gaps of C^-1 and of C to 1 take turns, in falling order, and every such row of gaps is that of one C with
+    The gaps of C^-1 and of C to 1 alternate, in falling order, and every such sequence of gaps is that of one C with
     positive scales: so the ratios of neighbours are free parameters, and both sides are formulas in them.
+
+    Args:
+        count: the largest number of buffers.
+        steps, times, separation: as in `Uses`.
     """
+    min_gap = max(NARROWEST, _NO_DECAY / steps)
 
     def error(free: Floats) -> Floats:
         with np.errstate(all="ignore"):
-            inner, gaps, scales = _parts(free, least)
+            inner, gaps, scales = _parts(free, min_gap)
             first = np.maximum(scales.sum(axis=-1), 1)
             norm = squared_norm(scales, 1 - gaps, first, steps=steps, times=times, separation=separation)
-            found = np.log(norm) + np.log(_sums_of_squares(*_outer_law(inner, gaps), steps)[0])
-        return np.asarray(np.nan_to_num(found, nan=1e300, posinf=1e300))
+            log_error = np.log(norm) + np.log(_sums_of_squares(*_outer_law(inner, gaps), steps)[0])
+        return np.asarray(np.nan_to_num(log_error, nan=1e300, posinf=1e300))
 
     def with_slopes(free: Floats) -> tuple[float, Floats]:
-        away = _STEP * np.vstack([np.zeros(2 * count), np.eye(2 * count), -np.eye(2 * count)])
-        found = error(free + away)
-        return float(found[0]), (found[1 : 2 * count + 1] - found[2 * count + 1 :]) / (2 * _STEP)
+        size = 2 * count
+        moves = _DIFFERENCE_STEP * np.vstack([np.zeros(size), np.eye(size), -np.eye(size)])
+        errors = error(free + moves)
+        return float(errors[0]), (errors[1 : size + 1] - errors[size + 1 :]) / (2 * _DIFFERENCE_STEP)
 
-    least = max(NARROWEST, _AS_NONE / steps)
-    wide, narrow = np.meshgrid(np.geomspace(0.05, 0.95, _STARTS), np.geomspace(0.02, 20, _STARTS) / steps)
-    start, end = np.log(wide.ravel()), np.log(np.minimum(narrow, wide / 2).ravel())
-    gaps = np.exp(np.linspace(start, end, 2 * count, axis=-1))
-    ratios = np.column_stack([gaps[:, 0], gaps[:, 1:] / gaps[:, :-1]])
-    starts = np.log(ratios / (1 - ratios))
-    nearest = starts[error(starts).argmin()]
-    found = minimize(with_slopes, nearest, jac=True, method="BFGS", options={"gtol": 1e-7, "maxiter": 400}).x
-    _, gaps, scales = _parts(found if error(found) <= error(nearest) else nearest, least)
+    starts = _starts(count, steps)
+    start = starts[error(starts).argmin()]
+    end = minimize(with_slopes, start, jac=True, method="BFGS", options={"gtol": 1e-7, "maxiter": 400}).x
+    _, gaps, scales = _parts(end if error(end) <= error(start) else start, min_gap)
     kept = scales > 0
     return scales[kept], 1 - gaps[kept]
 
 
-def _parts(free: Floats, least: float) -> tuple[Floats, Floats, Floats]:
-    """The gaps of C^-1 and of C, and the scales, from logits of ratios of gaps; shapes (..., buffers).
+def _starts(count: int, steps: int) -> Floats:
+    """Return starts of the search: logits of ratios of gaps in geometric sequences, shape (starts, 2 count)."""
+    wide, narrow = np.meshgrid(np.geomspace(0.05, 0.95, _STARTS), np.geomspace(0.02, 20, _STARTS) / steps)
+    first = np.log(wide.ravel())
+    last = np.log(np.minimum(narrow, wide / 2).ravel())
+    gaps = np.exp(np.linspace(first, last, 2 * count, axis=-1))
+    ratios = np.column_stack([gaps[:, 0], gaps[:, 1:] / gaps[:, :-1]])
+    return np.asarray(np.log(ratios / (1 - ratios)))
 
-    Gaps are at least `least`: further ones of that size have a scale of 0.
+
+def _parts(free: Floats, min_gap: float) -> tuple[Floats, Floats, Floats]:
+    """Return the gaps of C^-1 and of C, and the scales, from logits of ratios of gaps; shapes (..., buffers).
+
+    Gaps are at least `min_gap`: further ones of that size have a scale of 0.
     """
-    gaps = np.maximum(np.exp(np.cumsum(-np.logaddexp(0, -free), axis=-1)), least)
+    gaps = np.maximum(np.exp(np.cumsum(-np.logaddexp(0, -free), axis=-1)), min_gap)
     inner, outer = gaps[..., ::2], gaps[..., 1::2]
     return inner, outer, _residues(inner, outer)
 
 
 def _residues(others: Floats, own: Floats) -> Floats:
-    """For each of its own gaps the product of the differences to all others, over that to the rest of its own."""
+    """Return, for each own gap, the product of its differences to the others over that to the rest of its own."""
     apart = own[..., np.newaxis, :] - own[..., :, np.newaxis]
     apart += np.eye(own.shape[-1])
     return np.asarray(
@@ -156,24 +176,33 @@ def _residues(others: Floats, own: Floats) -> Floats:
 
 
 def _outer_law(inner: Floats, gaps: Floats) -> tuple[Floats, Floats]:
-    """Weights and gaps of the powers whose sum the diagonals of A C^-1 are."""
+    """Return the weights and gaps of the powers that add up to the diagonals of A C^-1."""
     last = np.prod(gaps / inner, axis=-1, keepdims=True)
     return np.concatenate([last, -_residues(gaps, inner) / inner], -1), np.concatenate([0 * last, inner], -1)
 
 
 def _sums_of_squares(weights: Floats, gaps: Floats, steps: int) -> tuple[Floats, Floats]:
-    """For r_t = sum of weights (1 - gaps)^t, the sum of r_t^2 over all steps, and the mean of the sums up to a step.
+    """Return the sum of r_t^2 over all steps, and the mean of the sums up to a step.
+
+    Here r_t = sum of weights (1 - gaps)^t.
 
     Of x^t both sums for 2k steps follow from those for k, G(2k) = G(k) (1 + x^k) and H(2k) = H(k) (1 + x^k) + k G(k).
     """
     rows, columns = gaps[..., :, np.newaxis], gaps[..., np.newaxis, :]
     base = 1 - (rows + columns - rows * columns)
-    power, total, running, count = base, np.ones_like(base), np.ones_like(base), 1
+    power = base
+    total = np.ones_like(base)
+    running = np.ones_like(base)
+    count = 1
     for digit in bin(steps)[3:]:
-        running, total = running * (1 + power) + count * total, total * (1 + power)
-        power, count = power * power, 2 * count
+        running = running * (1 + power) + count * total
+        total = total * (1 + power)
+        power = power * power
+        count = 2 * count
         if digit == "1":
-            total, power, count = total + power, power * base, count + 1
+            total = total + power
+            power = power * base
+            count = count + 1
             running = running + total
     both = weights[..., :, np.newaxis] * weights[..., np.newaxis, :]
     return (both * total).sum(axis=(-1, -2)), (both * running).sum(axis=(-1, -2)) / steps

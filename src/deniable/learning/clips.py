@@ -1,4 +1,4 @@
-"""Clips: how the gradient of one row becomes integers whose l2 norm is never above a public number of lattice steps.
+"""Clips: gradients become integers with a public bound on their l2 norm.
 
 Every clip keeps each row within `lattice` steps, so all of them have one sensitivity, which `ClippedSum` states; the
 integers of a row are a function of that row and public numbers alone (see mechanisms/vectors/clipping.py).
@@ -21,29 +21,30 @@ from deniable.numbers.rationals import positive_rational, quotient_text, shown, 
 from deniable.privacy import PrivacyUnit, Relation
 from deniable.rows import silence
 
-_SMALLEST, _LARGEST = 1e-100, 1e100  # norms whose squares are floats
+_MIN_NORM, _MAX_NORM = 1e-100, 1e100  # norms whose squares are floats
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part(metaclass=InWords):
-    """A plan or a part of one: fields that are read when it is made, and plain data of it."""
+    """Base class of plans and their parts: fields are read when it is made, and written as plain data."""
 
     def __post_init__(self) -> None:
         read_fields(self)
 
     def to_data(self) -> dict[str, object]:
-        """Plain data for JSON."""
+        """Return plain data for JSON."""
         return {"kind": type(self).__name__} | {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Clip(Part):
-    """The gradient of a row is cut to an l2 norm of at most `norm`, and rounded towards 0 to `lattice` steps a norm.
+    """Cut the gradient of a row to an l2 norm, and round it towards 0 to a lattice.
 
     A gradient that is zero stays zero, and one with an entry that is NaN or infinite counts as zero.
 
     Args:
-        norm, lattice: in the unit of gradients, and in steps, at most 2^30.
+        norm: the largest l2 norm of the gradient of a row, in the unit of gradients.
+        lattice: lattice steps to the norm, at most 2^30.
         stabiliser: if given, gradients g are not cut but become norm g / (|g| + stabiliser), all of nearly one length:
             automatic clipping (Bu, Wang, Zha, Karypis 2022, arXiv:2206.07136).
         blocks: pairs (numbers, weight), one for each layer in order, which is cut to a norm of its own. Norms are in
@@ -63,12 +64,15 @@ class Clip(Part):
     def __post_init__(self) -> None:
         super().__post_init__()
         try:
-            blocks = tuple((whole_number("blocks", n, lower=1), positive_rational("blocks", w)) for n, w in self.blocks)
+            blocks = tuple(
+                (whole_number("blocks", size, lower=1), positive_rational("blocks", weight))
+                for size, weight in self.blocks
+            )
         except (TypeError, ValueError):
             raise InvalidParameterError(f"blocks must be pairs (numbers, weight), got {shown(self.blocks)}") from None
         object.__setattr__(self, "blocks", blocks)
         if min(self.block_steps) < 1:
-            raise InvalidParameterError("lattice is too coarse: take 2^20 steps")
+            raise InvalidParameterError(f"lattice is too coarse: increase it to 2^20 steps, got {self.lattice}")
 
     @property
     def norm_steps(self) -> int:
@@ -83,39 +87,47 @@ class Clip(Part):
         return tuple(math.isqrt(math.floor(self.norm_steps**2 * weight**2 / whole)) for weight in weights)
 
     def columns(self, dimensions: int) -> int:
-        """How many integers a gradient becomes, if its numbers are those of the blocks."""
+        """Return the number of integers that a gradient becomes.
+
+        Args:
+            dimensions: numbers in a gradient, which must be those of the blocks.
+        """
         if self.blocks and sum(size for size, _ in self.blocks) != dimensions:
             raise InvalidParameterError(f"blocks must have {dimensions} numbers in all, as dimensions says")
         return dimensions
 
     @silence()
     def integers(self, rows: Floats, norm: float) -> NDArray[np.int64]:
-        """Rows of shape (rows, dimensions) as integers of shape (rows, columns), in steps of norm / norm_steps.
+        """Return clipped gradients as integers, shape (rows, columns), in steps of norm / norm_steps.
 
-        The norm is that of a step; it differs from `self.norm` only if the clip is adaptive.
+        Args:
+            rows: gradients, shape (rows, dimensions); secret.
+            norm: of this step; it differs from `self.norm` only if the clip is adaptive.
         """
         rows = doubles(rows)
         usable = np.where(np.isfinite(rows).all(axis=1, keepdims=True), rows, 0.0)
         ends = np.cumsum([size for size, _ in self.blocks], dtype=np.int64)[:-1]
-        found = []
+        integers = []
         for part, steps in zip(np.split(usable, ends, axis=1), self.block_steps, strict=True):
             radius = norm * steps / self.norm_steps
             if self.stabiliser is not None:
                 part = part / (np.sqrt(squared_norms(part))[:, np.newaxis] + float(self.stabiliser)) * radius  # noqa: PLW2901
-            found.append(clipped(part, radius=radius, steps=steps))
-        return np.hstack(found)
+            integers.append(clipped(part, radius=radius, steps=steps))
+        return np.hstack(integers)
 
 
 @dataclass(frozen=True, kw_only=True)
 class AdaptiveClip(Clip):
-    """The norm follows a quantile of the lengths of gradients, by a noisy count of those within it in every step.
+    """Clip whose norm follows a quantile of the lengths of gradients.
 
-    The count is one more number of the vector that gets the noise: a row within the norm adds `count_steps`, one
-    beyond it subtracts them, and the gradient has what is left of the lattice. So both together have the loss of the
-    plan, and the norm of the next step is computed from what was released.
+    It moves by a noisy count of the gradients within the norm in every step. The count is one more number of the vector
+    that gets the noise: a row within the norm adds `count_steps`, one beyond it subtracts them, and the gradient has
+    what is left of the lattice. So both together have the loss of the plan, and the norm of the next step is computed
+    from what was released.
 
     Args:
-        norm: of the first step. The rest as in `Clip`.
+        norm: of the first step.
+        lattice, stabiliser, blocks: as in `Clip`.
         quantile: the share of rows that should be within the norm.
         rate: at most 10; the norm is multiplied by exp(-rate (share within - quantile)) after each step.
         count_share: of the square of the lattice; with 1/100 gradients have 0.5% more noise than without a count.
@@ -135,37 +147,48 @@ class AdaptiveClip(Clip):
         if self.quantile >= 1 or self.count_share >= 1 or self.rate > 10:
             raise InvalidParameterError("quantile and count_share must be in (0, 1), and rate in (0, 10]")
         if not self.count_steps:
-            raise InvalidParameterError("lattice is too coarse for a count beside the gradient: take 2^20 steps")
+            raise InvalidParameterError(
+                "lattice is too coarse for a count beside the gradient: increase it to 2^20 steps"
+            )
         super().__post_init__()
 
     @property
     def count_steps(self) -> int:
-        """Lattice steps by which one row moves the count, up or down."""
+        """Number of lattice steps by which one row moves the count, up or down."""
         return math.isqrt(math.floor(self.count_share * self.lattice**2))
 
     @property
     def norm_steps(self) -> int:
+        """Lattice steps to the norm of a gradient, beside the count."""
         return math.isqrt(self.lattice**2 - self.count_steps**2)
 
     def columns(self, dimensions: int) -> int:
+        """Return the number of integers that a gradient and the count become."""
         return super().columns(dimensions) + 1
 
     @silence()
     def integers(self, rows: Floats, norm: float) -> NDArray[np.int64]:
+        """Return clipped gradients as integers, and the count as their last column."""
         count = np.where(np.sqrt(squared_norms(rows)) > norm, -self.count_steps, self.count_steps)
         return np.column_stack([super().integers(rows, norm), count])
 
     def next_norm(self, norm: float, count: float) -> float:
-        """The norm of the next step, from the noisy count over the number of rows that a step is expected to have."""
+        """Return the norm of the next step.
+
+        Args:
+            norm: of this step.
+            count: the noisy count over the number of rows that a step is expected to have.
+        """
         within = min(max((count / self.count_steps + 1) / 2, 0.0), 1.0)
         moved = norm * math.exp(float(self.rate) * (float(self.quantile) - within))
-        return min(max(moved, _SMALLEST), _LARGEST)
+        return min(max(moved, _MIN_NORM), _MAX_NORM)
 
 
 CLIPS: dict[str, type[Clip]] = {"Clip": Clip, "AdaptiveClip": AdaptiveClip}
 
 
 def _plain(value: object) -> object:
+    """Return a field as plain data for JSON."""
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
     if isinstance(value, PrivacyUnit):

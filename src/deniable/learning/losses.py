@@ -1,8 +1,8 @@
-"""Losses of linear models: the mean, one gradient for each row, and how steep and how curved they can be.
+"""Losses of linear models: gradients of rows, and bounds on slope and curvature.
 
 Every loss is phi(prediction, label) with prediction = <parameters, row>, so its gradient is slope * row. The constants
-hold for rows in a public ball and parameters in a feasible set. They set step sizes and bounds of the error; what a
-release promises follows from clipping alone.
+hold for rows in a public ball and parameters in a feasible set. They set step sizes and bounds of the error; the
+guarantee of a release follows from clipping alone.
 """
 
 import math
@@ -26,10 +26,13 @@ __all__ = ["Hinge", "HuberisedHinge", "Logistic", "Loss", "Squared"]
 
 @dataclass(frozen=True, kw_only=True)
 class Loss(metaclass=InWords):
-    """A convex loss of a prediction and a label.
+    """Base class of convex losses of a prediction and a label.
 
     Rows are read one by one. A label outside of its declared range counts as the nearest one inside, and one that is
     missing is NaN, as is the gradient of its row, which a clipped sum counts as 0.
+
+    >>> isinstance(Squared(label_bound=1), Loss)
+    True
     """
 
     def __post_init__(self) -> None:
@@ -37,50 +40,72 @@ class Loss(metaclass=InWords):
 
     @abstractmethod
     def values(self, predictions: Floats, labels: Floats) -> Floats:
-        """The loss of every row, shape (rows,)."""
+        """Return the loss of every row, shape (rows,).
+
+        Args:
+            predictions, labels: shape (rows,).
+        """
 
     @abstractmethod
     def slopes(self, predictions: Floats, labels: Floats) -> Floats:
-        """A subgradient by the prediction for every row, shape (rows,)."""
+        """Return a subgradient with respect to the prediction for every row, shape (rows,).
+
+        Args:
+            predictions, labels: shape (rows,).
+        """
 
     @abstractmethod
-    def steepest(self, reach: float) -> float:
-        """The largest slope where no prediction exceeds `reach` in size."""
+    def max_slope(self, radius: float) -> float:
+        """Return the largest slope of predictions of at most this size.
+
+        Args:
+            radius: the largest size of a prediction.
+        """
 
     @property
     @abstractmethod
     def curvature(self) -> float:
-        """The largest second derivative by the prediction; infinity where there is a corner."""
+        """Largest second derivative with respect to the prediction; infinity for a loss with a corner."""
 
     @abstractmethod
     def _labels(self, labels: Floats) -> Floats:
-        """Labels moved into their declared range."""
+        """Return labels moved into their declared range."""
 
     def lipschitz(self, *, row_radius: Real, feasible: FeasibleSet) -> float:
-        """The largest norm that a gradient can have.
+        """Return the largest norm that a gradient can have.
 
         Args:
-            row_radius, feasible: the largest norm of a row, and where the parameters lie.
+            row_radius: the largest norm of a row.
+            feasible: the set of the parameters.
 
         >>> from deniable.learning.losses import Squared
         >>> from deniable.learning.sets import L2Ball
         >>> Squared(label_bound=1).lipschitz(row_radius=1, feasible=L2Ball(radius=2, columns=3))
         3.0
         """
-        return float(positive_rational("row_radius", row_radius)) * self.steepest(_reach(row_radius, feasible))
+        slope = self.max_slope(_max_prediction(row_radius, feasible))
+        return float(positive_rational("row_radius", row_radius)) * slope
 
     def smoothness(self, *, row_radius: Real) -> float:
-        """The largest curvature in any direction for rows of at most this norm; infinity for a hinge."""
+        """Return the largest curvature in any direction; infinity for a hinge.
+
+        Args:
+            row_radius: the largest norm of a row.
+        """
         return self.curvature * float(positive_rational("row_radius", row_radius)) ** 2
 
     def largest(self, *, row_radius: Real, feasible: FeasibleSet) -> float:
-        """A bound on the loss of one row: phi is convex in either argument, so the corners of its range attain it."""
-        reach = _reach(row_radius, feasible)
+        """Bound the loss of one row: phi is convex in either argument, so corners of its range attain the maximum.
+
+        Args:
+            row_radius, feasible: as in `lipschitz`.
+        """
+        radius = _max_prediction(row_radius, feasible)
         extremes = self._labels(np.array([-np.inf, np.inf]))
-        return float(self.values(np.array([-reach, reach]), extremes[::-1]).max())
+        return float(self.values(np.array([-radius, radius]), extremes[::-1]).max())
 
     def mean(self, parameters: ArrayLike, rows: object, labels: object) -> float:
-        """The mean loss over at least one row, without privacy.
+        """Return the mean loss over at least one row, without privacy.
 
         Args:
             parameters, rows, labels: of shape (columns,), (rows, columns) and (rows,).
@@ -96,7 +121,7 @@ class Loss(metaclass=InWords):
 
     @silence()
     def gradients(self, parameters: ArrayLike, rows: object, labels: object) -> Floats:
-        """The gradient of every row, shape (rows, columns); private where the rows are.
+        """Return the gradient of every row, shape (rows, columns); private where the rows are.
 
         Args:
             parameters, rows, labels: of shape (columns,), (rows, columns) and (rows,).
@@ -109,18 +134,20 @@ class Loss(metaclass=InWords):
         [[2.0, 0.0], [-0.0, -3.0]]
         """
         theta, table_, known = self._read(parameters, rows, labels)
-        found: Floats = table_ * self.slopes(products(table_, theta[np.newaxis])[:, 0], known)[:, np.newaxis]
-        return found
+        slopes = self.slopes(products(table_, theta[np.newaxis])[:, 0], known)
+        gradients: Floats = table_ * slopes[:, np.newaxis]
+        return gradients
 
     def _read(self, parameters: ArrayLike, rows: object, labels: object) -> tuple[Floats, Floats, Floats]:
+        """Return parameters, rows and labels as arrays, labels in their declared range."""
         theta = np.array(parameters, dtype=np.float64)
         if theta.ndim != 1 or not np.isfinite(theta).all():
             raise InvalidParameterError("parameters must be a list of finite numbers")
-        found, _ = table(rows, "rows", columns=theta.size)
+        table_, _ = table(rows, "rows", columns=theta.size)
         known = numbers(labels, "labels")
-        if found.shape != (len(known), theta.size):
+        if table_.shape != (len(known), theta.size):
             raise InvalidParameterError(f"rows must be a table of {theta.size} columns with one label for each row")
-        return theta, found, self._labels(known)
+        return theta, table_, self._labels(known)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,97 +156,126 @@ class Squared(Loss):
 
     Args:
         label_bound: the largest size of a label; labels beyond are moved to it.
+
+    >>> Squared(label_bound=1).mean([2], [[1], [2]], [1, 1])
+    5.0
     """
 
     curvature: ClassVar[float] = 1.0
     label_bound: Annotated[Fraction, positive_rational]
 
     def values(self, predictions: Floats, labels: Floats) -> Floats:
+        """Return half of the squared differences."""
         return (predictions - labels) ** 2 / 2
 
     def slopes(self, predictions: Floats, labels: Floats) -> Floats:
+        """Return the differences."""
         return predictions - labels
 
-    def steepest(self, reach: float) -> float:
-        return reach + float(self.label_bound)
+    def max_slope(self, radius: float) -> float:
+        """Return the largest difference of a prediction and a label."""
+        return radius + float(self.label_bound)
 
     def _labels(self, labels: Floats) -> Floats:
+        """Return labels within `label_bound`."""
         return np.clip(labels, -float(self.label_bound), float(self.label_bound))
 
 
 @dataclass(frozen=True, kw_only=True)
 class _OfMargin(Loss):
-    """A loss that falls with the margin, label times prediction; labels above 0 are 1, and all others -1."""
+    """Base class of losses of the margin, label times prediction; labels above 0 are 1, and all others -1."""
 
-    def steepest(self, reach: float) -> float:
+    def max_slope(self, radius: float) -> float:
+        """Return 1, the slope of a hinge."""
         return 1.0
 
     def _labels(self, labels: Floats) -> Floats:
+        """Return labels as 1 and -1; NaN stays."""
         return np.where(np.isnan(labels), np.nan, np.where(labels > 0, 1.0, -1.0))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Logistic(_OfMargin):
-    """ln(1 + exp(-margin)), for labels above 0 and others."""
+    """Logistic loss ln(1 + exp(-margin)), for labels above 0 and others.
+
+    >>> round(Logistic().mean([1, 0], [[1, 0], [2, 2]], [1, -1]), 4)
+    1.2201
+    """
 
     curvature: ClassVar[float] = 0.25
 
     def values(self, predictions: Floats, labels: Floats) -> Floats:
+        """Return the losses."""
         return np.logaddexp(0.0, -labels * predictions)
 
     def slopes(self, predictions: Floats, labels: Floats) -> Floats:
+        """Return the derivatives."""
         return -labels * np.exp(-np.logaddexp(0.0, labels * predictions))
 
-    def steepest(self, reach: float) -> float:
-        """Attained where the prediction is as wrong as it can be."""
-        return math.exp(-np.logaddexp(0.0, -reach))
+    def max_slope(self, radius: float) -> float:
+        """Return the slope where the prediction is as wrong as it can be."""
+        return math.exp(-np.logaddexp(0.0, -radius))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hinge(_OfMargin):
-    """max(0, 1 - margin), for labels above 0 and others. At the corner, the slope is 0."""
+    """Hinge loss max(0, 1 - margin), for labels above 0 and others; the slope at the corner is 0.
+
+    >>> Hinge().mean([1, 0], [[1, 0], [2, 2]], [1, -1])
+    1.5
+    """
 
     curvature: ClassVar[float] = math.inf
 
     def values(self, predictions: Floats, labels: Floats) -> Floats:
+        """Return the losses."""
         return np.maximum(0.0, 1.0 - labels * predictions)
 
     def slopes(self, predictions: Floats, labels: Floats) -> Floats:
+        """Return subgradients."""
         return np.where(labels * predictions < 1, -labels, 0.0 * labels)
 
 
 @dataclass(frozen=True, kw_only=True)
 class HuberisedHinge(_OfMargin):
-    """The hinge with a parabola within `width` of its corner, which makes it smooth.
+    """Hinge loss with a parabola within `width` of its corner, which makes it smooth.
 
     Args:
         width: greater than 0; the curvature is 1 / (2 width).
 
     Source: Chaudhuri, Monteleoni, Sarwate (2011), "Differentially private empirical risk minimization".
+
+    >>> HuberisedHinge(width="1/2").curvature
+    1.0
     """
 
     width: Annotated[Fraction, positive_rational]
 
     def values(self, predictions: Floats, labels: Floats) -> Floats:
-        short, width = 1.0 - labels * predictions, float(self.width)
+        """Return the losses."""
+        short = 1.0 - labels * predictions
+        width = float(self.width)
         return np.where(short > width, short, np.maximum(short + width, 0.0) ** 2 / (4 * width))
 
     def slopes(self, predictions: Floats, labels: Floats) -> Floats:
-        short, width = 1.0 - labels * predictions, float(self.width)
+        """Return the derivatives."""
+        short = 1.0 - labels * predictions
+        width = float(self.width)
         return -labels * np.clip((short + width) / (2 * width), 0.0, 1.0)
 
     @property
     def curvature(self) -> float:
+        """Second derivative of the parabola."""
         return 1 / (2 * float(self.width))
 
 
-def _reach(row_radius: Real, feasible: FeasibleSet) -> float:
-    """The largest size of a prediction."""
-    return float(positive_rational("row_radius", row_radius)) * feasible.farthest(np.zeros(feasible.middle.size))
+def _max_prediction(row_radius: Real, feasible: FeasibleSet) -> float:
+    """Return the largest size of a prediction."""
+    return float(positive_rational("row_radius", row_radius)) * feasible.max_distance(np.zeros(feasible.middle.size))
 
 
 def products(rows: Floats, weights: Floats) -> Floats:
-    """rows @ weights.T, column by column: matrix products round differently at the edges of their blocks."""
+    """Return rows @ weights.T, column by column: matrix products round differently at the edges of their blocks."""
     total = np.zeros((len(rows), len(weights)))
     for column, line in zip(rows.T, weights.T, strict=True):
         total += column[:, np.newaxis] * line

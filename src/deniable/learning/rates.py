@@ -1,4 +1,4 @@
-"""Rates: how far from the best parameters a descent or a private learner may end.
+"""Error rates of descents and private learners.
 
 R is the largest distance from the start to a feasible point, G the Lipschitz constant of every row's loss, n the
 public number of rows. All losses are convex means over the n rows unless a function says otherwise.
@@ -28,12 +28,15 @@ def _number(name: str, value: Any) -> float:
 
 @in_words
 def descent_bound(*, radius: Real, lipschitz: Real, steps: int) -> float:
-    """R G / sqrt(T): the excess loss of the AVERAGE of T iterates of projected descent with step R / (G sqrt(T)).
+    """Bound the excess loss of the AVERAGE of the iterates of projected descent.
 
-    In expectation for unbiased gradients with E[norm^2] <= G^2. It does not hold for the last iterate.
+    It is R G / sqrt(T) for T iterates with step R / (G sqrt(T)), in expectation for unbiased gradients with E[norm^2]
+    <= G^2. It does not hold for the last iterate.
 
     Args:
-        radius, lipschitz, steps: R, for which the diameter of the set always suffices, G, T.
+        radius: R, for which the diameter of the set always suffices.
+        lipschitz: G.
+        steps: T.
 
     Source: Zinkevich (2003); Nemirovski, Juditsky, Lan, Shapiro (2009), for noisy gradients. Proof: in `descend`.
 
@@ -45,12 +48,14 @@ def descent_bound(*, radius: Real, lipschitz: Real, steps: int) -> float:
 
 @in_words
 def noisy_descent_steps(*, columns: int, size: int, epsilon: Real, delta: Real) -> int:
-    """The number of steps at which noise and optimisation weigh the same: T = n^2 rho / (2 d), rounded up.
+    """Return the number of steps at which the errors of noise and optimisation are equal.
 
-    Valid for descents that use all rows in every step; not for one row a step.
+    T = n^2 rho / (2 d), rounded up. Valid for descents that use all rows in every step; not for one row a step.
 
     Args:
-        columns, size, epsilon, delta: d, the number of parameters, n, and the price, both greater than 0.
+        columns: d, the number of parameters.
+        size: n, the number of rows.
+        epsilon, delta: the price, both greater than 0.
 
     >>> noisy_descent_steps(columns=10, size=1000, epsilon=1, delta="1e-6")
     1218
@@ -63,13 +68,17 @@ def noisy_descent_steps(*, columns: int, size: int, epsilon: Real, delta: Real) 
 def noisy_descent_excess_risk(
     *, radius: Real, lipschitz: Real, columns: int, size: int, epsilon: Real, delta: Real, steps: int | None = None
 ) -> float:
-    """Excess empirical risk, in expectation, of the averaged iterate of full-batch noisy descent under replace.
+    """Bound the expected excess empirical risk of full-batch noisy descent under replace.
 
-    With noise of variance s^2 = T (2 G / n)^2 / (2 rho) in every coordinate of T mean gradients, which is rho-zCDP, and
-    the step R / sqrt(T (G^2 + d s^2)), it is R sqrt((G^2 + d s^2) / T) = R G sqrt(1 / T + 2 d / (rho n^2)).
+    It is that of the averaged iterate. With noise of variance s^2 = T (2 G / n)^2 / (2 rho) in every coordinate of T
+    mean gradients, which is rho-zCDP, and the step R / sqrt(T (G^2 + d s^2)), it is R sqrt((G^2 + d s^2) / T) = R G
+    sqrt(1 / T + 2 d / (rho n^2)).
 
     Args:
-        radius, lipschitz, columns, size, epsilon, delta: R, G, at which gradients are clipped, d, n, and the price.
+        radius: R.
+        lipschitz: G, at which gradients are clipped.
+        columns, size: d and n.
+        epsilon, delta: the price.
         steps: T; by default that of `noisy_descent_steps`, for O(R G sqrt(d ln(1/delta)) / (n epsilon)).
 
     Source: Bassily, Smith, Thakurta (2014), arXiv:1405.7085, for the rate; derived as above, with constants.
@@ -89,27 +98,32 @@ def noisy_descent_excess_risk(
 def exponential_excess_risk(
     *, radius: Real, lipschitz: Real, columns: int, size: int, epsilon: Real, relation: Relation = AddRemove
 ) -> float:
-    """Excess empirical risk, in expectation, of the exponential mechanism over a Euclidean ball.
+    """Bound the expected excess empirical risk of the exponential mechanism over a ball.
 
     Parameters have density ~ exp(-k L) with k = epsilon n / (2 D), where D = R G under add/remove and 2 R G under
     replace is half of the largest oscillation of what one row changes. The bound is r G + (d ln(2 R / r) + 1) / k with
     r = d / (k G), or 2 R G if that is less. Proof: docs/theory/learning/erm.md.
 
     Args:
-        radius, lipschitz, columns, size, epsilon: R of the ball, G, d, n, and the price.
+        radius: R of the Euclidean ball.
+        lipschitz: G.
+        columns, size: d and n.
+        epsilon: the price.
+        relation: AddRemove or Replace.
 
     Source: Bassily, Smith, Thakurta (2014), arXiv:1405.7085, for the rate; derived as above.
 
     >>> round(exponential_excess_risk(radius=1, lipschitz=1, columns=5, size=1000, epsilon=1), 5)
     0.06498
     """
-    reach, steep = _number("radius", radius), _number("lipschitz", lipschitz)
-    moved = reach * steep * (1 if relation is AddRemove else 2)
+    ball_radius = _number("radius", radius)
+    slope = _number("lipschitz", lipschitz)
+    moved = ball_radius * slope * (1 if relation is AddRemove else 2)
     inverse = 2 * moved / (_number("epsilon", epsilon) * positive_integer("size", size))
-    small = positive_integer("columns", columns) * inverse / steep
-    if small >= 2 * reach:
-        return 2 * reach * steep
-    return min(2 * reach * steep, small * steep + inverse * (columns * math.log(2 * reach / small) + 1))
+    small = positive_integer("columns", columns) * inverse / slope
+    if small >= 2 * ball_radius:
+        return 2 * ball_radius * slope
+    return min(2 * ball_radius * slope, small * slope + inverse * (columns * math.log(2 * ball_radius / small) + 1))
 
 
 @in_words
@@ -117,17 +131,18 @@ def optimal_rate(
     *, radius: Real, lipschitz: Real, columns: int, size: int, epsilon: Real, delta: Real = 0,
     strong_convexity: Real | None = None,
 ) -> float:  # fmt: skip
-    """The optimal order of the excess empirical risk of any private learner, without its constant.
+    """Return the optimal order of the excess empirical risk, without its constant.
 
     | losses              | delta = 0                     | delta > 0                              |
     |---------------------|-------------------------------|----------------------------------------|
     | convex              | R G d / (n epsilon)           | R G sqrt(d ln(1/delta)) / (n epsilon)  |
     | l-strongly convex   | G^2 d^2 / (l n^2 epsilon^2)   | G^2 d ln(1/delta) / (l n^2 epsilon^2)  |
 
-    Upper bounds have logarithms of n and d more, and need epsilon of at most about 1. The start alone attains R G.
+    Upper bounds have further logarithms of n and d, and need epsilon of at most about 1. The start alone attains R G.
 
     Args:
-        radius, lipschitz, columns, size, epsilon, delta: R, G, d, n, and the price; delta may be 0.
+        radius, lipschitz, columns, size: R, G, d and n.
+        epsilon, delta: the price; delta may be 0.
         strong_convexity: l; None for losses that are merely convex.
 
     Source: Bassily, Smith, Thakurta (2014), arXiv:1405.7085.
@@ -137,16 +152,17 @@ def optimal_rate(
     """
     excess, below = _number("epsilon", epsilon), float(probability("delta", delta))
     dimensions = positive_integer("columns", columns)
-    reach, steep = _number("radius", radius), _number("lipschitz", lipschitz)
+    ball_radius = _number("radius", radius)
+    slope = _number("lipschitz", lipschitz)
     cost = math.sqrt(dimensions * math.log(1 / below)) if below else dimensions
     share = cost / (positive_integer("size", size) * excess)
     if strong_convexity is None:
-        return reach * steep * min(1.0, share)
-    return min(reach * steep, steep**2 * share**2 / _number("strong_convexity", strong_convexity))
+        return ball_radius * slope * min(1.0, share)
+    return min(ball_radius * slope, slope**2 * share**2 / _number("strong_convexity", strong_convexity))
 
 
 def _rho(epsilon: object, delta: object) -> float:
-    """The largest rho of zCDP that gives (epsilon, delta), for planning: what a run certifies is its own loss."""
+    """Return the largest rho of zCDP that gives (epsilon, delta); for planning: a run certifies its own loss."""
     excess, below = positive_rational("epsilon", epsilon), probability("delta", delta)
     if not below:
         raise InvalidParameterError("delta must be > 0 for Gaussian noise, got 0")

@@ -1,4 +1,4 @@
-"""Feasible sets of parameters: balls, boxes and the simplex, with exact Euclidean projections.
+"""Feasible sets of parameters, with Euclidean projections.
 
 All of them are convex, closed, bounded and public. Projections are deterministic functions of released parameters.
 """
@@ -23,7 +23,11 @@ __all__ = ["Box", "FeasibleSet", "L1Ball", "L2Ball", "Simplex"]
 
 @dataclass(frozen=True, kw_only=True)
 class FeasibleSet(metaclass=InWords):
-    """A convex set in which parameters must lie."""
+    """Base class of convex sets in which parameters must lie.
+
+    >>> isinstance(L2Ball(radius=1, columns=2), FeasibleSet)
+    True
+    """
 
     def __post_init__(self) -> None:
         read_fields(self)
@@ -31,40 +35,57 @@ class FeasibleSet(metaclass=InWords):
     @property
     @abstractmethod
     def middle(self) -> Floats:
-        """A point of the set at which descents start, shape (columns,)."""
+        """Point of the set at which descents start, shape (columns,)."""
 
     @property
     @abstractmethod
     def diameter(self) -> float:
-        """The largest distance between two points of the set."""
+        """Largest distance between two points of the set."""
 
     @abstractmethod
-    def farthest(self, point: ArrayLike) -> float:
-        """The largest distance from a point, inside or outside, to a point of the set."""
+    def max_distance(self, point: ArrayLike) -> float:
+        """Return the largest distance from a point, inside or outside, to a point of the set.
+
+        Args:
+            point: shape (columns,).
+        """
 
     @abstractmethod
     def _project(self, point: Floats) -> Floats:
-        """The nearest point of the set."""
+        """Return the nearest point of the set."""
 
     def project(self, point: ArrayLike) -> Floats:
-        """The nearest point of the set in Euclidean distance, shape (columns,), to one of that shape, and finite."""
+        """Return the nearest point of the set in Euclidean distance, shape (columns,).
+
+        Args:
+            point: finite, shape (columns,).
+        """
         return self._project(self._read(point))
 
     def contains(self, point: ArrayLike, *, tolerance: float = 1e-9) -> bool:
-        """Whether a point, of shape (columns,) and finite, lies within `tolerance` of the set."""
-        found = self._read(point)
-        return bool(np.linalg.norm(found - self._project(found)) <= tolerance)
+        """Whether a point lies within `tolerance` of the set.
+
+        Args:
+            point: finite, shape (columns,).
+            tolerance: the largest distance.
+        """
+        values = self._read(point)
+        return bool(np.linalg.norm(values - self._project(values)) <= tolerance)
 
     def _read(self, point: ArrayLike) -> Floats:
-        found = np.array(point, dtype=np.float64)
-        if found.shape != self.middle.shape or not np.isfinite(found).all():
+        """Return a point as an array.
+
+        Raises: InvalidParameterError unless it has the shape (columns,) and is finite.
+        """
+        values = np.array(point, dtype=np.float64)
+        if values.shape != self.middle.shape or not np.isfinite(values).all():
             raise InvalidParameterError(f"parameters must be {self.middle.size} finite numbers")
-        return found
+        return values
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Ball(FeasibleSet):
-    """Everything within `radius` of a centre, in some norm."""
+    """All points within `radius` of a centre, in some norm."""
 
     radius: Annotated[Fraction, positive_rational]
     columns: Annotated[int, positive_integer]
@@ -76,36 +97,44 @@ class _Ball(FeasibleSet):
 
     @property
     def middle(self) -> Floats:
+        """The centre."""
         return np.array(self.centre, dtype=np.float64)
 
     @property
     def diameter(self) -> float:
+        """Twice the radius."""
         return 2 * float(self.radius)
 
 
 @dataclass(frozen=True, kw_only=True)
 class L2Ball(_Ball):
-    """Everything within a Euclidean distance of a centre.
+    """All points within a Euclidean distance of a centre.
 
     Args:
-        radius, columns: greater than 0; the number of parameters.
-        centre: a tuple of numbers; the origin if it is left out.
+        radius: greater than 0.
+        columns: the number of parameters.
+        centre: a tuple of numbers; the origin by default.
 
     >>> L2Ball(radius=1, columns=2).project([0, 4]).tolist()
     [0.0, 1.0]
     """
 
-    def farthest(self, point: ArrayLike) -> float:
+    def max_distance(self, point: ArrayLike) -> float:
+        """Return the distance to the centre plus the radius."""
         return float(np.linalg.norm(self._read(point) - self.middle)) + float(self.radius)
 
     def _project(self, point: Floats) -> Floats:
+        """Scale the distance to the centre down to the radius."""
         away = point - self.middle
         return self.middle + away * (float(self.radius) / max(float(np.linalg.norm(away)), float(self.radius)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class L1Ball(_Ball):
-    """Everything within a Manhattan distance of a centre; parameters as of `L2Ball`.
+    """All points within a Manhattan distance of a centre.
+
+    Args:
+        radius, columns, centre: as in `L2Ball`.
 
     Source: Duchi, Shalev-Shwartz, Singer, Chandra (2008), "Efficient projections onto the l1-ball", for the projection.
 
@@ -113,12 +142,14 @@ class L1Ball(_Ball):
     [1.0, 0.0]
     """
 
-    def farthest(self, point: ArrayLike) -> float:
-        """The distance is convex, so a vertex attains it: centre +- radius e_i, away from the point."""
+    def max_distance(self, point: ArrayLike) -> float:
+        """Return the largest distance to a vertex: distance is convex, so centre +- radius e_i attains it."""
         return _to_vertex(np.abs(self._read(point) - self.middle), -float(self.radius))
 
     def _project(self, point: Floats) -> Floats:
-        away, radius = point - self.middle, float(self.radius)
+        """Project the distances to the centre onto a simplex."""
+        away = point - self.middle
+        radius = float(self.radius)
         if np.abs(away).sum() <= radius:
             return point
         return np.asarray(self.middle + np.sign(away) * _on_simplex(np.abs(away), radius))
@@ -126,7 +157,11 @@ class L1Ball(_Ball):
 
 @dataclass(frozen=True, kw_only=True)
 class Simplex(FeasibleSet):
-    """Numbers of at least 0, as many as `columns`, that add up to `total`.
+    """Vectors of numbers that are at least 0 and add up to `total`.
+
+    Args:
+        columns: the number of parameters.
+        total: greater than 0.
 
     Source: Held, Wolfe, Crowder (1974), "Validation of subgradient optimization", for the projection.
 
@@ -139,70 +174,88 @@ class Simplex(FeasibleSet):
 
     @property
     def middle(self) -> Floats:
+        """The vector of equal numbers."""
         return np.full(self.columns, float(self.total) / self.columns)
 
     @property
     def diameter(self) -> float:
+        """Distance of two vertices."""
         return math.sqrt(2) * float(self.total) if self.columns > 1 else 0.0
 
-    def farthest(self, point: ArrayLike) -> float:
-        """The distance is convex, so a vertex attains it."""
+    def max_distance(self, point: ArrayLike) -> float:
+        """Return the largest distance to a vertex: distance is convex, so one attains it."""
         return _to_vertex(self._read(point), float(self.total))
 
     def _project(self, point: Floats) -> Floats:
+        """Project onto the simplex."""
         return _on_simplex(point, float(self.total))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Box(FeasibleSet):
-    """Everything between two corners.
+    """All points between two corners.
 
     Args:
-        lower, upper: tuples of numbers, one for each parameter; upper is nowhere below.
+        bounds: a pair (lower, upper) of tuples of numbers, one for each parameter; no lower one is above the upper.
 
     >>> Box.ball(radius=1, columns=2).project([3, 0.5]).tolist()
     [1.0, 0.5]
     """
 
-    lower: tuple[Fraction, ...]
-    upper: tuple[Fraction, ...]
+    bounds: tuple[tuple[Fraction, ...], tuple[Fraction, ...]]
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.lower, tuple | list) and self.lower and self.upper):
-            raise InvalidParameterError("lower and upper must be lists of one number for each parameter")
-        for name in ("lower", "upper"):
-            object.__setattr__(self, name, public_vector(name, getattr(self, name), len(self.lower)))
-        if any(low > high for low, high in zip(self.lower, self.upper, strict=True)):
-            raise InvalidParameterError("lower must be nowhere above upper. Swap them.")
+        pair = isinstance(self.bounds, tuple | list) and len(self.bounds) == 2
+        if not pair or not all(isinstance(corner, tuple | list) and corner for corner in self.bounds):
+            raise InvalidParameterError(
+                "bounds must be a pair (lower, upper) of lists of one number for each parameter"
+            )
+        lower = public_vector("lower", self.bounds[0], len(self.bounds[0]))
+        upper = public_vector("upper", self.bounds[1], len(lower))
+        if any(low > high for low, high in zip(lower, upper, strict=True)):
+            raise InvalidParameterError("no lower bound may be above the upper one. Swap them.")
+        object.__setattr__(self, "bounds", (lower, upper))
 
     @classmethod
     def ball(cls, *, radius: Fraction | float, columns: int) -> "Box":
-        """The ball of the largest coordinate around the origin: every parameter within `radius` of 0."""
-        reach = (positive_rational("radius", radius),) * positive_integer("columns", columns)
-        return cls(lower=tuple(-each for each in reach), upper=reach)
+        """Return the box of all parameters within `radius` of 0.
+
+        Args:
+            radius: greater than 0.
+            columns: the number of parameters.
+        """
+        upper = (positive_rational("radius", radius),) * positive_integer("columns", columns)
+        return cls(bounds=(tuple(-each for each in upper), upper))
 
     @property
     def middle(self) -> Floats:
-        return np.array([(low + high) / 2 for low, high in zip(self.lower, self.upper, strict=True)], dtype=np.float64)
+        """Mean of the corners."""
+        return np.array([(low + high) / 2 for low, high in zip(*self.bounds, strict=True)], dtype=np.float64)
 
     @property
     def diameter(self) -> float:
+        """Distance of the corners."""
         return float(np.linalg.norm(np.subtract(*self._corners)))
 
-    def farthest(self, point: ArrayLike) -> float:
-        (low, high), found = self._corners, self._read(point)
-        return float(np.linalg.norm(np.maximum(np.abs(found - low), np.abs(found - high))))
+    def max_distance(self, point: ArrayLike) -> float:
+        """Return the distance to the corner on the far side in every coordinate."""
+        low, high = self._corners
+        values = self._read(point)
+        return float(np.linalg.norm(np.maximum(np.abs(values - low), np.abs(values - high))))
 
     def _project(self, point: Floats) -> Floats:
+        """Clamp every parameter."""
         return np.clip(point, *self._corners)
 
     @property
     def _corners(self) -> tuple[Floats, Floats]:
-        return np.array(self.lower, dtype=np.float64), np.array(self.upper, dtype=np.float64)
+        """Lower and upper corner as floats."""
+        lower, upper = self.bounds
+        return np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
 
 
 def _on_simplex(point: Floats, total: float) -> Floats:
-    """The nearest point with entries of at least 0 that add up to `total`.
+    """Return the nearest point with entries of at least 0 that add up to `total`.
 
     It is max(point - t, 0) for one t. Among the k largest entries, which are the positive ones of the answer, t is the
     mean of them minus total / k; k is the largest for which the k-th entry exceeds that.
@@ -210,11 +263,11 @@ def _on_simplex(point: Floats, total: float) -> Floats:
     moved = point - point.max()  # so that sums lose nothing to a common part
     largest = np.sort(moved)[::-1]
     shifts = (np.cumsum(largest) - total) / np.arange(1, point.size + 1)
-    found: Floats = np.maximum(moved - shifts[np.flatnonzero(largest > shifts)[-1]], 0.0)
-    return found
+    projected: Floats = np.maximum(moved - shifts[np.flatnonzero(largest > shifts)[-1]], 0.0)
+    return projected
 
 
 def _to_vertex(point: Floats, length: float) -> float:
-    """The largest distance from a point to a vertex length * e_i."""
+    """Return the largest distance from a point to a vertex length * e_i."""
     others = point @ point - point**2
     return float(np.sqrt((others + (point - length) ** 2).max()))

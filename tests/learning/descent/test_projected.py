@@ -37,7 +37,7 @@ def test_the_average_of_random_problems_is_within_the_bound(feasible: FeasibleSe
         found = descend(lambda x: slopes[values(x).argmax()], feasible, steps=steps, lipschitz=1)  # noqa: B023
         best = min(values(feasible.project(point)).max() for point in rng.normal(scale=2, size=(2000, 3)))
         assert values(found.average).max() - best <= found.bound + 1e-9
-        assert found.bound == descent_bound(radius=feasible.farthest(feasible.middle), lipschitz=1, steps=steps)
+        assert found.bound == descent_bound(radius=feasible.max_distance(feasible.middle), lipschitz=1, steps=steps)
         assert feasible.contains(found.average)
         assert feasible.contains(found.last)
 
@@ -64,9 +64,9 @@ class Hull(FeasibleSet):
 
     @property
     def diameter(self) -> float:
-        return max(self.farthest(corner) for corner in self.corners)
+        return max(self.max_distance(corner) for corner in self.corners)
 
-    def farthest(self, point: object) -> float:
+    def max_distance(self, point: object) -> float:
         return float(np.linalg.norm(np.array(self.corners) - self._read(point), axis=1).max())
 
     def _project(self, point: np.ndarray) -> np.ndarray:
@@ -124,7 +124,7 @@ def test_samples_are_unbiased_and_their_average_is_within_the_bound() -> None:
 
 def test_exact_descent_stays_at_a_saddle_and_noise_leaves_it() -> None:
     """E38: f = x^2 - y^2 from (1, 0); (0, 0) is stationary and no minimum."""
-    square = Box(lower=(-1, -1), upper=(1, 1))
+    square = Box(bounds=((-1, -1), (1, 1)))
     noise = iter(gaussian.sample(sigma_squared=100, size=(500, 2), bits=DeterministicBits(1)) / 10_000)
     stuck = descend(lambda at: 2 * at * [1, -1], square, steps=500, lipschitz=3, start=[1, 0]).last
     free = descend(lambda at: 2 * at * [1, -1] + next(noise), square, steps=500, lipschitz=3, start=[1, 0]).last

@@ -78,7 +78,7 @@ def test_the_expected_excess_is_within_the_bound_and_with_a_fine_grid_within_tha
 
 
 def test_candidates_lie_in_the_set_and_cover_it() -> None:
-    for feasible in (L2Ball(radius=2, columns=2, centre=(5, 1)), Simplex(columns=2), Box(lower=(0, 3), upper=(1, 9))):
+    for feasible in (L2Ball(radius=2, columns=2, centre=(5, 1)), Simplex(columns=2), Box(bounds=((0, 3), (1, 9)))):
         facts = problem(loss=Logistic(), feasible=feasible, start=feasible.middle)
         points = Exponential(facts, 2500)._points
         assert all(feasible.contains(point) for point in points)

@@ -41,19 +41,19 @@ def random_rows(seed: int, rows: int = 301, columns: int = 37, *, centred: bool 
 def test_rows_are_integers_of_a_ball_and_each_is_read_by_itself(centred: bool) -> None:
     seen, values = random_rows(1, 2100, centred=centred)
     values[7, 3], values[8, 0], values[9] = np.nan, np.inf, 1e308
-    found = seen.integers(seen.units(values))
+    found = seen.integers(seen.unit_vectors(values))
     assert found.shape == (2100, 38 + centred)
     assert (found == np.rint(found)).all()
     exact = found.astype(np.int64)
     assert (exact**2).sum(axis=1).max() <= seen.steps**2
     assert (exact**2).sum(axis=1).max() > 0.99 * seen.steps**2
     for start, end in ((0, 1), (7, 8), (2047, 2049)):
-        assert (seen.integers(seen.units(values[start:end])) == found[start:end]).all()
+        assert (seen.integers(seen.unit_vectors(values[start:end])) == found[start:end]).all()
 
 
 def test_values_beyond_bounds_are_cut_and_missing_ones_have_one_place() -> None:
     seen = Rows(Features.of([(0, 10), (-1, 1)], None), 2**14)
-    rows = seen.units([[99, np.inf], [10, 1], [None, -9], [0, -1], [np.nan, "x"], [0, 0]])
+    rows = seen.unit_vectors([[99, np.inf], [10, 1], [None, -9], [0, -1], [np.nan, "x"], [0, 0]])
     assert (rows[::2] == rows[1::2]).all()
 
 
@@ -66,7 +66,7 @@ def test_a_boundary_is_kept_by_scaling_and_centring() -> None:
     assert seen.centre is not None
     away = np.linalg.norm(whole / np.linalg.norm(whole, axis=1, keepdims=True) - seen.centre, axis=1)
     seen = replace(seen, radius=float(np.median(away)))
-    moved, inner = seen.integers(seen.units(values)) / seen.steps, np.sqrt(1 - 0.3**2) / seen.radius
+    moved, inner = seen.integers(seen.unit_vectors(values)) / seen.steps, np.sqrt(1 - 0.3**2) / seen.radius
     found = moved @ np.append(weights / inner, weights @ seen.centre / 0.3)
     kept = away <= seen.radius
     assert found[kept] == pytest.approx(truth[kept], abs=2e-3)
@@ -87,7 +87,7 @@ def test_a_centre_of_noise_alone_is_no_centre() -> None:
 def test_predictions_and_sums_are_exact(outputs: int) -> None:
     """Against rational arithmetic; the twin shows that products of floats are not exact."""
     seen, values = random_rows(3)
-    rows, weights = seen.integers(seen.units(values)), 30 * np.random.default_rng(4).normal(size=(outputs, 39))
+    rows, weights = seen.integers(seen.unit_vectors(values)), 30 * np.random.default_rng(4).normal(size=(outputs, 39))
     found = predictions(rows, weights)
     assert found == pytest.approx(rows @ weights.T, rel=1e-7, abs=1e-5)
     for start, end in ((0, 1), (7, 11), (100, 301)):

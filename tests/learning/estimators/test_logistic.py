@@ -42,7 +42,7 @@ def test_pulls_are_those_of_finite_differences(classes: int) -> None:
     rng = np.random.default_rng(2)
     outputs = 1 if classes == 2 else classes
     odds, labels = rng.normal(size=(9, outputs)), rng.integers(0, classes, 9)
-    found = LogisticRegression(bounds=(0, 1), classes=range(classes))._pulls(odds, labels)
+    found = LogisticRegression(bounds=(0, 1), classes=range(classes))._residual_gradients(odds, labels)
 
     def loss(at: np.ndarray, label: int) -> float:
         full = [0.0, *at] if outputs == 1 else [*at]

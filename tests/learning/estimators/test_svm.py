@@ -9,8 +9,13 @@ from deniable.noise.bits import DeterministicBits
 
 def test_pulls_are_slopes_of_the_huberised_hinge_against_the_rest() -> None:
     two, three = (LinearSVM(bounds=(0, 1), classes=range(k)) for k in (2, 3))
-    assert two._pulls(np.array([[0.0], [0.0], [2.0], [2.0]]), np.array([1, 0, 1, 2])).tolist() == [[-1], [1], [0], [0]]
-    found = three._pulls(np.array([[0.0, 1.0, -2.0], [0.0, 0.0, 0.0]]), np.array([0, 3]))
+    assert two._residual_gradients(np.array([[0.0], [0.0], [2.0], [2.0]]), np.array([1, 0, 1, 2])).tolist() == [
+        [-1],
+        [1],
+        [0],
+        [0],
+    ]
+    found = three._residual_gradients(np.array([[0.0, 1.0, -2.0], [0.0, 0.0, 0.0]]), np.array([0, 3]))
     assert found.tolist() == [[-1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
 
 

@@ -102,7 +102,7 @@ def started(feasible: FeasibleSet, start: ArrayLike | None) -> tuple[Floats, flo
     first = feasible.middle if start is None else np.array(start, dtype=np.float64)
     if not feasible.contains(first):
         raise InvalidParameterError("start must lie in the feasible set. Project it: feasible.project(start).")
-    return first, feasible.farthest(first)
+    return first, feasible.max_distance(first)
 
 
 def walk(

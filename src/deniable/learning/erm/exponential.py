@@ -29,7 +29,7 @@ class Exponential:
             least = f"candidates must be at least 2^{problem.columns}, two for each parameter, got {candidates}"
             raise InvalidParameterError(f"{least}. In so many dimensions use method='objective'.")
         project, middle = problem.feasible.project, problem.feasible.middle
-        reach = problem.feasible.farthest(middle)
+        reach = problem.feasible.max_distance(middle)
         away = 1e6 * reach * np.eye(problem.columns)  # projected, it tells how far the set reaches in each direction
         ends = [[project(middle + sign * way)[i] for i, way in enumerate(away)] for sign in (-1, 1)]
         axes = [np.linspace(low, high, places) for low, high in zip(*ends, strict=True)]

@@ -52,7 +52,7 @@ class _Penalised:
     def _step(self, distance: float, steps: int) -> float:
         """The width of a lattice step of which there are `steps` to a distance, rounded up."""
         step = distance * (1 + 2.0**-40) / steps
-        if self.problem.feasible.farthest(np.zeros(self.problem.columns)) > _FARTHEST * step:
+        if self.problem.feasible.max_distance(np.zeros(self.problem.columns)) > _FARTHEST * step:
             raise InvalidParameterError(f"regularisation is too strong to tell points apart: {self.regularisation:.4g}")
         return step
 

@@ -62,7 +62,7 @@ class Problem:
     @cached_property
     def radius(self) -> float:
         """From the start to the farthest feasible point."""
-        return self.feasible.farthest(self.start) * _UP
+        return self.feasible.max_distance(self.start) * _UP
 
     @silence()
     def read(self, rows: Container | object, labels: Container | object) -> tuple[Floats, Floats]:

@@ -1,4 +1,4 @@
-"""Gradient-boosted trees of one feature each, with noise on every sum of residuals: an additive model."""
+"""Gradient-boosted trees of one feature each: an additive model."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -17,9 +17,9 @@ from deniable.mechanisms.price import Price
 from deniable.mechanisms.vectors.clipping import clipped
 from deniable.noise import simulation
 from deniable.noise.bits import Bits
-from deniable.numbers.arrays import Floats
+from deniable.numbers.arrays import Floats, Integers
 from deniable.numbers.rationals import Real, positive_rational, whole_number
-from deniable.privacy import Relation, of_count
+from deniable.privacy import PrivacyLoss, Relation, of_count
 from deniable.privacy.notions.gaussian_dp import largest_mu_squared
 from deniable.privacy.sensitivity.vectors import of_ball_sum
 from deniable.rows import Container, silence, without_rows
@@ -30,16 +30,78 @@ if TYPE_CHECKING:
 
 Residuals: TypeAlias = Callable[[], Callable[[Floats], Floats]]
 
-_STEPS = 2**20  # of the lattice, to the longest residual
-_COUNTS = 10  # one part in so many of mu^2 buys the counts of bins
-_HIDDEN, _FEWEST = 8, 3  # rows of a leaf per standard deviation of its sum; leaves: chosen on training rows of Adult
+_LATTICE_STEPS = 2**20  # to the longest residual
+_COUNTS = 10  # one tenth of mu^2 buys the counts of bins
+# Rows of a leaf per standard deviation of its sum, and least number of leaves: chosen on training rows of Adult.
+_ROWS_PER_DEVIATION = 8
+_MIN_LEAVES = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Noise:
+    """Noise of a fit: on the counts of bins, once a feature, and on the sums of residuals, once a round and feature.
+
+    Args:
+        counter: noise on counts.
+        summer: noise on sums of residuals, in lattice steps.
+        radius: of the longest residual.
+        loss: of all of them together.
+    """
+
+    counter: Gaussian
+    summer: Gaussian
+    radius: float
+    loss: PrivacyLoss
+
+    @classmethod
+    def of(cls, price: Price, *, features: int, rounds: int, bins: int, outputs: int, relation: Relation) -> "_Noise":
+        """Return the noise that a price buys.
+
+        Args:
+            price: of the fit.
+            features, rounds: of the model.
+            bins: the largest number of bins of a feature.
+            outputs: numbers in a residual.
+            relation: AddRemove or Replace.
+        """
+        radius = 1.0 if outputs == 1 else math.sqrt(2)
+        kind = "mu_squared" if price.rho is None else "rho"
+        budget = price.rho or largest_mu_squared(price.epsilon, price.delta)
+        counting = of_count(rows=1, groups=1, cells=bins, relation=relation)
+        summing = of_ball_sum(radius=_LATTICE_STEPS, dimensions=bins * outputs, rows=1, relation=relation)
+        counter = Gaussian.calibrated(counting, **{kind: budget / _COUNTS / features})
+        noise = Gaussian.calibrated(summing, **{kind: budget * (_COUNTS - 1) / _COUNTS / features / rounds})
+        loss = counter.privacy_loss(counting) * features + noise.privacy_loss(summing) * (features * rounds)
+        return cls(counter=counter, summer=noise, radius=radius, loss=loss)
+
+    @property
+    def unit(self) -> float:
+        """One lattice step, in the unit of residuals."""
+        return self.radius / _LATTICE_STEPS
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the noise on a sum, in the unit of residuals."""
+        return self.unit * self.summer.standard_deviation()
+
+    def counts(self, exact: Integers, bits: Bits) -> Floats:
+        """Return noisy counts, at least 0."""
+        return np.maximum(self.counter.release(exact, bits=bits).value.astype(np.float64), 0.0)
+
+    def sums(self, residuals: Floats, leaf: Integers, leaves: int, bits: Bits) -> Floats:
+        """Return noisy sums of clipped residuals by leaf, in lattice steps, shape (leaves, outputs)."""
+        whole = clipped(residuals, radius=self.radius, steps=_LATTICE_STEPS)
+        totals = [np.bincount(leaf, weights=column, minlength=leaves) for column in whole.T]
+        exact = np.column_stack(totals).astype(np.int64)
+        return self.summer.release(exact, bits=bits).value.astype(np.float64)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class _Boosting(Priced):
-    """Trees of one feature each, in turn, whose leaves move by a noisy sum of residuals over a noisy count.
+    """Base class of boosting with trees of one feature each, in turn.
 
-    A leaf is one bin, or some neighbours between random cuts where noisy counts tell that noise would hide single bins.
+    Leaves move by a noisy sum of residuals over a noisy count. A leaf is one bin, or some neighbours between random
+    cuts if noisy counts show that noise would hide single bins.
     Leaves with few rows are shrunk. Sums cost the same whatever the number of leaves, because a row is in one of them.
     """
 
@@ -53,7 +115,12 @@ class _Boosting(Priced):
     bins_: Bins = field(init=False)
 
     def plot(self, feature: int, *, ax: "Axes | None" = None) -> "Axes":
-        """Draw what one feature, given by its place, adds to the prediction, by bin or category; needs matplotlib."""
+        """Draw the contribution of one feature to the prediction, by bin or category; needs matplotlib.
+
+        Args:
+            feature: its index.
+            ax: matplotlib axes; new ones by default.
+        """
         from deniable.privacy.reports.plot import axes_for
 
         self._check_fitted()
@@ -65,7 +132,7 @@ class _Boosting(Priced):
         return axes
 
     def _sums(self, X: Container) -> Floats:
-        """The intercept plus what each feature adds, of shape (rows, outputs)."""
+        """Return the intercept plus the contribution of each feature, shape (rows, outputs)."""
         self._check_fitted(X)
         with silence():
             codes = self.bins_.codes(X)
@@ -73,70 +140,82 @@ class _Boosting(Priced):
         return sum(parts, np.tile(self.intercept_, (len(codes), 1)))
 
     def _boosted(self, X: Container, outputs: int, curvature: float, goal: Residuals, more: dict[str, Any]) -> Work:
-        """The work of a fit to targets that `goal` reads; it gives what turns sums into residuals.
+        """Return the work of a fit.
 
-        Residuals are cut to a norm of sqrt(2), or 1 for one output; `curvature` is a typical one of the loss.
+        Args:
+            X: private rows.
+            outputs: numbers in a residual; residuals are cut to a norm of sqrt(2), or 1 for one output.
+            curvature: a typical one of the loss.
+            goal: reads the targets, and returns the function from sums to residuals.
+            more: further attributes of the fitted model.
         """
-        price, relation = Price.of(self.epsilon, self.delta, self.rho), Relation.checked(self.relation)
+        price = Price.of(self.epsilon, self.delta, self.rho)
+        relation = Relation.checked(self.relation)
         if price.rho is None and not price.delta:
-            raise InvalidParameterError("so many sums need delta, for example 1e-6, or rho, with epsilon")
+            raise InvalidParameterError("this number of sums needs delta, for example 1e-6, or rho, with epsilon")
         rounds = whole_number("rounds", self.rounds, lower=1)
-        speed = float(positive_rational("learning_rate", self.learning_rate))
+        rate = float(positive_rational("learning_rate", self.learning_rate))
         bins = Bins.of(self.bounds, self.categories, self.bins, X)
-        features, most = len(bins.edges), int(bins.sizes.max())
-        radius = 1.0 if outputs == 1 else math.sqrt(2)
-        kind = "mu_squared" if price.rho is None else "rho"
-        budget = price.rho or largest_mu_squared(price.epsilon, price.delta)
-        counting = of_count(rows=1, groups=1, cells=most, relation=relation)
-        summing = of_ball_sum(radius=_STEPS, dimensions=most * outputs, rows=1, relation=relation)
-        counter = Gaussian.calibrated(counting, **{kind: budget / _COUNTS / features})
-        noise = Gaussian.calibrated(summing, **{kind: budget * (_COUNTS - 1) / _COUNTS / features / rounds})
-        loss = counter.privacy_loss(counting) * features + noise.privacy_loss(summing) * (features * rounds)
-        unit, shrink = radius / _STEPS, radius / _STEPS * noise.standard_deviation()
+        features = len(bins.edges)
+        largest = int(bins.sizes.max())
+        noise = _Noise.of(price, features=features, rounds=rounds, bins=largest, outputs=outputs, relation=relation)
 
         def train(bits: Bits) -> dict[str, Any]:
-            codes, residuals = bins.codes(X), goal()
+            codes = bins.codes(X)
+            residuals = goal()
             exact = [np.bincount(code, minlength=size) for size, code in zip(bins.sizes, codes.T, strict=True)]
-            counts = [np.maximum(counter.release(each, bits=bits).value.astype(np.float64), 0.0) for each in exact]
+            counts = [noise.counts(each, bits) for each in exact]
             values = [np.zeros((size, outputs)) for size in bins.sizes]
             sums = np.zeros((len(codes), outputs))
-            for place in [*range(features)] * rounds:
-                code, size = codes[:, place], bins.sizes[place]
-                few = int(np.clip(counts[place].sum() / (_HIDDEN * shrink), _FEWEST, size))
-                leaf = np.arange(size)
-                if few < size and bins.ordered[place]:
-                    cuts = np.argsort(simulation.uniforms((size - 1,), bits=bits))[: few - 1]
-                    leaf = np.cumsum(np.isin(leaf, cuts + 1))
-                whole = clipped(residuals(sums), radius=radius, steps=_STEPS)
-                totals = [np.bincount(leaf[code], weights=column, minlength=leaf[-1] + 1) for column in whole.T]
-                noisy = noise.release(np.column_stack(totals).astype(np.int64), bits=bits).value.astype(np.float64)
-                rows = np.bincount(leaf, weights=counts[place])
-                step = (speed * unit * noisy / (curvature * rows + shrink)[:, np.newaxis])[leaf]
-                values[place] += step
+            for feature in [*range(features)] * rounds:
+                code = codes[:, feature]
+                leaf = _leaves(counts[feature], ordered=bool(bins.ordered[feature]), noise=noise, bits=bits)
+                noisy = noise.sums(residuals(sums), leaf[code], int(leaf[-1]) + 1, bits)
+                rows = np.bincount(leaf, weights=counts[feature])
+                # Leaves with few rows are shrunk towards 0.
+                step = (rate * noise.unit * noisy / (curvature * rows + noise.deviation)[:, np.newaxis])[leaf]
+                values[feature] += step
                 sums += step[code]
-            pairs = zip(values, counts, strict=True)
-            middles = [np.average(part, axis=0, weights=count + 1e-9) for part, count in pairs]
-            return {**more, "bins_": bins, "n_features_in_": features, "intercept_": np.sum(middles, axis=0),
-                    "feature_values_": tuple(map(np.subtract, values, middles))}  # fmt: skip
+            return {**more, "bins_": bins, "n_features_in_": features, **_centred(values, counts)}
 
         how = f"{rounds} rounds over {features} features, with Gaussian noise on the sum of residuals of each bin."
-        return self._work(how, price.stated(loss), train)
+        return self._work(how, price.stated(noise.loss), train)
+
+
+def _leaves(counts: Floats, *, ordered: bool, noise: _Noise, bits: Bits) -> Integers:
+    """Return the leaf of each bin: neighbours between random cuts if noise would hide single bins."""
+    bins = len(counts)
+    leaves = int(np.clip(counts.sum() / (_ROWS_PER_DEVIATION * noise.deviation), _MIN_LEAVES, bins))
+    leaf = np.arange(bins)
+    if leaves < bins and ordered:
+        cuts = np.argsort(simulation.uniforms((bins - 1,), bits=bits))[: leaves - 1]
+        leaf = np.cumsum(np.isin(leaf, cuts + 1))
+    return leaf
+
+
+def _centred(values: Sequence[Floats], counts: Sequence[Floats]) -> dict[str, Any]:
+    """Return values of bins relative to their means over noisy counts, and the sum of the means."""
+    pairs = zip(values, counts, strict=True)
+    means = [np.average(part, axis=0, weights=count + 1e-9) for part, count in pairs]
+    return {"intercept_": np.sum(means, axis=0), "feature_values_": tuple(map(np.subtract, values, means))}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GradientBoostingClassifier(_Boosting, Classifier):
-    """Predict one of several declared classes by boosted trees of one feature each: an additive, readable model.
+    """Predict one of several declared classes by boosted trees of one feature each.
+
+    The model is additive and readable: after a fit, `feature_values_` holds the contribution of each bin of each
+    feature to the logits, of shape (bins, 1) for two classes and (bins, classes) for more, and `intercept_` the rest.
 
     Args:
         bounds: a pair (lower, upper) for all features, or a list with one for each, None for those that are categories.
-        classes: all labels that may occur. A row with another one pushes nowhere.
-        epsilon, delta, rho, relation: what the fit may cost: epsilon with delta, or rho; under AddRemove or Replace.
-        categories: all values of each feature whose bounds are None, by its place.
-        rounds, learning_rate: how many trees each feature gets; of each of them.
-        bins: how many bins of equal width there are between the bounds of each number; one more is for what is missing.
-
-    After a fit, `feature_values_` holds what each bin of each feature adds to the log odds, of shape (bins, 1) for two
-    classes and (bins, classes) for more, and `intercept_` the rest.
+        classes: all labels that may occur. Rows with another one contribute a zero residual.
+        epsilon, delta, rho: the price of the fit: epsilon with delta, or rho.
+        relation: AddRemove or Replace.
+        categories: all values of each feature whose bounds are None, by its index.
+        rounds: the number of trees of each feature.
+        learning_rate: of each tree.
+        bins: of equal width between the bounds of each number; one more is for missing values.
 
     Guarantee: `cost_`, the composition of Gaussian noise on all counts and sums. A row is in one bin of each
         feature, so it moves counts by 1 and each sum of residuals by their largest norm; under replace see
@@ -155,7 +234,11 @@ class GradientBoostingClassifier(_Boosting, Classifier):
     classes: Sequence[object]
 
     def predict_proba(self, X: Container) -> Floats:
-        """The probability of each class for each row, of shape (rows, classes)."""
+        """Return the probability of each class, shape (rows, classes).
+
+        Args:
+            X: rows, of shape (rows, features).
+        """
         return probabilities(self._sums(X))
 
     def _planned(self, X: Container, y: Container | None) -> Work:
@@ -164,9 +247,11 @@ class GradientBoostingClassifier(_Boosting, Classifier):
         classes = len(labels.classes)
 
         def residuals() -> Callable[[Floats], Floats]:
-            places = labels.places(y)
-            wanted, known = np.eye(classes + 1)[places][:, :classes], (places < classes)[:, np.newaxis]
-            return lambda sums: ((wanted - probabilities(sums)) * known)[:, int(classes == 2) :]
+            indices = labels.places(y)
+            one_hot = np.eye(classes + 1)[indices][:, :classes]
+            known = (indices < classes)[:, np.newaxis]
+            first = 1 if classes == 2 else 0  # two classes have one output
+            return lambda sums: ((one_hot - probabilities(sums)) * known)[:, first:]
 
         outputs = 1 if classes == 2 else classes
         return self._boosted(X, outputs, 1 / 4, residuals, {"classes_": np.array(labels.classes)})
@@ -174,10 +259,12 @@ class GradientBoostingClassifier(_Boosting, Classifier):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GradientBoostingRegressor(_Boosting, Regressor):
-    """Predict a number by boosted trees of one feature each: an additive, readable model.
+    """Predict a number by boosted trees of one feature each.
 
     Args:
-        target_bounds: a pair (lower, upper): public bounds of what is predicted. All else: as in the classifier.
+        target_bounds: a pair (lower, upper): public bounds of the target.
+        bounds, epsilon, delta, rho, relation, categories, rounds, learning_rate, bins: as in
+            `GradientBoostingClassifier`.
 
     Guarantee and source are those of the classifier; a residual counts as at most half of the width of these bounds.
 
@@ -191,7 +278,11 @@ class GradientBoostingRegressor(_Boosting, Regressor):
     range_: tuple[float, float] = field(init=False)
 
     def predict(self, X: Container) -> Floats:
-        """The predicted number of each row, within `target_bounds`."""
+        """Return the predicted number of each row, within `target_bounds`.
+
+        Args:
+            X: rows, of shape (rows, features).
+        """
         shares = (self._sums(X)[:, 0] + 1) / 2
         lower, upper = self.range_
         return np.clip(lower + shares * (upper - lower), lower, upper)

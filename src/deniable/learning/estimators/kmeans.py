@@ -1,4 +1,4 @@
-"""k-means: Lloyd's algorithm with noise in the l1 or the l2 ball, from a start that a noisy grid finds."""
+"""k-means: Lloyd's algorithm with noise, from a start on a noisy grid."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,20 +19,22 @@ from deniable.noise import simulation
 from deniable.noise.bits import Bits
 from deniable.numbers.arrays import Floats, Integers
 from deniable.numbers.rationals import Real, positive_rational, shown, whole_number
-from deniable.privacy import Relation, compose, of_count
+from deniable.privacy import Relation, Sensitivity, compose, of_count
 from deniable.privacy.sensitivity.vectors import of_ball_sum, of_l1_ball_sum
 from deniable.rows import Container, silence, table
 
-_STEPS = 2**20  # of the lattice, to the radius
+_LATTICE_STEPS = 2**20  # to the radius
+_MAX_AXES = 4  # of a grid: features, or random directions
 _BINS = {1: 64, 2: 32, 3: 16, 4: 8}  # of the grid, for each number of axes
-_STRONG = Fraction(1, 10)  # rho from which, as from epsilon 2 on, one more round is better: 2,000 to 20,000 rows
+_LARGE_RHO = Fraction(1, 10)  # from which, as from epsilon 2 on, one more round is better: 2,000 to 20,000 rows
 _RESTARTS, _ITERATIONS = 10, 30  # of k-means on the grid, which costs no privacy
-_GRID, _COUNTS, _SUMS = 5, 1, 4  # shares of the price, chosen on blobs of seeds that no benchmark uses
+# Shares of the price, chosen on blobs of seeds that no benchmark uses.
+_GRID_SHARE, _COUNT_SHARE, _SUM_SHARE = 5, 1, 4
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class KMeans(Priced):
-    """Find `n_clusters` centres such that rows are near to one of them; only the centres are released.
+    """Cluster rows around `n_clusters` centres, which alone are released.
 
     "lloyd" is the algorithm of Lloyd with noise: in each round every row belongs to the nearest centre (of equally near
     ones to the first), and each centre moves to a noisy sum over a noisy count, cut to the bounds and the ball; it
@@ -43,11 +45,11 @@ class KMeans(Priced):
 
     Args:
         bounds: a pair (lower, upper) for all features, or a list with one pair for each; features are not scaled.
-        n_clusters: how many centres.
-        epsilon, delta, rho, relation: what the fit may cost, as in `StandardScaler`.
+        n_clusters: the number of centres.
+        epsilon, delta, rho, relation: the price of the fit, as in `StandardScaler`.
         method: "grid" or "lloyd".
-        rounds: of Lloyd; by default 5. After a grid 1; on more than 4 features, of which the grid sees 4 directions,
-            one more for Gaussian noise, and one more from epsilon 2 or rho 1/10 on.
+        rounds: of Lloyd; by default 5. After a grid 1; with more than 4 features, of which the grid covers 4
+            directions, one more for Gaussian noise, and one more from epsilon 2 or rho 1/10 on.
         radius: rows are cut to the ball of this radius around the middle of the bounds; by default one that holds all.
         start: public centres to start "lloyd" at.
 
@@ -73,121 +75,215 @@ class KMeans(Priced):
     _features: Features = field(init=False)
 
     def predict(self, X: Container) -> Integers:
-        """The place of the nearest centre of each row: private on private rows."""
+        """Return the index of the nearest centre of each row: private on private rows.
+
+        Args:
+            X: rows, of shape (rows, features).
+        """
         self._check_fitted(X)
         with silence():
             return nearest(self._features.cut(X), self.cluster_centers_)
 
     def _planned(self, X: Container, y: Container | None) -> Work:
-        price, relation = Price.of(self.epsilon, self.delta, self.rho), Relation.checked(self.relation)
+        price = Price.of(self.epsilon, self.delta, self.rho)
+        relation = Relation.checked(self.relation)
         if self.method not in ("grid", "lloyd"):
             raise InvalidParameterError(f'method must be "grid" or "lloyd", got {shown(self.method)}')
         same_length(X, X)
-        features, clusters = Features.of(self.bounds, X), whole_number("n_clusters", self.n_clusters, lower=1)
-        grid, axes = self.method == "grid", min(features.count, 4)
+        features = Features.of(self.bounds, X)
+        clusters = whole_number("n_clusters", self.n_clusters, lower=1)
         pure = price.rho is None and not price.delta
-        strong = (price.epsilon or 0) >= 2 or (price.rho or 0) >= _STRONG
-        usual = 5 if not grid else 1 if features.count == axes else 1 + (not pure) + strong
-        rounds = usual if self.rounds is None else whole_number("rounds", self.rounds, lower=1)
+        rounds = self._rounds(price, features.count)
         start = None if self.start is None else self._started(clusters, features)
-        half: Floats = features.upper / 2 - features.lower / 2
-        if half.min() < 1e-100 or np.abs([features.lower, features.upper]).max() > 1e100:
-            raise InvalidParameterError("bounds must be 1e-100 apart and at most 1e100 in size. Use another unit.")
-        holds = half.sum() if pure else np.sqrt((half**2).sum())
-        radius = float(holds if self.radius is None else positive_rational("radius", self.radius))
-        sum_of = of_l1_ball_sum if pure else of_ball_sum
-        counting = of_count(rows=1, groups=1, cells=clusters, relation=relation)
-        reach = [counting, sum_of(radius=_STEPS, dimensions=clusters * half.size, rows=1, relation=relation)] * rounds
-        weights = [1, 1] * rounds
-        if grid:
-            weights = [_GRID * rounds, *[_COUNTS, _SUMS] * rounds]
-            reach = [of_count(rows=1, groups=1, cells=_BINS[axes] ** axes, relation=relation), *reach]
-        noises = price.noises(reach, weights)
-        loss = compose(noise.privacy_loss(each) for noise, each in zip(noises, reach, strict=True))
-        ball = (L1Ball if pure else L2Ball)(radius=radius, columns=len(half))  # type: ignore[arg-type]
-        middle, unit = features.lower + half, radius / _STEPS
-
-        def feasible(centres: Floats) -> Floats:
-            return np.array([ball.project(np.clip(centre, -half, half)) for centre in centres])
+        half = _half_widths(features)
+        space = _Space(features=features, half=half, radius=self._radius(half, pure=pure), pure=pure)
+        sensitivities, weights = self._releases(clusters, half.size, rounds, pure=pure, relation=relation)
+        noises = price.noises(sensitivities, weights)
+        loss = compose(
+            noise.privacy_loss(sensitivity) for noise, sensitivity in zip(noises, sensitivities, strict=True)
+        )
 
         def train(bits: Bits) -> dict[str, Any]:
-            whole = clipped(features.cut(X) - middle, radius=radius, steps=_STEPS, l1=pure)
-            points, left = np.asarray(whole * unit, dtype=np.float64), list(noises)
-            if grid:
-                centres = _from_grid(points, half, clusters, left.pop(0), bits)
+            whole = space.integers(X)
+            points = np.asarray(whole * space.unit, dtype=np.float64)
+            of_rounds = list(noises)
+            if self.method == "grid":
+                centres = _from_grid(points, half, clusters, of_rounds.pop(0), bits)
             elif start is None:
                 centres = (2 * simulation.uniforms((clusters, len(half)), bits=bits) - 1) * half
             else:
-                centres = start - middle
+                centres = start - space.middle
             path = [centres]
-            for of_counts, of_sums in zip(left[::2], left[1::2], strict=True):
+            for of_counts, of_sums in zip(of_rounds[::2], of_rounds[1::2], strict=True):
                 exact = totals(whole, nearest(points, path[-1]), clusters)
                 counts = of_counts.release(exact[0], bits=bits).value.astype(np.float64)[:, np.newaxis]
                 sums = of_sums.release(exact[1], bits=bits).value.astype(np.float64)
-                path.append(np.where(counts >= 1, feasible(sums * unit / np.maximum(counts, 1.0)), path[-1]))
-            centres = np.array([feasible(each) for each in path]) + middle
-            return {"cluster_centers_": centres[-1], "path_": centres, "n_features_in_": len(half),
-                    "_features": features}  # fmt: skip
+                means = space.projected(sums * space.unit / np.maximum(counts, 1.0))
+                path.append(np.where(counts >= 1, means, path[-1]))
+            centres = np.array([space.projected(each) for each in path]) + space.middle
+            return {
+                "cluster_centers_": centres[-1],
+                "path_": centres,
+                "n_features_in_": len(half),
+                "_features": features,
+            }
 
-        began = "noisy counts of a grid, then " if grid else ""
+        began = "noisy counts of a grid, then " if self.method == "grid" else ""
         how = f"{began}Lloyd (rounds: {rounds}), {type(noises[-1]).__name__} noise on sums and counts of {clusters}."
         return self._work(how, price.stated(loss), train)
 
+    def _rounds(self, price: Price, features: int) -> int:
+        """Return the number of rounds of Lloyd."""
+        if self.rounds is not None:
+            return whole_number("rounds", self.rounds, lower=1)
+        if self.method == "lloyd":
+            return 5
+        if features <= _MAX_AXES:
+            return 1
+        gaussian = price.rho is not None or bool(price.delta)
+        accurate = (price.epsilon or 0) >= 2 or (price.rho or 0) >= _LARGE_RHO
+        return 1 + gaussian + accurate
+
+    def _radius(self, half: Floats, *, pure: bool) -> float:
+        """Return the radius of the ball of rows: by default one that holds the bounds, in the l1 or the l2 norm."""
+        holds = half.sum() if pure else np.sqrt((half**2).sum())
+        return float(holds if self.radius is None else positive_rational("radius", self.radius))
+
+    def _releases(
+        self, clusters: int, features: int, rounds: int, *, pure: bool, relation: Relation
+    ) -> tuple[list[Sensitivity], list[int]]:
+        """Return the sensitivity of each release, and its share of the price."""
+        of_sum = of_l1_ball_sum if pure else of_ball_sum
+        counting = of_count(rows=1, groups=1, cells=clusters, relation=relation)
+        summing = of_sum(radius=_LATTICE_STEPS, dimensions=clusters * features, rows=1, relation=relation)
+        if self.method == "lloyd":
+            weights = [1, 1] * rounds
+            return [counting, summing] * rounds, weights
+        axes = min(features, _MAX_AXES)
+        grid = of_count(rows=1, groups=1, cells=_BINS[axes] ** axes, relation=relation)
+        weights = [_GRID_SHARE * rounds, *[_COUNT_SHARE, _SUM_SHARE] * rounds]
+        return [grid, *[counting, summing] * rounds], weights
+
     def _started(self, clusters: int, features: Features) -> Floats:
-        found, _ = table(self.start, "start", columns=features.count)
-        if found.shape != (clusters, features.count) or not np.isfinite(found).all() or self.method == "grid":
+        """Return the public centres at which Lloyd's algorithm starts."""
+        start, _ = table(self.start, "start", columns=features.count)
+        if start.shape != (clusters, features.count) or not np.isfinite(start).all() or self.method == "grid":
             raise InvalidParameterError(f"start must be {clusters} points of finite numbers, for method='lloyd' alone")
-        return found
+        return start
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Space:
+    """The ball in which rows and centres lie, around the middle of the bounds.
+
+    Args:
+        features: of the rows.
+        half: half of the widths of the bounds.
+        radius: of the ball.
+        pure: whether the ball is that of the l1 norm, for Laplace noise, and not of the l2 norm.
+    """
+
+    features: Features
+    half: Floats
+    radius: float
+    pure: bool
+
+    @property
+    def middle(self) -> Floats:
+        """Middle of the bounds."""
+        return self.features.lower + self.half
+
+    @property
+    def unit(self) -> float:
+        """One lattice step."""
+        return self.radius / _LATTICE_STEPS
+
+    def integers(self, X: Container) -> Integers:
+        """Return rows relative to the middle, cut to the ball, in lattice steps."""
+        return clipped(self.features.cut(X) - self.middle, radius=self.radius, steps=_LATTICE_STEPS, l1=self.pure)
+
+    def projected(self, centres: Floats) -> Floats:
+        """Return centres relative to the middle, within the bounds and the ball."""
+        ball = (L1Ball if self.pure else L2Ball)(radius=self.radius, columns=len(self.half))  # type: ignore[arg-type]
+        return np.array([ball.project(np.clip(centre, -self.half, self.half)) for centre in centres])
+
+
+def _half_widths(features: Features) -> Floats:
+    """Return half of the widths of the bounds.
+
+    Raises: InvalidParameterError if floats cannot hold what is computed from them.
+    """
+    half: Floats = features.upper / 2 - features.lower / 2
+    if half.min() < 1e-100 or np.abs([features.lower, features.upper]).max() > 1e100:
+        raise InvalidParameterError("bounds must be 1e-100 apart and at most 1e100 in size. Use another unit.")
+    return half
 
 
 def nearest(points: Floats, centres: Floats) -> Integers:
-    """The place of the nearest centre of each point, of equally near ones the first; each point by itself."""
+    """Return the index of the nearest centre of each point, of equally near ones the first."""
     return np.asarray(np.argmin([squared_norms(points - centre) for centre in centres], axis=0))
 
 
-def totals(whole: Integers, places: Integers, clusters: int) -> tuple[Integers, Integers]:
-    """How many rows each cluster has, and their sum, of shape (clusters, columns): exact, secret."""
-    sums = np.array([whole[places == cluster].sum(axis=0) for cluster in range(clusters)])
-    return np.bincount(places, minlength=clusters), sums
+def totals(whole: Integers, cluster_of_row: Integers, clusters: int) -> tuple[Integers, Integers]:
+    """Return the number of rows of each cluster, and their sum, shape (clusters, columns): exact, secret."""
+    sums = np.array([whole[cluster_of_row == cluster].sum(axis=0) for cluster in range(clusters)])
+    return np.bincount(cluster_of_row, minlength=clusters), sums
 
 
 def _from_grid(points: Floats, half: Floats, clusters: int, noise: AdditiveNoise, bits: Bits) -> Floats:
-    """Centres of the noisy counts of cells along up to four axes: those of the features, or random directions.
+    """Return centres from noisy counts of cells along up to four axes: of the features, or random directions.
 
     Directions are orthonormal, so a point is nearest to the same centre in all dimensions as along the axes.
     """
-    axes = min(half.size, 4)
-    bins, reach, turned = _BINS[axes], half, np.eye(axes)
+    axes = min(half.size, _MAX_AXES)
+    bins = _BINS[axes]
+    extent = half
+    directions = np.eye(axes)
     if half.size > axes:  # nearly all points stay within twice their spread
-        reach = np.full(axes, 2 * np.sqrt((half**2).mean()))
-        turned = np.linalg.qr(simulation.normals((half.size, axes), bits=bits))[0].T
-    cell = np.floor((products(points, turned) / reach + 1) * (bins / 2))
+        extent = np.full(axes, 2 * np.sqrt((half**2).mean()))
+        directions = np.linalg.qr(simulation.normals((half.size, axes), bits=bits))[0].T
+    cell = np.floor((products(points, directions) / extent + 1) * (bins / 2))
     codes = np.clip(cell, 0, bins - 1).astype(np.int64) @ bins ** np.arange(axes)
     noisy = noise.release(np.bincount(codes, minlength=bins**axes), bits=bits).value.astype(np.float64)
-    least = float(noise.half_width(1 - 1 / bins**axes))  # above it, a cell without rows is rare
-    kept = np.argsort(-noisy, kind="stable")[: max(clusters, int((noisy > least).sum()))]
+    threshold = float(noise.half_width(1 - 1 / bins**axes))  # a cell without rows is rarely above it
+    kept = np.argsort(-noisy, kind="stable")[: max(clusters, int((noisy > threshold).sum()))]
     middles = ((kept[:, np.newaxis] // bins ** np.arange(axes)) % bins + 0.5) * (2 / bins) - 1
-    return products(_weighted(middles * reach, np.maximum(noisy[kept], 1.0), clusters, bits), turned.T)
+    return products(_weighted(middles * extent, np.maximum(noisy[kept], 1.0), clusters, bits), directions.T)
 
 
 def _weighted(points: Floats, weights: Floats, clusters: int, bits: Bits) -> Floats:
-    """The best of several runs of k-means++ on public points with weights."""
-    best, least = points[:0], np.inf
+    """Return the best centres of several runs of k-means++ on public points with weights."""
+    best = points[:0]
+    lowest_cost = np.inf
     for draws in simulation.uniforms((_RESTARTS, clusters), bits=bits):
-        chosen: list[int] = []
-        far = np.ones(len(points))
-        for draw in draws:
-            odds = np.cumsum(far * weights if (far * weights).any() else weights)
-            chosen.append(int(np.searchsorted(odds, draw * odds[-1])))
-            away = squared_norms(points - points[chosen[-1]])
-            far = away if len(chosen) == 1 else np.minimum(far, away)
-        centres = points[chosen]
-        for _ in range(_ITERATIONS):
-            places = nearest(points, centres)
-            mass = np.bincount(places, weights=weights, minlength=clusters)
-            sums = np.array([np.bincount(places, weights=weights * line, minlength=clusters) for line in points.T]).T
-            centres = np.where(mass[:, np.newaxis] > 0, sums / np.maximum(mass, 1.0)[:, np.newaxis], centres)
-        cost = float((weights * np.min([squared_norms(points - centre) for centre in centres], axis=0)).sum())
-        if cost < least:
-            best, least = centres, cost
+        centres = _improved(points, weights, points[_seeds(points, weights, draws)])
+        distances = np.min([squared_norms(points - centre) for centre in centres], axis=0)
+        cost = float((weights * distances).sum())
+        if cost < lowest_cost:
+            best, lowest_cost = centres, cost
     return best
+
+
+def _seeds(points: Floats, weights: Floats, draws: Floats) -> list[int]:
+    """Choose points by k-means++, one for each uniform draw: far ones with the greater probability."""
+    chosen: list[int] = []
+    distances = np.ones(len(points))
+    for draw in draws:
+        masses = distances * weights
+        cumulated = np.cumsum(masses if masses.any() else weights)
+        chosen.append(int(np.searchsorted(cumulated, draw * cumulated[-1])))
+        to_last = squared_norms(points - points[chosen[-1]])
+        distances = to_last if len(chosen) == 1 else np.minimum(distances, to_last)
+    return chosen
+
+
+def _improved(points: Floats, weights: Floats, centres: Floats) -> Floats:
+    """Return centres after iterations of Lloyd's algorithm on public points with weights."""
+    clusters = len(centres)
+    for _ in range(_ITERATIONS):
+        cluster_of_point = nearest(points, centres)
+        mass = np.bincount(cluster_of_point, weights=weights, minlength=clusters)
+        columns = [np.bincount(cluster_of_point, weights=weights * line, minlength=clusters) for line in points.T]
+        means = np.array(columns).T / np.maximum(mass, 1.0)[:, np.newaxis]
+        centres = np.where(mass[:, np.newaxis] > 0, means, centres)
+    return centres

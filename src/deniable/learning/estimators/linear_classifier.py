@@ -15,7 +15,7 @@ from deniable.errors import InvalidParameterError
 from deniable.learning.clips import Clip
 from deniable.learning.estimators.estimator import Classifier, Work, same_length
 from deniable.learning.estimators.reading import Bounds, Features, Labels
-from deniable.learning.plan import TrainingPlan
+from deniable.learning.plan import TrainingPlan, TrainingRun
 from deniable.learning.samplers import Poisson
 from deniable.mechanisms.price import Price
 from deniable.mechanisms.vectors.clipping import chunks, clipped, squared_norms
@@ -25,24 +25,26 @@ from deniable.numbers.rationals import Real, positive_rational, whole_number
 from deniable.privacy import AddRemove, PrivacyLoss
 from deniable.rows import Container, silence
 
-_LATTICE = 2**28
-_MANY = 10_000  # rows times epsilon from which gradients are clipped less, and steps are more
+_LATTICE_STEPS = 2**28  # to the norm of a gradient: 2^14 for a row, times 2^14
+_LARGE_SAMPLE = 10_000  # rows times epsilon from which gradients are clipped less, and steps are more
 _MOMENTUM = 0.9
-_CENTRED = 10  # one step in so many releases the sum of rows
+_STEPS_PER_CENTRING = 10  # one step in ten releases the sum of rows: chosen on validation rows
 _CONSTANT = 0.3  # of the norm of a centred row
-_SPEED, _GROWTH = 1.2, 0.7
-_EXACT = 2**52  # floats hold integers up to twice this
-_MOST_ROWS = 2**20  # in one product
+_RATE_FACTOR, _RATE_POWER = 1.2, 0.7  # of the learning rate: see `_learning_rate`
+_MAX_EXACT = 2**52  # floats hold integers up to twice this
+_MAX_ROWS_PER_PRODUCT = 2**20  # so that sums of products stay below 2^53
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows as a linear classifier sees them: scaled, with a constant, at a norm of 1; then cut around a public centre.
+    """Map from rows to the integer vectors of a linear classifier.
 
-    Both maps keep every linear boundary of the scaled features, but for the cut.
+    Rows are scaled, extended by a constant and divided by their norm, then cut around a public centre. Both maps keep
+    every linear boundary of the scaled features, but for the cut.
 
     Args:
-        features, steps: public bounds; lattice steps to a norm of 1; a power of two of at most 2^15.
+        features: their public bounds.
+        steps: lattice steps to a norm of 1; a power of two of at most 2^15.
         centre: of shape (features + 1,); None before it is known.
         radius: rows further than this from the centre are moved to it.
     """
@@ -54,72 +56,91 @@ class Rows:
 
     @property
     def columns(self) -> int:
-        """Numbers in a row as `integers` gives it."""
+        """Number of integers in a row of `integers`."""
         return self.features.count + 1 + (self.centre is not None)
 
     def around(self, mean: Floats, deviation: float) -> "Rows":
-        """The same around a noisy mean of rows, shrunk by as much as noise of this deviation has made it longer."""
-        squared, noise = float(mean @ mean), len(mean) * deviation**2
-        centre = mean * min(max(0.0, 1 - noise / max(squared, noise, 1e-300)), 1 / math.sqrt(max(squared, 1e-300)))
+        """Return the map around a noisy mean of rows.
+
+        The mean is shrunk by the expected share of noise in its squared length.
+
+        Args:
+            mean: of unit vectors, with noise.
+            deviation: of the noise in each entry.
+        """
+        squared = float(mean @ mean)
+        noise = len(mean) * deviation**2
+        shrinkage = max(0.0, 1 - noise / max(squared, noise, 1e-300))
+        centre = mean * min(shrinkage, 1 / math.sqrt(max(squared, 1e-300)))
         return replace(self, centre=centre, radius=math.sqrt(max(1 - float(centre @ centre), 0.01)))
 
-    def units(self, values: object) -> Floats:
-        """Scaled rows with a constant, each divided by its norm and by itself."""
-        found = np.ones((len(values), self.features.count + 1))  # type: ignore[arg-type]
-        found[:, :-1] = self.features.scaled(values)
-        for part in chunks(found):
+    def unit_vectors(self, values: object) -> Floats:
+        """Return scaled rows with a constant, each divided by its norm, computed row by row."""
+        vectors = np.ones((len(values), self.features.count + 1))  # type: ignore[arg-type]
+        vectors[:, :-1] = self.features.scaled(values)
+        for part in chunks(vectors):
             np.divide(part, np.sqrt(squared_norms(part))[:, np.newaxis], out=part)
-        return found
+        return vectors
 
-    def integers(self, units: Floats) -> Floats:
-        """Floats that are integers, each row with a norm of at most `steps`, from rows as `units` gives them."""
+    def integers(self, unit_vectors: Floats) -> Floats:
+        """Return integers as floats, each row with a norm of at most `steps`.
+
+        Args:
+            unit_vectors: as `unit_vectors` returns them.
+        """
         inner = math.isqrt(self.steps**2 - self._constant**2)
-        found = np.full((len(units), self.columns), float(self._constant))
+        integers = np.full((len(unit_vectors), self.columns), float(self._constant))
         start = 0
-        for part in chunks(units):
+        for part in chunks(unit_vectors):
             away = part if self.centre is None else part - self.centre
-            found[start : start + len(part), : units.shape[1]] = clipped(away, radius=self.radius, steps=inner)
+            rows = slice(start, start + len(part))
+            integers[rows, : unit_vectors.shape[1]] = clipped(away, radius=self.radius, steps=inner)
             start += len(part)
-        return found
+        return integers
 
     @property
     def _constant(self) -> int:
+        """Last entry of a centred row."""
         return 0 if self.centre is None else round(_CONSTANT * self.steps)
 
 
 def predictions(rows: Floats, weights: Floats) -> Floats:
-    """rows @ weights.T, where rows are integers; weights are rounded so that every product and sum is exact.
+    """Return rows @ weights.T, with weights rounded so that every product and sum is exact.
 
-    So it does not matter in which order a library adds them up: no row moves how another is rounded. By the inequality
-    of Cauchy and Schwarz no partial sum exceeds 2^53. Norms of rows are at most 2^15, weights (outputs, columns).
+    Rows are integers. So it does not matter in which order a library adds them up: no row moves how another is rounded.
+    By the inequality of Cauchy and Schwarz no partial sum exceeds 2^53. Norms of rows are at most 2^15, weights
+    (outputs, columns).
     """
     longest = math.sqrt(float((weights**2).sum(axis=1).max()))
-    finest = 2.0 ** math.floor(math.log2(_EXACT / 2**16 / max(longest, 2.0**-60)))
-    return np.asarray((np.rint(weights * finest) @ rows.T / finest).T)
+    multiplier = 2.0 ** math.floor(math.log2(_MAX_EXACT / 2**16 / max(longest, 2.0**-60)))
+    return np.asarray((np.rint(weights * multiplier) @ rows.T / multiplier).T)
 
 
-def gradient_sum(rows: Floats, pulls: Floats, *, radius: float, steps: int) -> NDArray[np.int64]:
-    """The sum over rows of pull_i row_i^T, with pulls clipped to `radius`, which is `steps` steps long.
+def gradient_sum(rows: Floats, residual_gradients: Floats, *, radius: float, steps: int) -> NDArray[np.int64]:
+    """Return the sum over rows of the outer products of clipped residual gradients and rows.
 
-    Guarantee: exact, and a row moves it by at most `steps` times its norm in l2: squared norms of clipped pulls are
-        integers below 2^53, which floats hold, and so are sums over 2^20 rows, in whatever order they are added.
+    Guarantee: exact, and a row moves it by at most `steps` times its norm in l2: squared norms of clipped residual
+        gradients are integers below 2^53, which floats hold, and so are sums over 2^20 rows, in any order.
 
     Args:
         rows: integers of norms of at most 2^15, of shape (rows, columns).
-        pulls, steps: derivatives of each row's loss by its predictions, of shape (rows, outputs); at most 2^15.
+        residual_gradients: derivatives of each row's loss by its predictions, of shape (rows, outputs).
+        radius: to which residual gradients are clipped.
+        steps: lattice steps to the radius, at most 2^15.
     """
-    total = np.zeros((pulls.shape[1], rows.shape[1]), dtype=np.int64)
-    whole = np.trunc(pulls * (steps / np.maximum(np.sqrt(squared_norms(pulls)), radius))[:, np.newaxis])
+    total = np.zeros((residual_gradients.shape[1], rows.shape[1]), dtype=np.int64)
+    factors = steps / np.maximum(np.sqrt(squared_norms(residual_gradients)), radius)
+    whole = np.trunc(residual_gradients * factors[:, np.newaxis])
     whole = np.where((squared_norms(whole) <= steps**2)[:, np.newaxis], whole, 0.0)  # exact norms; NaN is not below
-    for start in range(0, len(rows), _MOST_ROWS):
-        part = slice(start, start + _MOST_ROWS)
+    for start in range(0, len(rows), _MAX_ROWS_PER_PRODUCT):
+        part = slice(start, start + _MAX_ROWS_PER_PRODUCT)
         total += (whole[part].T @ rows[part]).astype(np.int64)
     return total
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LinearClassifier(Classifier):
-    """What linear classifiers share: a plan, a private centre of the rows, and noisy descent on a loss of predictions.
+    """Base class of linear classifiers: noisy descent on a loss of predictions, around a private centre of the rows.
 
     A tenth of the steps releases the sum of the rows, from which the centre is computed; the others are gradients.
     `coef_` has the weights of the scaled features around the centre, `intercept_` the prediction where all are 0.
@@ -140,47 +161,65 @@ class LinearClassifier(Classifier):
     @property
     @abstractmethod
     def _curvature(self) -> float:
-        """The largest second derivative of the loss of a row of norm 1."""
+        """Largest second derivative of the loss of a row of norm 1."""
 
     @abstractmethod
-    def _pulls(self, found: Floats, labels: NDArray[np.int64]) -> Floats:
-        """The derivative of each row's loss by its predictions, of shape (rows, outputs); 0 for an unknown label.
+    def _residual_gradients(self, logits: Floats, labels: NDArray[np.int64]) -> Floats:
+        """Return the derivatives of each row's loss by its predictions, shape (rows, outputs).
 
-        There is one output for two classes. Labels are places among the classes.
+        Zero for an undeclared label. There is one output for two classes. Labels are indices of the classes.
         """
 
     def decision_function(self, X: Container) -> Floats:
-        """Predictions, of shape (rows,) for two classes, above 0 for the second, else of shape (rows, classes)."""
-        found = self._odds(X)
-        return found[:, 0] if found.shape[1] == 1 else found
+        """Return predictions: above 0 for the second of two classes.
 
-    def _odds(self, X: Container) -> Floats:
+        Args:
+            X: rows, of shape (rows, features).
+
+        Returns: shape (rows,) for two classes, else (rows, classes).
+        """
+        logits = self._logits(X)
+        return logits[:, 0] if logits.shape[1] == 1 else logits
+
+    def _logits(self, X: Container) -> Floats:
+        """Return the predictions of each output, shape (rows, outputs)."""
         self._check_fitted(X)
         with silence():
-            return predictions(self._rows.integers(self._rows.units(X)), self._weights) / self._rows.steps
+            return predictions(self._rows.integers(self._rows.unit_vectors(X)), self._weights) / self._rows.steps
 
     def _planned(self, X: Container, y: Container | None) -> Work:
         rows = same_length(X, y)
-        features, labels = Features.of(self.bounds, X), Labels.of(self.classes, y)
+        features = Features.of(self.bounds, X)
+        labels = Labels.of(self.classes, y)
         outputs = 1 if len(labels.classes) == 2 else len(labels.classes)
         size = self._expected(rows)
         plan, loss = self._plan((features.count + 2) * outputs, rows, size)
-        speed = self._speed(plan, size)
+        learning_rate = self._learning_rate(plan, size)
         plan.run(rows, expected_rows=size)  # a sampler or unit that does not fit is refused here
 
         def train(bits: Bits) -> dict[str, Any]:
-            seen, weights = _descend(self, features, (X, labels.places(y)), plan, size=size, speed=speed, bits=bits)
-            neutral = predictions(seen.integers(seen.units(features.neutral[np.newaxis])), weights) / seen.steps
-            return {"plan_": plan, "classes_": np.array(labels.classes), "n_features_in_": features.count,
-                    "coef_": weights[:, :-2], "intercept_": neutral[0], "_rows": seen, "_weights": weights}  # fmt: skip
+            descent = _Descent(self, features, plan, size=size, learning_rate=learning_rate)
+            mapped, weights = descent.run(X, labels.places(y), bits)
+            neutral = mapped.integers(mapped.unit_vectors(features.neutral[np.newaxis]))
+            intercept = (predictions(neutral, weights) / mapped.steps)[0]
+            return {
+                "plan_": plan,
+                "classes_": np.array(labels.classes),
+                "n_features_in_": features.count,
+                "coef_": weights[:, :-2],
+                "intercept_": intercept,
+                "_rows": mapped,
+                "_weights": weights,
+            }
 
-        how = f"{plan.steps} steps with noise multiplier {float(plan.noise_multiplier):.4g}, whatever the rows were."
-        relation, delta = plan.relation, "1e-6" if self.delta is None else self.delta
-        others = (plan.known_loss,)
-        return Work(loss=loss, how=how, train=train, relation=relation, delta=delta, unit=plan.unit.noun, others=others)
+        return Work(
+            loss=loss, others=(plan.known_loss,), train=train, relation=plan.relation, unit=plan.unit.noun,
+            how=f"{plan.steps} steps with noise multiplier {float(plan.noise_multiplier):.4g}, whatever the rows were.",
+            delta="1e-6" if self.delta is None else self.delta,
+        )  # fmt: skip
 
     def _plan(self, dimensions: int, rows: int, size: int) -> tuple[TrainingPlan, PrivacyLoss]:
-        """The plan, and its loss as it is booked. Constants were found on validation rows out of training rows."""
+        """Return the plan, and its loss as it is charged; constants were chosen on validation rows."""
         if self.plan is not None:
             if self.epsilon is not None:
                 raise InvalidParameterError("a plan has its own epsilon. Give the plan, or epsilon, not both.")
@@ -193,81 +232,125 @@ class LinearClassifier(Classifier):
                 )
             return own, own.booked("1e-6" if self.delta is None else self.delta)
         if self.epsilon is None or self.delta is None:
-            raise InvalidParameterError("say what the fit may cost: epsilon=1 with delta=1e-6, or a plan.")
-        many = size * positive_rational("epsilon", self.epsilon) >= _MANY
-        return _calibrated(Price.of(self.epsilon, self.delta, None), 120 if many else 80, 2 if many else 4, dimensions)
+            raise InvalidParameterError("specify the budget: epsilon=1 with delta=1e-6, or a plan.")
+        price = Price.of(self.epsilon, self.delta, None)
+        if size * positive_rational("epsilon", self.epsilon) >= _LARGE_SAMPLE:
+            return _calibrated(price, 120, Fraction(1, 2), dimensions)
+        return _calibrated(price, 80, Fraction(1, 4), dimensions)
 
     def _expected(self, rows: int) -> int:
+        """Return the public number of rows."""
         if self.expected_rows is not None:
             return whole_number("expected_rows", self.expected_rows, lower=1)
         if getattr(self.plan, "relation", AddRemove) is AddRemove:
             raise InvalidParameterError(
-                "expected_rows must be about how many rows there are, from public knowledge: under add/remove their "
+                "expected_rows must be the approximate number of rows, from public knowledge: under add/remove their "
                 "number is private. Or give a plan with relation=Replace, where it is public."
             )
         return max(rows, 1)
 
-    def _speed(self, plan: TrainingPlan, size: int) -> float:
-        """The learning rate: by default such that all steps go the further, the less noise they have; a public number.
+    def _learning_rate(self, plan: TrainingPlan, size: int) -> float:
+        """Return the learning rate, a public number: by default the larger, the less noise the steps have.
 
-        The power and the factor were found on validation rows out of the training rows of three tables.
+        The power and the factor were chosen on validation rows out of the training rows of three tables.
         """
         if self.learning_rate is not None:
             return float(positive_rational("learning_rate", self.learning_rate))
-        told = size * math.sqrt(plan.steps) * float(plan.sampler.share() / plan.noise_multiplier)
-        far = _SPEED * told**_GROWTH / (float(plan.clip.norm) * plan.steps)
-        return float(min(far, 4 * (1 + _MOMENTUM) / self._curvature))
+        signal_to_noise = size * math.sqrt(plan.steps) * float(plan.sampler.share() / plan.noise_multiplier)
+        rate = _RATE_FACTOR * signal_to_noise**_RATE_POWER / (float(plan.clip.norm) * plan.steps)
+        return float(min(rate, 4 * (1 + _MOMENTUM) / self._curvature))
 
 
 @lru_cache(maxsize=64)
-def _calibrated(price: Price, steps: int, least: int, dimensions: int) -> tuple[TrainingPlan, PrivacyLoss]:
-    """The plan with the least noise for the price, clipping to 1 / least, and its loss as it is booked."""
+def _calibrated(price: Price, steps: int, norm: Fraction, dimensions: int) -> tuple[TrainingPlan, PrivacyLoss]:
+    """Return the plan with the least noise for the price, and its loss as it is charged."""
     assert price.epsilon is not None
-    clip, goal = Clip(norm=Fraction(1, least), lattice=_LATTICE), {"epsilon": price.epsilon, "delta": price.delta}
-    plan = TrainingPlan.calibrate(**goal, steps=steps, dimensions=dimensions, clip=clip)
+    clip = Clip(norm=norm, lattice=_LATTICE_STEPS)
+    plan = TrainingPlan.calibrate(
+        epsilon=price.epsilon, delta=price.delta, steps=steps, dimensions=dimensions, clip=clip
+    )
     return plan, price.stated(plan.privacy_loss)
 
 
-def _descend(
-    model: LinearClassifier, features: Features, data: tuple[Container, NDArray[np.int64]], plan: TrainingPlan, *,
-    size: int, speed: float, bits: Bits,
-) -> tuple[Rows, Floats]:  # fmt: skip
-    """How rows were read, and the average of the later half of the steps, of shape (outputs, columns)."""
-    values, labels = data
-    fine = 2 ** min((plan.clip.lattice.bit_length() - 1) // 2, 15)
-    steps = min(plan.clip.lattice // fine, 2**15)
-    expected = float(plan.sampler.share() * size * fine * steps)
-    shape = (plan.dimensions // (features.count + 2), features.count + 2)
-    run = plan.run(len(labels), expected_rows=size, bits=bits)
-    batches = (None if plan.sampler == Poisson() else batch for batch in run)
+class _Descent:
+    """Noisy descent of a linear classifier: steps that find a centre of the rows, then gradient steps around it.
 
-    def noisy(exact: NDArray[np.int64]) -> Floats:
-        """The mean over the rows that are expected, in the unit of the exact rows."""
-        return run.noisy(exact)[0].astype(np.float64) / expected
+    Args:
+        model: gives residual gradients.
+        features: of the rows.
+        plan: of all steps.
+        size: the public number of rows.
+        learning_rate: of the gradient steps.
+    """
 
-    seen, mean, first = Rows(features, fine), np.zeros(features.count + 1), plan.steps // _CENTRED
-    units = seen.units(values)
-    rows = seen.integers(units) if first else units
-    rows[labels == len(model.classes)] = 0.0
-    for batch in (next(batches) for _ in range(first)):
-        exact = np.zeros(shape, dtype=np.int64)
-        exact[0, :-1] = _taken(rows, batch).sum(axis=0).astype(np.int64) * steps
-        mean += noisy(exact)[0, :-1] / first
-    deviation = float(plan.noise_multiplier) * plan.clip.lattice / expected / math.sqrt(max(first, 1))
-    seen = seen.around(mean, deviation if first else 0.0)
-    rows = seen.integers(units)
-    weights, move, total = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-    for step, batch in enumerate(batches, start=first):
-        some = _taken(rows, batch)
-        pulls = model._pulls(predictions(some, weights) / fine, _taken(labels, batch))
-        exact = gradient_sum(some, pulls, radius=float(plan.clip.norm), steps=steps)
-        move = _MOMENTUM * move - speed * float(plan.clip.norm) * noisy(exact)
-        weights = weights + move
-        if step >= plan.steps // 2:
-            total += weights
-    return seen, np.asarray(total / (plan.steps - plan.steps // 2))
+    def __init__(
+        self, model: LinearClassifier, features: Features, plan: TrainingPlan, *, size: int, learning_rate: float
+    ) -> None:
+        self._model = model
+        self._features = features
+        self._plan = plan
+        self._size = size
+        self._learning_rate = learning_rate
+        # The lattice of a step is the product of two: one for rows, one for residual gradients.
+        self._row_steps = 2 ** min((plan.clip.lattice.bit_length() - 1) // 2, 15)
+        self._steps = min(plan.clip.lattice // self._row_steps, 2**15)
+        self._expected = float(plan.sampler.share() * size * self._row_steps * self._steps)
+        self._shape = plan.dimensions // (features.count + 2), features.count + 2  # outputs, columns
+        self._centring_steps = plan.steps // _STEPS_PER_CENTRING
+
+    def run(self, values: Container, labels: NDArray[np.int64], bits: Bits) -> tuple[Rows, Floats]:
+        """Return the map of rows around their centre, and weights averaged over the later half of the steps."""
+        run = self._plan.run(len(labels), expected_rows=self._size, bits=bits)
+        mapped = Rows(self._features, self._row_steps)
+        unit_vectors = mapped.unit_vectors(values)
+        rows = mapped.integers(unit_vectors) if self._centring_steps else unit_vectors
+        rows[labels == len(self._model.classes)] = 0.0
+        mean = self._noisy_mean(run, rows)
+        mapped = mapped.around(mean, self._deviation() if self._centring_steps else 0.0)
+        return mapped, self._averaged_weights(run, mapped.integers(unit_vectors), labels)
+
+    def _batch(self, run: TrainingRun) -> NDArray[np.int64] | None:
+        """Return the rows of the next step, None for all of them."""
+        batch = next(run)
+        return None if self._plan.sampler == Poisson() else batch
+
+    def _noisy(self, run: TrainingRun, exact: NDArray[np.int64]) -> Floats:
+        """Return the noisy mean over the rows that are expected."""
+        return run.noisy(exact)[0].astype(np.float64) / self._expected
+
+    def _deviation(self) -> float:
+        """Return the standard deviation of the noise in the mean of the rows."""
+        plan = self._plan
+        deviation = float(plan.noise_multiplier) * plan.clip.lattice / self._expected
+        return deviation / math.sqrt(max(self._centring_steps, 1))
+
+    def _noisy_mean(self, run: TrainingRun, rows: Floats) -> Floats:
+        """Return the mean of noisy means of rows, over the first steps."""
+        mean = np.zeros(self._features.count + 1)
+        for _ in range(self._centring_steps):
+            exact = np.zeros(self._shape, dtype=np.int64)
+            exact[0, :-1] = _taken(rows, self._batch(run)).sum(axis=0).astype(np.int64) * self._steps
+            mean += self._noisy(run, exact)[0, :-1] / self._centring_steps
+        return mean
+
+    def _averaged_weights(self, run: TrainingRun, rows: Floats, labels: NDArray[np.int64]) -> Floats:
+        """Return the average of the weights in the later half of the steps, by descent with momentum."""
+        norm = float(self._plan.clip.norm)
+        half = self._plan.steps // 2
+        weights, move, total = np.zeros(self._shape), np.zeros(self._shape), np.zeros(self._shape)
+        for step in range(self._centring_steps, self._plan.steps):
+            batch = self._batch(run)
+            part = _taken(rows, batch)
+            logits = predictions(part, weights) / self._row_steps
+            gradients = self._model._residual_gradients(logits, _taken(labels, batch))
+            exact = gradient_sum(part, gradients, radius=norm, steps=self._steps)
+            move = _MOMENTUM * move - self._learning_rate * norm * self._noisy(run, exact)
+            weights = weights + move
+            if step >= half:
+                total += weights
+        return np.asarray(total / (self._plan.steps - half))
 
 
 def _taken(values: NDArray[Any], batch: NDArray[np.int64] | None) -> NDArray[Any]:
-    """The rows of a batch; all of them without a copy where every step looks at all."""
+    """Return the rows of a batch; None stands for all of them, without a copy."""
     return values if batch is None else values[batch]

@@ -14,10 +14,13 @@ _LOSS = HuberisedHinge(width=Fraction(1, 2))
 
 
 class LinearSVM(LinearClassifier):
-    """Predict one of several declared classes by the side of a hyperplane, or the farthest of one for each class.
+    """Predict one of several declared classes by a linear support vector machine.
 
-    The huberised hinge of width 1/2 is minimised by the descent of `LogisticRegression`, with its parameters; of more
-    than two classes, for each against the rest at once. It has `decision_function`, and no probabilities.
+    The huberised hinge of width 1/2 is minimised by the descent of `LogisticRegression`; for more than two classes, of
+    each against the rest at once. It has `decision_function`, and no probabilities.
+
+    Args:
+        bounds, classes, expected_rows, epsilon, delta, plan, learning_rate: as in `LogisticRegression`.
 
     Guarantee: `cost_`, that of the plan.
     Source: Chaudhuri, Monteleoni, Sarwate (2011), for the loss.
@@ -31,19 +34,22 @@ class LinearSVM(LinearClassifier):
 
     @property
     def predict_proba(self) -> Floats:  # type: ignore[override]
-        """Raise an AttributeError, as scikit-learn expects of what has no probabilities."""
+        """Raise: AttributeError, as scikit-learn expects of a model without probabilities."""
         raise AttributeError("a linear SVM has no probabilities. Use decision_function.")
 
     def _scores(self, X: Container) -> Floats:
-        found = self._odds(X)
-        return np.column_stack([-found, found]) if found.shape[1] == 1 else found
+        """Return the predictions of each class."""
+        logits = self._logits(X)
+        return np.column_stack([-logits, logits]) if logits.shape[1] == 1 else logits
 
     @property
     def _curvature(self) -> float:
+        """Curvature of the huberised hinge."""
         return _LOSS.curvature
 
-    def _pulls(self, found: Floats, labels: NDArray[np.int64]) -> Floats:
+    def _residual_gradients(self, logits: Floats, labels: NDArray[np.int64]) -> Floats:
+        """Return slopes of the huberised hinge, of each class against the rest."""
         classes = len(self.classes)
-        places = np.arange(classes)[-found.shape[1] :]  # the second of two
-        slopes = _LOSS.slopes(found, np.where(labels[:, np.newaxis] == places, 1.0, -1.0))
+        outputs = np.arange(classes)[-logits.shape[1] :]  # the second of two
+        slopes = _LOSS.slopes(logits, np.where(labels[:, np.newaxis] == outputs, 1.0, -1.0))
         return np.where((labels < classes)[:, np.newaxis], slopes, 0.0)
