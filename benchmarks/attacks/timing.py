@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 import deniable as dn
-from deniable.attacks.implementation import measure_work, tell_noise_by_time
+from deniable.attacks.implementation import guess_noise_by_time, measure_work
 
 SCALE = 10
 DICE = np.random.default_rng(0)
@@ -62,7 +62,7 @@ def main() -> None:
     for name, release in targets().items():
         measure_work(release, clock=time.perf_counter, runs=20)  # warm
         noise, seconds = measure_work(release, clock=time.perf_counter, runs=asked.runs)
-        result = tell_noise_by_time(noise, seconds)
+        result = guess_noise_by_time(noise, seconds)
         found = (result.facts or {})["correlation of work with |noise|"]
         lines.append(
             f"| {name} | {result.success} | {result.baseline:.1%} | {found} | {np.median(seconds) * 1e3:.3g} | "

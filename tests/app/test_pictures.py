@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from deniable.app.pictures import check_picture, show_result, write_picture
-from deniable.attacks import tell_members
+from deniable.attacks import infer_membership
 from deniable.errors import InvalidParameterError
 
 
@@ -27,7 +27,7 @@ def test_a_picture_never_replaces_the_data(tmp_path: Path) -> None:
 
 
 def test_one_outcome_is_shown_in_the_form_that_is_asked(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    found = tell_members(np.arange(300) + 500, np.arange(400))
+    found = infer_membership(np.arange(300) + 500, np.arange(400))
     show_result(found, as_json=False, plot=tmp_path / "out.svg")
     assert capsys.readouterr().out == f"{found}\n"
     assert "</svg>" in (tmp_path / "out.svg").read_text(encoding="utf-8")

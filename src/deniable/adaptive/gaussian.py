@@ -33,8 +33,8 @@ class GaussianAnswers(Holdout):
         questions: number of questions that will be answered; each costs the same.
 
     Guarantee: the budget's; with probability 1 - failure every answer is within `error` of the population, by the
-        better of two proofs: that few conversations are possible, or that a private one cannot tell the sample from
-        the population. Proof: docs/theory/adaptive/generalisation.md.
+        better of two proofs: that few conversations are possible, or that a private one cannot distinguish the sample
+        from the population. Proof: docs/theory/adaptive/generalisation.md.
     Raises: BudgetExceededError when questions have run out.
     Source: Dwork, Feldman, Hardt, Pitassi, Reingold, Roth (2015), arXiv:1411.2664; Jung and others (2020),
         arXiv:1909.03577.

@@ -41,7 +41,7 @@ from deniable.attacks.linkage import (
     link_tables,
     measure_uniqueness,
 )
-from deniable.attacks.membership import infer_attribute, score_lira, score_rmia, tell_members
+from deniable.attacks.membership import infer_attribute, infer_membership, score_lira, score_rmia
 from deniable.attacks.reconstruction import (
     attack_by_reconstruction,
     estimate_by_least_squares,
@@ -75,6 +75,7 @@ __all__ = [
     "implementation",
     "infer_attribute",
     "infer_from_synthetic",
+    "infer_membership",
     "isolate_people",
     "k_anonymity",
     "l_diversity",
@@ -103,7 +104,6 @@ __all__ = [
     "t_closeness",
     "tabulate",
     "tabulate_block",
-    "tell_members",
     "trace",
     "trace_colluders",
     "tracing",

@@ -99,7 +99,8 @@ def _best(
         shares = [_share(values, cuts, above) / len(one) for values, one in zip((first, second), samples, strict=True)]
         bounds = [wilson(share, runs, deviations) for share in shares]
         for swapped in (False, True):
-            low, high = bounds[swapped][0], bounds[not swapped][1]
+            low = bounds[swapped][0]
+            high = bounds[not swapped][1]
             for goal in goals:
                 excess = np.log(np.maximum(low - goal.delta, 1e-300) / high) - goal.claimed
                 index = int(np.argmax(excess))

@@ -1,4 +1,4 @@
-"""The billboard lemma as a type: a private signal, posted for all, and outputs.
+"""Billboard lemma as a type: a private signal, posted for all, and outputs.
 
 Each output reads the signal and the row of its own player, and nothing else.
 """

@@ -66,7 +66,7 @@ class CongestionGame(metaclass=InWords):
         latencies: integers, shape (resources, players + 1): the cost at each load, from 0 users on; never falls.
         influence: the most by which one user more raises any of them; a game in which one raises more is refused.
         top: the largest own cost; players bring a row of own costs in [0, top], one a resource. They are clamped and
-            rounded down; what is no number, or no such row, is 0.
+            rounded down; other entries, and rows of another length, are 0.
 
     >>> from deniable.games import CongestionGame
     >>> roads = CongestionGame(latencies=[range(101), range(0, 202, 2)], influence=2, top=50)

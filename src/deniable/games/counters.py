@@ -88,7 +88,7 @@ class Counters(metaclass=InWords):
     def error(self, failure: float) -> int:
         """Bound the error of every change of a count between two posts.
 
-        It holds with probability 1 - failure. At most passes + 2 levels nodes tell the two apart, each with
+        It holds with probability 1 - failure. At most passes + 2 levels nodes separate the two, each with
         sub-Gaussian noise: a union over pairs and cells.
 
         Args:

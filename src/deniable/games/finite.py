@@ -63,7 +63,8 @@ def largest_gain(law: Law, utility: Utility, *, types: Sequence[Hashable], playe
     >>> largest_gain(dictator, lambda i, own, said, seen: int(own == seen), types="ab", players=2).gain
     Interval(lower=0.0, upper=0.0)
     """
-    profiles, cached = _profiles(types, players), cache(law)
+    profiles = _profiles(types, players)
+    cached = cache(law)
     best = None
     low = high = Fraction(0)
     for truth, player, report in ((t, i, r) for t in profiles for i in range(players) for r in types if r != t[i]):

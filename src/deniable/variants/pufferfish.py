@@ -45,7 +45,8 @@ class Pufferfish:
     models: Sequence[Mapping[Data, Real]]
 
     def __post_init__(self) -> None:
-        pairs, models = tuple(self.pairs), tuple(map(_law, self.models))
+        pairs = tuple(self.pairs)
+        models = tuple(map(_law, self.models))
         if not models or not pairs or any(len(pair) != 2 or not all(map(callable, pair)) for pair in pairs):
             raise InvalidParameterError(
                 "a scenario needs at least one model, and at least one pair of secrets, which are functions of the data"

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import deniable as dn
-from deniable.attacks.implementation import tell_apart_by_failure
+from deniable.attacks.implementation import distinguish_by_failure
 from deniable.attacks.implementation.failures import observe
 from deniable.errors import BudgetExceededError, InvalidParameterError
 
@@ -63,7 +63,7 @@ QUESTIONS = [
 
 def test_textbook_failures_tell_who_is_there() -> None:
     present, absent = Textbook([*ROWS, TARGET]), Textbook(ROWS)
-    result = tell_apart_by_failure(present.ask, absent.ask, list(present.questions))
+    result = distinguish_by_failure(present.ask, absent.ask, list(present.questions))
     assert result.learned is not None
     assert result.learned.tolist() == ["inverse", "log", "cast", "power"]
     assert result.succeeded
@@ -83,14 +83,14 @@ def test_a_refund_tells_even_where_texts_do_not() -> None:
 
     present, absent = Textbook([*ROWS, TARGET]), Textbook(ROWS)
     asks = quiet(present), quiet(absent)
-    assert not tell_apart_by_failure(*asks, ["inverse"]).succeeded
-    assert tell_apart_by_failure(*asks, ["inverse"], left=(lambda: present.left, lambda: absent.left)).succeeded
+    assert not distinguish_by_failure(*asks, ["inverse"]).succeeded
+    assert distinguish_by_failure(*asks, ["inverse"], left=(lambda: present.left, lambda: absent.left)).succeeded
 
 
 def test_a_failure_by_chance_is_no_oracle() -> None:
     dice = np.random.default_rng(0)
     ask = lambda _: math.sqrt(dice.normal())  # noqa: E731
-    assert not tell_apart_by_failure(ask, ask, ["noise"] * 20, repeats=12).succeeded
+    assert not distinguish_by_failure(ask, ask, ["noise"] * 20, repeats=12).succeeded
 
 
 def test_our_failures_look_alike_and_cost_alike() -> None:
@@ -98,7 +98,7 @@ def test_our_failures_look_alike_and_cost_alike() -> None:
     present, absent = ours([*ROWS, TARGET]), ours(ROWS)
     asks: list[Callable[[str], object]] = [lambda text, db=db: db.sql(text, epsilon=0.5) for db in (present, absent)]  # type: ignore[misc]
     left = (lambda: present.budget.spent.epsilon, lambda: absent.budget.spent.epsilon)
-    result = tell_apart_by_failure(*asks, QUESTIONS, left=left, repeats=1)
+    result = distinguish_by_failure(*asks, QUESTIONS, left=left, repeats=1)
     assert result.facts is not None
     assert result.facts["oracles"] == "none"
     assert present.budget.spent.epsilon > 0  # some were answered
@@ -109,7 +109,7 @@ def test_our_statistics_fail_alike() -> None:
         lambda name, rows=rows: getattr(dn.statistics, name)(rows, bounds=(0, 9), epsilon=0.5)  # type: ignore[misc]
         for rows in ([1.0] * 50 + [math.nan], [1.0] * 50)
     ]
-    assert not tell_apart_by_failure(*asks, ["sum", "mean", "variance", "standard_deviation"]).succeeded
+    assert not distinguish_by_failure(*asks, ["sum", "mean", "variance", "standard_deviation"]).succeeded
 
 
 @pytest.mark.parametrize("epsilon", [0, -1, math.nan, math.inf, "", None, 10**400, -1e-300, 1j])
@@ -130,4 +130,4 @@ def test_what_is_seen_of_a_question() -> None:
 def test_nothing_to_ask_is_refused() -> None:
     for given in ({"questions": []}, {"questions": ["q"], "repeats": 0}):
         with pytest.raises(InvalidParameterError, match=r"at least one question|repeats must"):
-            tell_apart_by_failure(str, str, **given)  # type: ignore[arg-type]
+            distinguish_by_failure(str, str, **given)  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.attacks.implementation import addable, grain, read_precision, tell_apart_by_precision
+from deniable.attacks.implementation import addable, distinguish_by_precision, grain, read_precision
 from deniable.attacks.implementation.precision import judge_exclusions
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import DeterministicBits
@@ -35,7 +35,7 @@ def test_more_than_a_quarter_of_numpy_noise_is_too_fine_for_the_neighbour(noise:
     assert np.mean(grain(draws + 1) < -53) == 0
     assert 0.01 < np.mean(grain(10 * draws) < -53) < 0.04
     first, second = draws[:2000], 1 + draws[2000:4000]
-    result = tell_apart_by_precision(first, second, centers=(0, 1))
+    result = distinguish_by_precision(first, second, centers=(0, 1))
     assert result.success.lower > 0.6
     assert result.facts is not None
     assert result.facts["outputs of the second input that the first cannot give"] == "0.0%"
@@ -65,7 +65,7 @@ def test_numbers_rounded_to_decimals_are_no_evidence() -> None:
 @pytest.mark.parametrize("delta", [None, 1e-6])
 def test_private_sums_give_nothing_away(delta: float | None) -> None:
     first, second = group_sums(0, delta=delta), group_sums(1, delta=delta)
-    result = tell_apart_by_precision(first, second, centers=(0, 1))
+    result = distinguish_by_precision(first, second, centers=(0, 1))
     assert result.success.value == result.baseline
     assert not read_precision(np.concatenate([first, second])).succeeded
 
@@ -73,7 +73,7 @@ def test_private_sums_give_nothing_away(delta: float | None) -> None:
 @pytest.mark.parametrize("mechanism", [dn.mechanisms.Laplace(scale=2), dn.mechanisms.Gaussian(sigma_squared=4)])
 def test_our_mechanisms_give_nothing_away(mechanism: dn.mechanisms.Mechanism) -> None:
     first, second = (mechanism.release([secret] * 500, bits=DeterministicBits(secret)).value for secret in (0, 1))
-    assert not tell_apart_by_precision(first, second, centers=(0, 1)).succeeded
+    assert not distinguish_by_precision(first, second, centers=(0, 1)).succeeded
 
 
 @pytest.mark.parametrize(("given", "centers"), [([], (0, 1)), ([np.nan], (0, 1)), ([1.5], (0,))])

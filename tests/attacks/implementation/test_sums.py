@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import deniable as dn
-from deniable.attacks.implementation import tell_apart_by_sum
+from deniable.attacks.implementation import distinguish_by_sum
 from deniable.attacks.implementation.sums import pair_tables
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import DeterministicBits
@@ -47,7 +47,7 @@ def test_true_sums_of_a_pair_are_a_row_apart() -> None:
 
 def test_the_order_of_rows_shows_in_a_float_sum() -> None:
     """The tables have the same rows. The noise is that of epsilon = 0.1 under replacement."""
-    result = tell_apart_by_sum(noisy(in_order, 10 * 1024), bounds=(LOWER, UPPER), epsilon=0.1, rows=4000, runs=30)
+    result = distinguish_by_sum(noisy(in_order, 10 * 1024), bounds=(LOWER, UPPER), epsilon=0.1, rows=4000, runs=30)
     assert result.success.value == 1
     assert "order" in result.attack
     assert result.succeeded
@@ -57,13 +57,13 @@ def test_a_shuffled_sum_hides_the_order_and_an_exact_one_too() -> None:
     """The twin. False alarm: 5 pairs at 99.99%, below 1e-3 before the seed was fixed."""
     for total in (shuffled, lambda rows: float(sum(map(int, rows)))):
         answer = noisy(total, 10 * 2**20)  # as much as rounding moves a shuffled sum
-        assert not tell_apart_by_sum(answer, bounds=(LOWER, UPPER), epsilon=0.1, rows=4000, runs=8).succeeded
+        assert not distinguish_by_sum(answer, bounds=(LOWER, UPPER), epsilon=0.1, rows=4000, runs=8).succeeded
 
 
 @pytest.mark.parametrize(("width", "upper"), [(np.int16, 2**10), (np.int32, 2**24), (np.int64, 2**56)])
 def test_whole_numbers_wrap(width: type, upper: int) -> None:
     answer = noisy(lambda rows: float(np.array(rows).astype(width).sum(dtype=width)), scale=10 * upper)
-    result = tell_apart_by_sum(answer, bounds=(0, upper), epsilon=0.1, rows=300, runs=30)
+    result = distinguish_by_sum(answer, bounds=(0, upper), epsilon=0.1, rows=300, runs=30)
     assert result.success.value > 0.8
     assert "one replaced" in result.attack
 
@@ -75,7 +75,7 @@ def test_our_sums_are_exact() -> None:
     def ours(rows: list[float]) -> float:
         return dn.statistics.sum(rows, bounds=(LOWER, UPPER), epsilon=0.05, bits=bits).scalar(unsafe=True)
 
-    result = tell_apart_by_sum(ours, bounds=(LOWER, UPPER), epsilon=0.1, rows=4000, runs=8)
+    result = distinguish_by_sum(ours, bounds=(LOWER, UPPER), epsilon=0.1, rows=4000, runs=8)
     assert not result.succeeded
     assert result.facts is not None
     assert result.facts["answers that were errors"] == 0
@@ -95,7 +95,7 @@ def test_our_queries_are_exact() -> None:
         text = f"SELECT SUM(x) AS s FROM t WHERE x > -{next(asked)}.5"  # a new question each time
         return open_tables[tuple(rows)].sql(text, epsilon=0.1).scalar(unsafe=True)
 
-    result = tell_apart_by_sum(ours, bounds=(0, 2**53), epsilon=0.2, rows=1024, runs=4)
+    result = distinguish_by_sum(ours, bounds=(0, 2**53), epsilon=0.2, rows=1024, runs=4)
     assert not result.succeeded
     assert result.facts is not None
     assert result.facts["answers that were errors"] == 0
@@ -116,4 +116,4 @@ def test_our_queries_are_exact() -> None:
 def test_what_cannot_be_compared_is_refused(given: dict[str, object]) -> None:
     settings: dict[str, object] = {"bounds": (0, 1), "epsilon": 1, **given}
     with pytest.raises(InvalidParameterError, match=r"(bounds|rows|runs|epsilon) must"):
-        tell_apart_by_sum(in_order, **settings)  # type: ignore[arg-type]
+        distinguish_by_sum(in_order, **settings)  # type: ignore[arg-type]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from deniable.attacks.implementation import BOX_MULLER, LAPLACE, FloatSampler, reachable, tell_apart_by_support
+from deniable.attacks.implementation import BOX_MULLER, LAPLACE, FloatSampler, distinguish_by_support, reachable
 from deniable.attacks.result import AttackResult
 from deniable.errors import InvalidParameterError
 from tests.attacks.implementation.ours import group_sums
@@ -45,7 +45,7 @@ def test_errata_e55_most_laplace_outputs_are_impossible_for_the_neighbour(scale:
     textbook = FloatSampler(
         draw=lambda u: -np.sign(u - 0.5) * np.log(1 - 2 * np.abs(u - 0.5)), invert=LAPLACE.invert, taken=1
     )
-    result = tell_apart_by_support(first, second, centers=centers, scale=scale, sampler=textbook)
+    result = distinguish_by_support(first, second, centers=centers, scale=scale, sampler=textbook)
     assert abs(excluded(result) - published) < 0.05
     assert result.success.lower > 0.88
 
@@ -62,12 +62,12 @@ def test_errata_e55_noise_in_doubles_ends_and_casts_overflow() -> None:
 def test_numpy_laplace_is_broken_too() -> None:
     """0.3% of numpy's draws are not traced, since its C library and its arrays round the logarithm differently."""
     first, second = DICE.laplace([[0], [1]], 2, size=(2, 500))
-    assert tell_apart_by_support(first, second, centers=(0, 1), scale=2).success.lower > 0.85
+    assert distinguish_by_support(first, second, centers=(0, 1), scale=2).success.lower > 0.85
 
 
 def test_gaussian_pairs_in_doubles_are_broken() -> None:
     first, second = (textbook_gauss(center, 300) for center in (0, 1))
-    result = tell_apart_by_support(first, second, centers=(0, 1), scale=1, sampler=BOX_MULLER)
+    result = distinguish_by_support(first, second, centers=(0, 1), scale=1, sampler=BOX_MULLER)
     assert result.success.lower > 0.93
     assert excluded(result) > 0.9
 
@@ -97,7 +97,7 @@ def test_private_sums_give_nothing_away(delta: float | None) -> None:
     """
     first, second = group_sums(0, delta=delta), group_sums(1, delta=delta)
     sampler = LAPLACE if delta is None else BOX_MULLER
-    result = tell_apart_by_support(first, second, centers=(0, 1), scale=20, sampler=sampler)
+    result = distinguish_by_support(first, second, centers=(0, 1), scale=20, sampler=sampler)
     assert not result.succeeded
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from deniable.attacks.implementation import measure_work, tell_noise_by_time
+from deniable.attacks.implementation import guess_noise_by_time, measure_work
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import Gaussian, Laplace, Mechanism
 from deniable.noise.bits import Bits, DeterministicBits
@@ -41,7 +41,7 @@ class TextbookLoop:
 
 def test_a_geometric_loop_tells_its_noise() -> None:
     loop = TextbookLoop()
-    result = tell_noise_by_time(*measure_work(loop.release, clock=lambda: loop.passes, runs=400))
+    result = guess_noise_by_time(*measure_work(loop.release, clock=lambda: loop.passes, runs=400))
     assert result.success.lower > 0.6
     assert result.facts is not None
     assert float(str(result.facts["correlation of work with |noise|"])) > 0.5
@@ -52,7 +52,7 @@ def test_interruptions_do_not_hide_a_leak() -> None:
     noise = DICE.laplace(scale=10, size=1000)
     work = 20 + np.abs(noise)
     work[::50] *= 1000
-    assert tell_noise_by_time(noise, work).success.lower > 0.9
+    assert guess_noise_by_time(noise, work).success.lower > 0.9
 
 
 @pytest.mark.parametrize("mechanism", [Laplace(scale=10), Gaussian(sigma_squared=100), Laplace(scale=10**6)])
@@ -61,26 +61,26 @@ def test_our_draws_take_the_same_work_whatever_the_noise(mechanism: Mechanism, c
     bits = Counted(6)
     release = lambda: float(mechanism.release([0], bits=bits).value[0])  # noqa: E731
     noise, work = measure_work(release, clock=lambda: getattr(bits, counted), runs=2000)
-    result = tell_noise_by_time(noise, work)
+    result = guess_noise_by_time(noise, work)
     assert not result.succeeded
     assert np.ptp(noise) > 10
 
 
 def test_constant_work_is_exactly_the_baseline() -> None:
     noise = DICE.laplace(size=100)
-    result = tell_noise_by_time(noise, np.full(100, 3.0))
+    result = guess_noise_by_time(noise, np.full(100, 3.0))
     assert result.success.value == pytest.approx(result.baseline)
     assert result.curves[0].label == "runs"
 
 
 def test_less_time_for_more_noise_leaks_as_well() -> None:
     noise = DICE.laplace(size=100)
-    assert tell_noise_by_time(noise, -np.abs(noise)).success.value == 1
+    assert guess_noise_by_time(noise, -np.abs(noise)).success.value == 1
 
 
 @pytest.mark.parametrize(("noise", "work"), [([1] * 19, [1] * 19), ([1] * 30, [1] * 29), ([np.nan] * 30, [1] * 30)])
 def test_what_cannot_be_fitted_is_refused(noise: list[float], work: list[float]) -> None:
     with pytest.raises(InvalidParameterError):
-        tell_noise_by_time(noise, work)
+        guess_noise_by_time(noise, work)
     with pytest.raises(InvalidParameterError, match="runs must be"):
         measure_work(lambda: 0.0, clock=lambda: 0.0, runs=0)

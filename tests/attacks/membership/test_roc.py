@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta, norm
 
-from deniable.attacks import tell_members
+from deniable.attacks import infer_membership
 from deniable.attacks.membership import threshold_at, trace_roc
 from deniable.errors import InvalidParameterError
 
@@ -41,18 +41,18 @@ def test_the_rate_is_kept_by_the_threshold_and_broken_by_the_plain_quantile() ->
 def test_scores_that_tell_nothing_succeed_at_most_as_often_as_stated() -> None:
     """False alarms at 95%: at most 5% of 200 attacks; 8% would be two standard errors above."""
     draws = DICE.normal(size=(200, 900))
-    alarms = [tell_members(row[:300], row[300:], seed=place).succeeded for place, row in enumerate(draws)]
+    alarms = [infer_membership(row[:300], row[300:], seed=place).succeeded for place, row in enumerate(draws)]
     assert np.mean(alarms) <= 0.08
 
 
 def test_ties_accuse_nobody() -> None:
-    result = tell_members(np.zeros(50), np.zeros(400))
+    result = infer_membership(np.zeros(50), np.zeros(400))
     assert (result.success.right, result.succeeded) == (0, False)
 
 
 def test_one_half_sets_the_threshold_and_the_other_tests_it() -> None:
     others = DICE.normal(size=2000)
-    result = tell_members(DICE.normal(2, 1, 500), others, seed=5)
+    result = infer_membership(DICE.normal(2, 1, 500), others, seed=5)
     aside, tested = np.split(np.random.default_rng(5).permutation(others), 2)
     threshold = threshold_at(aside, 0.05)
     assert result.facts is not None
@@ -73,7 +73,7 @@ def test_one_half_sets_the_threshold_and_the_other_tests_it() -> None:
 )
 def test_bad_scores_are_refused(members: list[float], others: list[float], rate: float, message: str) -> None:
     with pytest.raises(InvalidParameterError, match=message):
-        tell_members(members, others, false_positive_rate=rate)
+        infer_membership(members, others, false_positive_rate=rate)
 
 
 def test_without_false_positives_the_curve_has_the_members_above_all_others() -> None:

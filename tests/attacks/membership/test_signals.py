@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from deniable.attacks import score_lira, score_rmia, tell_members
+from deniable.attacks import infer_membership, score_lira, score_rmia
 from deniable.attacks.membership import scale_losses, signals, trace_roc
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import Laplace
@@ -107,7 +107,7 @@ def test_rmia_finds_members_of_a_model_that_remembers() -> None:
     target, shadow, crowd = (1 / (1 + np.exp(-one)) for one in (target, shadow, crowd))
     scores = score_rmia(target, shadow=shadow, inside=inside, population_target=crowd[0],
                         population_shadow=crowd[1:])  # fmt: skip
-    result = tell_members(scores[members], scores[~members])
+    result = infer_membership(scores[members], scores[~members])
     assert result.succeeded
     assert trace_roc(scores[members], scores[~members]).area > 0.6
 
@@ -119,7 +119,7 @@ def test_a_histogram_of_ours_hides_members_and_an_exact_one_does_not() -> None:
     mechanism = Laplace.calibrated(of_count(rows=1, groups=1, relation=AddRemove), epsilon="0.1")
     private = np.asarray(mechanism.release(exact, bits=DeterministicBits(2)).value)
     open_result, closed = (
-        tell_members(counts[members], counts[strangers], false_positive_rate=0.2) for counts in (exact, private)
+        infer_membership(counts[members], counts[strangers], false_positive_rate=0.2) for counts in (exact, private)
     )
     assert open_result.success.value == 1
     assert not closed.succeeded

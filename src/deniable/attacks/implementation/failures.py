@@ -12,7 +12,7 @@ Answers = Callable[[str], object]
 BudgetLeft = Callable[[], float]
 
 
-def tell_apart_by_failure(
+def distinguish_by_failure(
     present: Answers,
     absent: Answers,
     questions: Sequence[str],
@@ -35,7 +35,7 @@ def tell_apart_by_failure(
     Source: Haeberlen, Pierce, Narayan (2011), "Differential privacy under fire".
 
     >>> ask = lambda table: lambda question: sum(1 / row for row in table)
-    >>> print(tell_apart_by_failure(ask([1, 2, 0]), ask([1, 2]), ["SUM(1 / x)"]).success.value)
+    >>> print(distinguish_by_failure(ask([1, 2, 0]), ask([1, 2]), ["SUM(1 / x)"]).success.value)
     1.0
     """
     whole("repeats", repeats, upper=MAX_ROUNDS)

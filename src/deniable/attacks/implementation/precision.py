@@ -63,7 +63,7 @@ def addable(outputs: ArrayLike, center: float) -> NDArray[np.bool_]:
         return np.asarray(is_sum | (np.round(published, _ROUNDED_DECIMALS) == published))
 
 
-def tell_apart_by_precision(first: ArrayLike, second: ArrayLike, *, centers: tuple[float, float]) -> AttackResult:
+def distinguish_by_precision(first: ArrayLike, second: ArrayLike, *, centers: tuple[float, float]) -> AttackResult:
     """Distinguish two inputs by outputs that are too fine for one of them.
 
     Noise near the negative of a centre c is a multiple of the gap between doubles there, and the sum with c is exact:
@@ -76,7 +76,7 @@ def tell_apart_by_precision(first: ArrayLike, second: ArrayLike, *, centers: tup
     With numpy's Laplace(1) and centres 0 and 1, more than a quarter of the first outputs are impossible for the second.
 
     >>> noise = np.random.default_rng(0).laplace(size=(2, 1_000))
-    >>> print(tell_apart_by_precision(noise[0], noise[1] + 1, centers=(0, 1)).succeeded)
+    >>> print(distinguish_by_precision(noise[0], noise[1] + 1, centers=(0, 1)).succeeded)
     True
     """
     worlds = [read_numbers(name, given).ravel() for name, given in (("first", first), ("second", second))]

@@ -14,7 +14,7 @@ ListedRows = list[float]
 _CONFIDENCE = 0.9999  # of the best of several pairs
 
 
-def tell_apart_by_sum(
+def distinguish_by_sum(
     answer: Callable[[ListedRows], float],
     *,
     bounds: tuple[float, float],
@@ -39,7 +39,7 @@ def tell_apart_by_sum(
 
     >>> dice = np.random.default_rng(0)
     >>> wraps = lambda rows: np.array(rows).astype(np.int32).sum(dtype=np.int32) + dice.laplace(scale=2**24)
-    >>> print(tell_apart_by_sum(wraps, bounds=(0, 2**24), epsilon=1, rows=200).succeeded)
+    >>> print(distinguish_by_sum(wraps, bounds=(0, 2**24), epsilon=1, rows=200).succeeded)
     True
     """
     whole("runs", runs, lower=4, upper=MAX_ROUNDS)
@@ -96,7 +96,8 @@ def _named(first: NDArray[np.float64], second: NDArray[np.float64]) -> Share:
     The cut lies between the medians of the first half of the answers; the second half is judged.
     """
     half = len(first) // 2
-    low, high = np.median(first[:half]), np.median(second[:half])
+    low = np.median(first[:half])
+    high = np.median(second[:half])
     above = [np.sign(high - low) * (answers[half:] - (low / 2 + high / 2)) > 0 for answers in (first, second)]
     right = int((~above[0]).sum() + above[1].sum())
     return Share(right=right, attempts=2 * (len(first) - half), confidence=_CONFIDENCE)

@@ -100,7 +100,7 @@ def reachable(outputs: ArrayLike, center: float, *, scale: float, sampler: Float
     return np.asarray((inside & (given == published[:, None, :]).all(axis=-1)).any(axis=1))
 
 
-def tell_apart_by_support(
+def distinguish_by_support(
     first: ArrayLike, second: ArrayLike, *, centers: tuple[float, float], scale: float, sampler: FloatSampler = LAPLACE
 ) -> AttackResult:
     """Distinguish two inputs by outputs that the sampler cannot give for one.
@@ -118,7 +118,7 @@ def tell_apart_by_support(
 
     >>> uniform = np.random.default_rng(0).integers(1, 2**53, size=(2, 200)) * 2.0**-53
     >>> first, second = 2 * LAPLACE.draw(uniform) + [[0], [1]]
-    >>> print(tell_apart_by_support(first, second, centers=(0, 1), scale=2).succeeded)
+    >>> print(distinguish_by_support(first, second, centers=(0, 1), scale=2).succeeded)
     True
     """
     own, other = [

@@ -1,4 +1,4 @@
-"""The clock as an oracle: larger noise takes longer to draw."""
+"""Clocks as oracles: larger noise takes longer to draw."""
 
 from collections.abc import Callable
 
@@ -41,7 +41,7 @@ def measure_work(
     return noise, work
 
 
-def tell_noise_by_time(noise: ArrayLike, work: ArrayLike) -> AttackResult:
+def guess_noise_by_time(noise: ArrayLike, work: ArrayLike) -> AttackResult:
     """Guess from the time of a release whether its noise was large.
 
     That narrows the true value. The first half of the runs fixes a straight line of work on |noise|, and the cut at its
@@ -53,10 +53,10 @@ def tell_noise_by_time(noise: ArrayLike, work: ArrayLike) -> AttackResult:
         work: seconds, or another measure of work, shape (runs,).
 
     Source: Haeberlen, Pierce, Narayan (2011), "Differential privacy under fire"; Jin, McMurtry, Rubinstein,
-        Ohrimenko (2022), arXiv:2112.05307, who tell noise of discrete samplers by its time.
+        Ohrimenko (2022), arXiv:2112.05307, who recognise noise of discrete samplers by its time.
 
     >>> noise = np.random.default_rng(0).geometric(0.1, size=400)
-    >>> print(tell_noise_by_time(noise, 1 + 2 * noise).succeeded)
+    >>> print(guess_noise_by_time(noise, 1 + 2 * noise).succeeded)
     True
     """
     size = np.abs(read_numbers("noise", noise, dimensions=1))

@@ -50,7 +50,8 @@ class Twister:
         Args:
             state: words of any shape.
         """
-        (u, s, t, last), (d, b, c) = map(np.uint64, self.shifts), map(np.uint64, self.masks)
+        u, s, t, last = map(np.uint64, self.shifts)
+        d, b, c = map(np.uint64, self.masks)
         state = state ^ ((state >> u) & d)
         state = state ^ ((state << s) & b)
         state = state ^ ((state << t) & c)
@@ -64,7 +65,8 @@ class Twister:
         Args:
             outputs: words of any shape.
         """
-        (u, s, t, last), (d, b, c) = map(np.uint64, self.shifts), map(np.uint64, self.masks)
+        u, s, t, last = map(np.uint64, self.shifts)
+        d, b, c = map(np.uint64, self.masks)
         everything = np.uint64((1 << self.bits) - 1)
         state = outputs
         for shift, mask, left in ((last, everything, False), (t, c, True), (s, b, True), (u, d, False)):

@@ -36,7 +36,8 @@ def link_tables(
     >>> link_tables(released, roll, columns=["birth"], name="name").learned.tolist()
     ['Ann', None, None]
     """
-    here, public = as_frame(released), as_frame(roll)
+    here = as_frame(released)
+    public = as_frame(roll)
     rows = len(here)
     (named,) = read_columns(name, public, role="name")
     both = number(column.codes for column in read_columns(columns, here, public, role="columns"))

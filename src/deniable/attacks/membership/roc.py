@@ -15,7 +15,7 @@ from deniable.errors import InvalidParameterError
 class Roc:
     """True-positive rate against false-positive rate, from (0, 0) to (1, 1).
 
-    Its best point was chosen on these scores: for a rate that holds for others use `tell_members`.
+    Its best point was chosen on these scores: for a rate that holds for others use `infer_membership`.
 
     Args:
         false_positive: shape (points,), rising, one point for each threshold.
@@ -96,7 +96,7 @@ def threshold_at(other_scores: ArrayLike, false_positive_rate: float, *, confide
     return float(scores[kept - 1])
 
 
-def tell_members(
+def infer_membership(
     member_scores: ArrayLike,
     other_scores: ArrayLike,
     *,
@@ -120,7 +120,7 @@ def tell_members(
 
     Source: Carlini et al. (2022), arXiv:2112.03570, on why the rate must be low and accuracy says little.
 
-    >>> result = tell_members(np.arange(500) + 900, np.arange(1000))
+    >>> result = infer_membership(np.arange(500) + 900, np.arange(1000))
     >>> result.success.value > 0.8, result.baseline
     (True, 0.05)
     """

@@ -1,7 +1,7 @@
 """Membership scores from signals of a model and of shadow models: LiRA and RMIA.
 
 Shadow models are trained as the target was, on subsets that the attacker knows. Any model fits, since only its signals
-come in. `tell_members` turns the scores into a result.
+come in. `infer_membership` turns the scores into a result.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""The original, the synthetic table and the control, read with the same codes."""
+"""Reading of the original, the synthetic table and the control with common codes."""
 
 from dataclasses import dataclass, replace
 from typing import Any

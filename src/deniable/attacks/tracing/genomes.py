@@ -11,7 +11,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable.attacks.membership.roc import tell_members
+from deniable.attacks.membership.roc import infer_membership
 from deniable.attacks.numbers import Floats, check_probability, read_numbers, real, start_dice, whole
 from deniable.attacks.result import AttackResult, Curve
 from deniable.errors import InvalidParameterError
@@ -220,7 +220,7 @@ def trace(
             given the members.
         statistic: "likelihood", "homer" or "score", see `score_targets`.
         noise: standard deviation of the published frequencies' error, for the power that theory predicts.
-        false_positive_rate, confidence, seed: as in `tell_members`.
+        false_positive_rate, confidence, seed: as in `infer_membership`.
 
     >>> from deniable.attacks.tracing import draw_pool
     >>> pool = draw_pool(people=20, attributes=500, seed=1)
@@ -234,7 +234,7 @@ def trace(
         score_targets(group, reference=reference, published=means, statistic=statistic)
         for group in (members, strangers)
     ]
-    result = tell_members(
+    result = infer_membership(
         *scores,
         false_positive_rate=false_positive_rate,
         confidence=confidence,

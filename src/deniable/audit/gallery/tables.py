@@ -1,4 +1,4 @@
-"""Sensitivities that are too small, and facts about the table released by accident."""
+"""Sensitivities that are too small, and facts that are released by accident."""
 
 import math
 from fractions import Fraction

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from deniable.app.commands.attack.shown import show_comparison
-from deniable.attacks import Comparison, tell_members
+from deniable.attacks import Comparison, infer_membership
 from deniable.errors import InvalidParameterError
 
-RESULT = tell_members(np.arange(300) + 500, np.arange(400))
+RESULT = infer_membership(np.arange(300) + 500, np.arange(400))
 
 
 def test_text_has_a_table_and_every_fact(capsys: pytest.CaptureFixture[str]) -> None:

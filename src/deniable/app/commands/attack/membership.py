@@ -34,12 +34,12 @@ def membership(
 
     deniable attack membership scores.csv --rate 0.001 --plot curve.png
     """
-    from deniable.attacks import Comparison, tell_members
+    from deniable.attacks import Comparison, infer_membership
 
     check_picture(plot)
     table = read_table(file)
     inside, scores = read_members(table, member), numbers(table, score)
-    found = tell_members(scores[inside], scores[~inside], false_positive_rate=rate, seed=seed)
+    found = infer_membership(scores[inside], scores[~inside], false_positive_rate=rate, seed=seed)
     show_comparison(
         Comparison({f"scores at a rate of {rate:.3g}": found}),
         plot=plot,
