@@ -5,11 +5,24 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy import stats
 
-from deniable.attacks import AttackResult, Comparison
+from deniable.attacks import (
+    AttackResult,
+    Comparison,
+    find_differences,
+    isolate_people,
+    measure_anonymity,
+    solve_block,
+    tabulate_block,
+)
+from deniable.attacks.linkage import make_ratings
+from deniable.attacks.membership import trace_roc
+from deniable.attacks.reconstruction import linear_program
 from deniable.attacks.result import Curve, Share, TheoremBound
+from deniable.attacks.tracing import draw_code, draw_pool
 from deniable.errors import InvalidParameterError
 
 
@@ -87,3 +100,21 @@ def test_legend_and_names_of_a_comparison_hide_nothing(releases: int) -> None:
 
 def test_a_guesser_without_a_view_is_named_alone() -> None:
     assert "where a coin gets 50.0%" in result(sees="").sentence
+
+
+def test_results_print_as_one_line_without_what_was_learned() -> None:
+    result = isolate_people(lambda groups: groups @ [0, 1, 1, 0], [0, 1, 1, 0])
+    assert repr(result) == f"<AttackResult: {result.sentence}>"
+    assert repr(Comparison({"exact": result, "again": result})) == "<Comparison: exact 100.0%, again 100.0%>"
+    tables = tabulate_block([{"age": 0, "sex": "m"}], [], attributes={"sex": ["f", "m"]}, ages=(0, 9))
+    assert repr(solve_block(tables)) == "<BlockSolutions: 2 lists of people agree with the tables>"
+    found = find_differences([[0, 1, 2], [0, 1]], rows=9)
+    assert repr(found) == f"<Differences: {found.sentence}>"
+    anonymity = measure_anonymity(pa.table({"age": [30, 30, 40]}), quasi="age")
+    assert repr(anonymity) == f"<Anonymity: {anonymity.sentence}>"
+    assert repr(make_ratings(users=9, items=8, density=0.4)).endswith("by 9 users of 8 items>")
+    assert repr(trace_roc([3, 2, 1], [2, 0])) == "<Roc: 5 points, area 0.7500>"
+    assert repr(draw_pool(people=4, attributes=3, strangers=2)) == "<Pool: 4 members, 2 strangers, 3 attributes>"
+    assert repr(draw_code(users=5, coalition=2, length=30)) == "<FingerprintingCode: 5 words of 30 bits>"
+    program = linear_program(np.array([[1, 1], [1, 0]], dtype=np.int8), [1, 1])
+    assert repr(program) == "<LinearProgram: 3 columns, 4 constraints>"

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable.audit import AuditResult
+from deniable.audit import AuditResult, audit_counts, estimate_divergences, search_sensitivity
 from deniable.audit.result import Measured, read_claim
+from deniable.audit.universe import Universe
 from deniable.errors import InvalidParameterError
-from deniable.privacy import ApproximateLoss, PureLoss
+from deniable.privacy import ApproximateLoss, PureLoss, Replace
 
 
 def result(epsilon: float, **other: Any) -> AuditResult:
@@ -67,3 +68,17 @@ def test_a_plot_shows_what_was_measured_below_what_was_claimed() -> None:
 def test_the_least_number_above_a_claim_of_0_is_said_in_words() -> None:
     found = AuditResult(claim=PureLoss(epsilon=0), epsilon=5e-324, delta=0, confidence=0.99, event="", runs=9, tried=())
     assert found.sentence == "The claim of epsilon=0 is false: epsilon is larger, at confidence 0.99."
+
+
+def test_results_print_as_one_line() -> None:
+    result = audit_counts(95, 3, runs_with=100, runs_without=100, epsilon=9)
+    assert repr(result) == f"<AuditResult: {result.sentence}>"
+    change = search_sensitivity(sum, Universe(values=(0, 3), rows=2), relation=Replace)
+    assert repr(change) == f"<LargestChange: l1 3, l2 3, linf 3 under {Replace}>"
+    noise = np.random.default_rng(1)
+    estimated = estimate_divergences(
+        lambda exact, runs: exact + noise.normal(size=runs), 0, 1, epsilons=[1], batched=True, runs=100,
+        log_density=lambda outputs, exact: -((outputs - exact) ** 2) / 2,
+    )  # fmt: skip
+    low, high = estimated.delta_lower[0], estimated.delta_upper[0]
+    assert repr(estimated) == f"<Divergences: delta in [{low:.4g}, {high:.4g}] at epsilon=1 (99%)>"

@@ -155,6 +155,9 @@ class AttackResult:
             return f"{got}, where {others}: the release gives this away."
         return f"{got}, where {others}: this attack learned nothing that a guess would not."
 
+    def __repr__(self) -> str:
+        return f"<AttackResult: {self.sentence}>"
+
     def __str__(self) -> str:
         lines = [self.sentence, f"success {self.success}, {self.success.confidence:.0%} interval"]
         if self.bound is not None:
@@ -244,6 +247,10 @@ class Comparison(Mapping[str, AttackResult]):
         """Return the table of outcomes, its heads first."""
         rows = ((name, str(one.success), f"{one.baseline:.1%}") for name, one in self.items())
         return [("release", "attack succeeds", "guess"), *rows]
+
+    def __repr__(self) -> str:
+        shares = ", ".join(f"{name} {one.success.value:.1%}" for name, one in self.items())
+        return f"<Comparison: {shares}>"
 
     def __str__(self) -> str:
         return as_text(self._rows())

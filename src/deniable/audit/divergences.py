@@ -39,6 +39,11 @@ class Divergences:
     confidence: float
     runs: int
 
+    def __repr__(self) -> str:
+        points = zip(self.epsilons, self.delta_lower, self.delta_upper, strict=True)
+        deltas = "; ".join(f"[{low:.4g}, {high:.4g}] at epsilon={at:.4g}" for at, low, high in points)
+        return f"<Divergences: delta in {deltas or 'no interval'} ({self.confidence:.0%})>"
+
 
 def estimate_divergences(
     mechanism: Callable[..., Any],

@@ -122,6 +122,9 @@ class AuditResult:
             return f"Epsilon is {bound}{at}, {sure}."
         return f"No violation found of epsilon={self.claimed:.4g}{at}: epsilon is {bound}, {sure}."
 
+    def __repr__(self) -> str:
+        return f"<AuditResult: {self.sentence}>"
+
     def __str__(self) -> str:
         lines = [
             self.sentence,

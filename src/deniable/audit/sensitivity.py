@@ -1,5 +1,6 @@
 """Sensitivities of any function, over all neighbours of a finite universe."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -8,7 +9,7 @@ import numpy as np
 
 from deniable.audit.universe import Neighbouring, Records, Universe
 from deniable.errors import InvalidParameterError
-from deniable.numbers.rationals import shown
+from deniable.numbers.rationals import decimal_text, shown
 from deniable.privacy import Relation, Sensitivity
 
 
@@ -31,6 +32,11 @@ class LargestChange:
     coordinates: int
     pairs: Mapping[str, tuple[Records, Records]]
     relation: Neighbouring
+
+    def __repr__(self) -> str:
+        l1, linf = (decimal_text(Fraction(norm)) for norm in (self.l1, self.linf))
+        l2 = f"{math.sqrt(self.l2_squared):.6g}"
+        return f"<LargestChange: l1 {l1}, l2 {l2}, linf {linf} under {self.relation}>"
 
     @property
     def sensitivity(self) -> Sensitivity:

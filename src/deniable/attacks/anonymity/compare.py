@@ -56,6 +56,9 @@ class AnonymityComparison:
             f"from everybody else's exact rows, {self.from_others:.1%}."
         )
 
+    def __repr__(self) -> str:
+        return f"<AnonymityComparison: {self.sentence}>"
+
     def __str__(self) -> str:
         measured = [f"{name}: {one}" for name, one in self.measures.items()]
         attacked = [f"{name}\n{one}" for name, one in self.attacks.items()]

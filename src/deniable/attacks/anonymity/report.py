@@ -83,6 +83,9 @@ class Anonymity:
             f"{self.unique:,} ({self.unique / self.rows:.1%}) are alone in theirs"
         )
 
+    def __repr__(self) -> str:
+        return f"<Anonymity: {self.sentence}>"
+
     def __str__(self) -> str:
         return "\n".join([self.sentence, *([as_text(self._table())] if self.sensitive else [])])
 

@@ -43,6 +43,10 @@ class BlockSolutions:
     complete: bool
     possible_records: int
 
+    def __repr__(self) -> str:
+        count = f"{'' if self.complete else 'at least '}{len(self.solutions):,}"
+        return f"<BlockSolutions: {count} list{'s' * (len(self.solutions) != 1)} of people agree with the tables>"
+
     @property
     def unique(self) -> bool:
         """Whether exactly one list is proved to agree with the tables."""

@@ -89,6 +89,9 @@ class Differences:
             f"They expose at least {len(self.people):,} of {self.rows:,} people."
         )
 
+    def __repr__(self) -> str:
+        return f"<Differences: {self.sentence}>"
+
     def __str__(self) -> str:
         shown = self.differences[:20]
         names = [f"q{query}" for query in range(1 + max((max(one.plus, one.minus or 0) for one in shown), default=0))]

@@ -38,6 +38,10 @@ class Ratings:
     stars: csr_array
     days: NDArray[np.float64]
 
+    def __repr__(self) -> str:
+        users, items = self.stars.shape
+        return f"<Ratings: {len(self.days):,} by {users:,} users of {items:,} items>"
+
     def __post_init__(self) -> None:
         if not isinstance(self.stars, csr_array) or self.stars.nnz != len(self.days) or 0 in self.stars.shape:
             raise InvalidParameterError("stars must be a csr_array, and days hold one day for each of its entries")

@@ -29,6 +29,9 @@ class Roc:
     false_positive: Floats
     true_positive: Floats
 
+    def __repr__(self) -> str:
+        return f"<Roc: {len(self.false_positive):,} points, area {self.area:.4f}>"
+
     @property
     def area(self) -> float:
         """Area under the curve.

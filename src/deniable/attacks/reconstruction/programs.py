@@ -40,6 +40,10 @@ class LinearProgram:
     lower: Floats
     upper: Floats
 
+    def __repr__(self) -> str:
+        constraints, columns = self.rows.shape
+        return f"<LinearProgram: {columns:,} columns, {constraints:,} constraints>"
+
 
 def linear_program(subsets: Subsets, answers: ArrayLike) -> LinearProgram:
     """Return the program that finds bits with the least largest residual.

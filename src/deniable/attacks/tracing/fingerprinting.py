@@ -40,6 +40,10 @@ class FingerprintingCode:
     bias: Floats
     cutoff: float
 
+    def __repr__(self) -> str:
+        users, length = self.words.shape
+        return f"<FingerprintingCode: {users:,} words of {length:,} bits>"
+
     def scores(self, copy: ArrayLike) -> Floats:
         """Return symmetric scores of users, shape (users,).
 

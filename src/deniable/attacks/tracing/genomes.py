@@ -38,6 +38,10 @@ class Pool:
     strangers: Floats
     reference: Floats
 
+    def __repr__(self) -> str:
+        people, attributes = self.members.shape
+        return f"<Pool: {people:,} members, {len(self.strangers):,} strangers, {attributes:,} attributes>"
+
     @property
     def frequencies(self) -> Floats:
         """Exact frequencies in the pool."""
