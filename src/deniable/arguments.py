@@ -1,4 +1,4 @@
-"""Calls in the words of the caller: a misspelt or missing parameter is named, with the parameters that exist."""
+"""Argument checks in the words of the caller, and readers of fields."""
 
 import inspect
 import sys
@@ -19,7 +19,7 @@ _UNREAD: tuple[Reader, bool] = (lambda _, value: value), False  # for a field wi
 
 
 class InWords(ABCMeta):
-    """Metaclass of classes whose constructor refuses misspelt and missing arguments in words."""
+    """Metaclass whose classes refuse misspelt and missing arguments in words."""
 
     def __call__(cls, *args: object, **given: object) -> Any:
         try:
@@ -73,7 +73,10 @@ class Call:
 
 
 def is_of_the_call(error: TypeError) -> bool:
-    """Whether arguments did not fit, where the error is caught: the function that was called has not begun."""
+    """Whether a TypeError says that arguments did not fit, where it is caught.
+
+    The function that was called has not begun.
+    """
     return error.__traceback__ is None or error.__traceback__.tb_next is None
 
 
@@ -83,7 +86,7 @@ def in_words(
     signature: inspect.Signature | None = None,
     kinds: Mapping[str, type] | None = None,
 ) -> Callable[P, R]:
-    """Return the function or method with an error of ours where its arguments do not fit.
+    """Return the function with an error of ours where its arguments do not fit.
 
     Python itself checks a call; the message is looked for when Python has refused it.
 
@@ -127,7 +130,9 @@ def check_kind(name: str, value: object, kind: type) -> None:
 
 
 def made_of(name: str, data: object, kinds: Mapping[str, Callable[..., Made]]) -> Made:
-    """What plain data describe that name one of several kinds in the field `name`, beside the parameters of it.
+    """Build the object that plain data describe, of the kind that a field names.
+
+    The other fields are its parameters.
 
     Raises: InvalidParameterError if they name none.
     """
@@ -144,7 +149,9 @@ def _unknown(name: str, word: str, known: Iterable[str]) -> str:
 
 
 def read_fields(instance: object, **given: object) -> None:
-    """Set fields of a frozen dataclass, each through the reader in its type: `size: Annotated[int, positive_integer]`.
+    """Set fields of a frozen dataclass, each through the reader in its type.
+
+    A reader is written beside the type: `size: Annotated[int, positive_integer]`.
 
     A reader takes the name and the value, and returns the value or raises. None is left alone where the type admits it.
 

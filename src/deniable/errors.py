@@ -28,7 +28,9 @@ _NAMED = re.compile(rf"((?<![a-z])(\w*[_-])?(ssl|pg)?({_NAMES})\s*=).*", re.DOTA
 
 
 def redacted(address: object) -> str:
-    """An address of a file or server as texts may show it: without user, password, token or any other option of a URL.
+    """Return the address of a file or server without secrets.
+
+    User, password, token and all other options of a URL are left out.
 
     What cannot be told apart from a password is left out: "postgresql://...".
     """
@@ -85,7 +87,10 @@ class SourceError(DeniableError):
 
 
 class ExecutionError(DeniableError):
-    """The engine could not finish. The text is constant, since the cause may depend on private rows."""
+    """The engine could not finish.
+
+    The text is constant, since the cause may depend on private rows.
+    """
 
     def __init__(self) -> None:
         super().__init__(
@@ -99,11 +104,11 @@ class UnsafeReleaseError(DeniableError):
 
 
 class MissingExtraError(DeniableError, ImportError):
-    """An optional package is not installed."""
+    """A feature needs an optional package that is not installed."""
 
     @classmethod
     def of(cls, extra: str, what: str) -> "MissingExtraError":
-        """The error for a feature that needs an extra of this library.
+        """Return the error for a feature that needs an extra of this library.
 
         Args:
             extra: as pyproject.toml names it.

@@ -21,7 +21,8 @@ from deniable.errors import (
     LedgerTamperedError,
     MissingExtraError,
 )
-from deniable.ledger import Ledger, Source, postgres, storage
+from deniable.ledger import Ledger, postgres, storage
+from deniable.ledger.source import Source
 from tests.ledger.conftest import a_schema, entry, key, open_ledger
 from tests.postgres import PASSWORD, Pooler, Server
 

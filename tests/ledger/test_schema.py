@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from deniable.errors import LedgerError, LedgerTamperedError
-from deniable.ledger import Ledger, Source, schema
+from deniable.ledger import Ledger, schema
+from deniable.ledger.source import Source
 from tests.ledger.conftest import entry, key, open_ledger
 
 

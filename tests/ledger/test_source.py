@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from deniable.errors import LedgerError
-from deniable.ledger import Source
-from deniable.ledger.source import Part
+from deniable.ledger.source import Part, Source
 from tests.ledger.conftest import entry, key, open_ledger
 
 

@@ -10,7 +10,8 @@ from scipy import stats
 
 from deniable.privacy import PureLoss
 from deniable.privacy.budget.rule import Remaining
-from deniable.release import Key, Measure, Noisy, Release
+from deniable.release import Release
+from deniable.release.columns import Key, Measure, Noisy
 
 
 @dataclass(frozen=True)

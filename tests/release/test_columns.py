@@ -3,7 +3,8 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy import PureLoss
-from deniable.release import Bounds, Estimate, Key, Measure, Release
+from deniable.release import Release
+from deniable.release.columns import Bounds, Estimate, Key, Measure
 from tests.release.conftest import average
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from deniable.privacy import PureLoss
-from deniable.release import Key, Measure, Noisy, Release
+from deniable.release import Release
+from deniable.release.columns import Key, Measure, Noisy
 from tests.release.conftest import laplace
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from deniable.privacy import ApproximateLoss, ConcentratedLoss, PureLoss
 from deniable.privacy.loss import PrivacyLoss
-from deniable.release import Key, Measure, Noisy, Release
+from deniable.release import Release
+from deniable.release.columns import Key, Measure, Noisy
 from deniable.release.display import cell, price
 from tests.release.conftest import laplace, one
 

@@ -14,7 +14,8 @@ from scipy import stats
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy import PureLoss
-from deniable.release import Bounds, Measure, Noisy, Release
+from deniable.release import Release
+from deniable.release.columns import Bounds, Measure, Noisy
 from deniable.release.intervals import _spread, of_measure
 from tests.release.conftest import ScipyLaw, average, gaussian, laplace, one
 

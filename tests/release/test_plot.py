@@ -6,7 +6,8 @@ import pytest
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import PureLoss
-from deniable.release import Key, Measure, Noisy, Release
+from deniable.release import Release
+from deniable.release.columns import Key, Measure, Noisy
 from deniable.statistics import histogram
 from tests.release.conftest import laplace, one
 

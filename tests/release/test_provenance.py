@@ -15,8 +15,8 @@ import pytest
 import deniable as dn
 from deniable.errors import InvalidParameterError
 from deniable.privacy import PureLoss
-from deniable.release import Estimate, Key, Provenance, Release
-from deniable.release.columns import Bounds
+from deniable.release import Provenance, Release
+from deniable.release.columns import Bounds, Estimate, Key
 from deniable.release.display import told
 from deniable.release.plot import _title
 

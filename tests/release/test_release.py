@@ -13,7 +13,8 @@ import pytest
 
 from deniable.errors import InvalidParameterError, MissingExtraError, UnsafeReleaseError
 from deniable.privacy import PrivacyLoss, PureLoss
-from deniable.release import Key, Measure, Noisy, Release
+from deniable.release import Release
+from deniable.release.columns import Key, Measure, Noisy
 from tests.release.conftest import average, laplace, one
 
 NAMES = ["region", "n", "n_lower", "n_upper", "average", "average_lower", "average_upper"]

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from deniable.privacy import PureLoss
-from deniable.release import Estimate, Key, Release, stored
-from deniable.release.columns import Bounds
+from deniable.release import Release, stored
+from deniable.release.columns import Bounds, Estimate, Key
 
 KEYS = [None, True, 3, 0.5, "é\n", date(2025, 1, 2), datetime(2025, 1, 2, 3, 4, 5, 6), Decimal("1.10"), b"\x00\xff"]
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 from deniable.errors import CatalogError, redacted
 
 if TYPE_CHECKING:
-    from deniable.ledger import Ledger, Source
+    from deniable.ledger import Ledger
+    from deniable.ledger.source import Source
     from deniable.query.database import Database
     from deniable.query.policy import Policy
 

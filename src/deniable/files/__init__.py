@@ -1,1 +1,4 @@
-"""Text files (CSV, TSV) become typed, columnar files: once, by their owner, as declared. Questions never read text."""
+"""Import of text files (CSV, TSV) into typed, columnar files.
+
+The owner imports them once, as declared. Questions never read text.
+"""

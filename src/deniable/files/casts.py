@@ -1,4 +1,7 @@
-"""SQL that reads a field of text by its declared type: by itself, and NULL where it cannot be read."""
+"""SQL that reads a field of text by its declared type.
+
+By itself, and NULL where it cannot be read.
+"""
 
 import re
 
@@ -17,12 +20,12 @@ STORED = {
 
 
 def text(value: str) -> str:
-    """A string constant."""
+    """Return a string constant."""
     return "'" + value.replace("'", "''") + "'"
 
 
 def given(value: str, csv: Csv) -> str:
-    """The text of a field, NULL if it stands for a missing value."""
+    """Return the text of a field, NULL if it stands for a missing value."""
     if not csv.null:
         return f"nullif({value}, '')"
     words = ", ".join(text(word) for word in dict.fromkeys(("", *csv.null)))
@@ -30,7 +33,7 @@ def given(value: str, csv: Csv) -> str:
 
 
 def cast(value: str, column: CsvColumn, csv: Csv) -> str:
-    """The value of a field that is given, with the type of its column."""
+    """Return the value of a field that is given, with the type of its column."""
     match column.type:
         case "integer" | "real":
             return _number(value, column, csv)
@@ -44,7 +47,10 @@ def cast(value: str, column: CsvColumn, csv: Csv) -> str:
 
 
 def number_pattern(csv: Csv, sign: str | None = None, *, whole: bool = False) -> str:
-    """The regular expression of a number as declared, which groups its digits in threes (or twos) or not at all."""
+    """Return the regular expression of a number as declared.
+
+    Digits are grouped in threes (or twos) or not at all.
+    """
     decimal, thousands = re.escape(csv.decimal), re.escape(csv.thousands)
     digits = "[0-9]+"
     if csv.thousands:

@@ -1,4 +1,4 @@
-"""How a CSV file is to be read: what its owner declares about its bytes, lines and values.
+"""Declaration of a CSV file: its bytes, lines and values.
 
 Nothing here is guessed when the file is imported: `guess` proposes a declaration, the owner decides.
 """
@@ -25,12 +25,15 @@ WHOLE = ("utf-8", "utf-16", "utf-16-le", "utf-16-be")
 
 @dataclass(frozen=True, kw_only=True)
 class CsvColumn:
-    """How the values of one column are read.
+    """Declaration of how the values of one column are read.
 
     Args:
         type: "text", "integer", "real", "boolean", "date" or "timestamp".
         format: of dates and timestamps, as in strptime, such as "%d/%m/%Y"; None for ISO 8601.
         sign: stands before or after numbers and is dropped, such as "€" or "%" (12% is read as 12).
+
+    >>> CsvColumn(type="date", format="%d/%m/%Y").type
+    'date'
     """
 
     type: str = "text"
@@ -55,7 +58,7 @@ class CsvColumn:
 
 @dataclass(frozen=True, kw_only=True)
 class Csv:
-    """What is declared about a CSV file.
+    """Declaration of a CSV file.
 
     Args:
         encoding: "utf-8", "utf-16", or one in which a byte is a letter: "latin-1", "cp1252", ...
@@ -70,6 +73,10 @@ class Csv:
         null: words that mean a missing value, in every column; an empty field always does.
         true, false: words that booleans are, in any case.
         columns: how each column is read; a column that is not listed is text.
+
+    >>> form = Csv(delimiter=";", decimal=",", columns={"cost": CsvColumn(type="real", sign="€")})
+    >>> form.column("cost").type, form.column("name").type
+    ('real', 'text')
     """
 
     encoding: str = "utf-8"
@@ -111,7 +118,7 @@ class Csv:
             raise CatalogError(f"a word cannot be both true and false: {', '.join(sorted(shared))}.")
 
     def column(self, name: str) -> CsvColumn:
-        """How the column is read."""
+        """Return how a column is read."""
         return self.columns.get(name, CsvColumn())
 
     @property

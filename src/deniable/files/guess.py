@@ -1,4 +1,6 @@
-"""A proposal of how a CSV file is to be read, from its bytes: for its owner, who looks at it and decides.
+"""A proposal of how a CSV file is to be read, from its bytes.
+
+For its owner, who looks at it and decides.
 
 Nothing of the rows stands in a proposal but words from the lists below.
 """
@@ -37,7 +39,10 @@ MOST_LINES = 1000  # of a row, in a file that is looked at
 
 @dataclass(frozen=True)
 class Proposal:
-    """A declaration to look at, with what the owner should know: about the file, and about columns by name."""
+    """A declaration to look at, with what the owner should know.
+
+    About the file, and about columns by name.
+    """
 
     csv: Csv
     columns: tuple[str, ...]
@@ -46,7 +51,12 @@ class Proposal:
 
 
 def guess_csv(source: str | Path) -> Csv:
-    """Propose how to read a CSV file, after a look at all of it. Check the proposal, then import the file.
+    """Propose how to read a CSV file, after a look at all of it.
+
+    Check the proposal, then import the file.
+
+    Args:
+        source: the path of the file.
 
     Raises: SourceError if it is no file, or names no columns.
 
@@ -59,7 +69,7 @@ def guess_csv(source: str | Path) -> Csv:
 
 
 def propose(path: Path) -> Proposal:
-    """`guess_csv`, with notes."""
+    """Return the declaration of `guess_csv`, with notes."""
     notes: list[str] = []
     try:
         encoding, note = _encoding(path)
@@ -84,7 +94,7 @@ def propose(path: Path) -> Proposal:
 
 
 def _encoding(path: Path) -> tuple[str, list[str]]:
-    """The encoding that all bytes of the file suggest."""
+    """Return the encoding that all bytes of the file suggest."""
     with path.open("rb") as file:
         start = file.read(4)
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -110,7 +120,10 @@ def _encoding(path: Path) -> tuple[str, list[str]]:
 
 
 def _fit(start: bytes, csv: Csv) -> tuple[float, int]:
-    """How well a delimiter fits: the share of rows that have as many fields as the first, if these are several."""
+    """Return the share of rows with as many fields as the first, by a delimiter.
+
+    0 if the first has a single field.
+    """
     data = start if csv.encoding in UTF_8 else start.decode(csv.encoding, "replace").encode()
     lines = data.replace(b"\r", b"\n").split(b"\n")
     width = lines[0].count(csv.delimiter.encode()) + 1
@@ -120,7 +133,7 @@ def _fit(start: bytes, csv: Csv) -> tuple[float, int]:
 
 
 def _names(file: "object", csv: Csv) -> tuple[tuple[str, ...], list[str]]:
-    """The names in the first line, or made-up ones if it looks like a row."""
+    """Return the names in the first line, or made-up ones if it looks like a row."""
     try:
         names = header(file, csv)  # type: ignore[arg-type]
     except SourceError:
@@ -137,7 +150,10 @@ def _names(file: "object", csv: Csv) -> tuple[tuple[str, ...], list[str]]:
 
 
 class _Values:
-    """Distinct values of every column of a file, from its beginning and from places ever further apart."""
+    """Distinct values of every column of a file, from a sample of its blocks.
+
+    The sample is the beginning and positions ever further apart.
+    """
 
     def __init__(self, path: Path, csv: Csv, names: tuple[str, ...]) -> None:
         import duckdb
@@ -167,7 +183,7 @@ class _Values:
         self.most_lines = rows.most_lines
 
     def typed(self, csv: Csv, notes: list[str]) -> Proposal:
-        """The declaration with the types of all columns, and the marks and words that they need."""
+        """Return the declaration with all column types, and the marks and words they need."""
         order = NUMBERS_BETWEEN_COMMAS if csv.delimiter == "," else NUMBERS
         signs = {plain: self._sign(plain) for plain in self._plain}
         marks = [replace(csv, decimal=decimal, thousands=thousands) for decimal, thousands in order]
@@ -244,12 +260,15 @@ class _Values:
         return column, "" if share == 1 else f"some values are no {column.type}: they will be missing"
 
     def _good(self, plain: str, csv: Csv, columns: Sequence[CsvColumn]) -> list[tuple[CsvColumn, float]]:
-        """The columns that read nearly all values, with the share that they read."""
+        """Return the columns that read nearly all values, with the share that they read."""
         shares = self._share(plain, [f"({cast('v', column, csv)}) IS NOT NULL" for column in columns])
         return [(column, share) for column, share in zip(columns, shares, strict=True) if share >= ENOUGH]
 
     def _share(self, plain: str, conditions: Sequence[str]) -> list[float]:
-        """Share of the values, without the words for missing ones, for which each condition is true."""
+        """Return the share of values for which each condition is true.
+
+        Words for missing values do not count.
+        """
         counts = ", ".join(f"coalesce(sum(n) FILTER (WHERE {condition}), 0)" for condition in conditions)
         words = ", ".join(map(text, NULLS))
         row = self._connection.execute(
@@ -262,7 +281,7 @@ class _Values:
         return self._connection.execute(f"SELECT 1 FROM {plain} WHERE {condition} LIMIT 1").fetchone() is not None
 
     def _sign(self, plain: str) -> str | None:
-        """The sign that most values hold, beside a digit."""
+        """Return the sign that most values hold, beside a digit."""
         shares = self._share(plain, [f"contains(v, {text(sign)}) AND regexp_matches(v, '[0-9]')" for sign in SIGNS])
         best = max(range(len(SIGNS)), key=shares.__getitem__)
         return SIGNS[best] if shares[best] > 0 else None

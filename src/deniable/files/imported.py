@@ -1,4 +1,4 @@
-"""Where the imported file of a CSV file lies, and whether it is the one that was declared."""
+"""Imported file beside a CSV file, and whether it is the declared one."""
 
 import json
 from pathlib import Path
@@ -19,12 +19,15 @@ def is_text_file(path: Path) -> bool:
 
 
 def place_of_import(source: Path) -> Path:
-    """The imported file, beside its source."""
+    """Return the imported file, beside its source."""
     return source.with_name(source.name + ".parquet")
 
 
 def facts_of_import(imported: Path) -> dict[str, Any] | None:
-    """What an imported file says about itself; None if it is none of ours. Reads no row."""
+    """Return the metadata of an imported file; None if it is not one of ours.
+
+    Reads no row.
+    """
     import duckdb
 
     with duckdb.connect(":memory:") as connection:
@@ -40,7 +43,9 @@ def facts_of_import(imported: Path) -> dict[str, Any] | None:
 
 
 def find_import(source: Path, csv: Csv | None = None) -> Path:
-    """The imported file of `source`, if it is as new as the source, and as declared where a declaration is given.
+    """Return the imported file of `source`, if it is as new as the source.
+
+    A declaration that is given must be its own too.
 
     Raises: SourceError that says how to make it.
     """
@@ -60,6 +65,6 @@ def find_import(source: Path, csv: Csv | None = None) -> Path:
 
 
 def stamp(source: Path) -> list[int]:
-    """Size and time of change."""
+    """Return size and time of change of a file."""
     found = source.stat()
     return [found.st_size, found.st_mtime_ns]

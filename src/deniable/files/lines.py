@@ -1,4 +1,4 @@
-"""From the bytes of a CSV file to rows that no reader can misread, with the number of the line that each begins on.
+"""Rows of a CSV file that no reader can misread, with their line numbers.
 
 Whole blocks are checked at once; a block in which something is broken is taken apart row by row, so that a broken row
 costs itself alone. What a row may swallow by a quote that does not end is bounded by `row_lines` of the declaration.
@@ -42,7 +42,10 @@ class Block:
 
 
 def decoded(file: IO[bytes], csv: Csv) -> Iterator[bytes]:
-    """The file in UTF-8, with line feeds as line ends. A character that cannot be decoded becomes invalid UTF-8."""
+    """Return the file in UTF-8, with line feeds as line ends.
+
+    A character that cannot be decoded becomes invalid UTF-8.
+    """
     name = codecs.lookup(csv.encoding).name
     decoder = None if name in UTF_8 else codecs.getincrementaldecoder(name)(NO_LETTER)
     first = True
@@ -60,7 +63,7 @@ def decoded(file: IO[bytes], csv: Csv) -> Iterator[bytes]:
 
 
 def header(file: IO[bytes], csv: Csv) -> tuple[str, ...]:
-    """The names of the columns, from the declaration or the first line.
+    """Return the names of the columns, from the declaration or the first line.
 
     Raises: SourceError if they are no distinct names.
     """
@@ -103,7 +106,7 @@ class CsvRows:
         self.most_lines = 1  # of a row
 
     def blocks(self, chunks: Iterator[bytes]) -> Iterator[Block]:
-        """All rows, in their order."""
+        """Return all rows, in their order."""
         pending = b""
         if self._csv.names is None:
             pending = next(chunks, b"")
@@ -121,7 +124,7 @@ class CsvRows:
             yield block
 
     def _cut(self, data: bytes, *, final: bool) -> tuple[Block, bytes]:
-        """The rows that end in `data`, and the rest."""
+        """Return the rows that end in `data`, and the rest."""
         parts: list[bytes] = []
         lines: list[NDArray[np.int64]] = []
         multiline = False
@@ -154,7 +157,10 @@ class CsvRows:
         return Block(b"".join(parts), numbers, multiline), data[position:]
 
     def _whole(self, data: bytes, *, last: bool) -> tuple[int, list[bytes], NDArray[np.int64], bool] | None:
-        """All rows of `data` at once; None if it has to be taken apart: for `last` only where quotes are broken."""
+        """Return all rows of `data` at once, or None if it has to be taken apart.
+
+        For `last` that is so only where quotes are broken.
+        """
         letters = np.frombuffer(data, dtype=np.uint8)
         ends = np.flatnonzero(letters == LF)
         if not len(ends):
@@ -208,7 +214,7 @@ class CsvRows:
         return used, parts, numbers[kept], True
 
     def _miscounted(self, separators: NDArray[np.bool_], stops: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which rows have more or fewer fields than there are columns."""
+        """Return which rows have more or fewer fields than there are columns."""
         width = len(self._names)
         separators[stops] = True
         ends = np.flatnonzero(separators)  # of fields
@@ -217,7 +223,10 @@ class CsvRows:
         return np.asarray(np.diff(np.searchsorted(ends, stops), prepend=-1) != width)
 
     def _well_quoted(self, letters: NDArray[np.uint8], quotes: NDArray[np.int64]) -> bool:
-        """Whether every quote opens or closes a field or is one of a pair inside; outside of fields parity is even."""
+        """Whether every quote opens or closes a field or is one of a pair inside.
+
+        Outside of fields parity is even.
+        """
         quote, delimiter = self._quote[0], self._delimiter
         opening, closing = quotes[0::2], quotes[1::2]
         before = letters[opening - 1]  # of the first letter of all: that is the end of a row, the last letter
@@ -233,7 +242,7 @@ class CsvRows:
     def _one_by_one(
         self, data: bytes, position: int, stop: int, final: bool
     ) -> tuple[int, list[bytes], NDArray[np.int64], bool]:
-        """The rows that begin before `stop`, each read alone."""
+        """Return the rows that begin before `stop`, each read alone."""
         begin, parts, numbers = position, [], []
         while position < stop:
             end = data.find(b"\n", position)
@@ -262,7 +271,10 @@ class CsvRows:
         return position - begin, parts, np.array(numbers, dtype=np.int64), True
 
     def _row(self, fields: list[bytes] | None, line: int) -> bytes | None:
-        """The row as a reader cannot misread it; None if there is none. What is lost is reported."""
+        """Return the row as a reader cannot misread it; None if there is none.
+
+        What is lost is reported.
+        """
         if fields is None:
             self._report(line, "", "a quoted field that does not end as it should; the line was not read")
             return None
@@ -295,12 +307,14 @@ class _Fields:
         self._plain = re.compile(b"[^%b\n]*" % delimiter)
 
     def of_line(self, line: bytes) -> list[bytes] | None:
-        """The fields of a row that is all of `line`; None if its quotes are broken."""
+        """Return the fields of a row that is all of `line`; None if its quotes are broken."""
         fields, after = self.of_row(line + b"\n", 0, len(line))
         return fields if after == len(line) + 1 else None
 
     def of_row(self, data: bytes, position: int, end: int) -> tuple[list[bytes] | None, int | None]:
-        """The fields of the row that begins at `position`, none of an empty line, and where the next one begins.
+        """Return the fields of the row at `position`, and where the next one begins.
+
+        An empty line has no fields.
 
         Args:
             end: of the first line.
@@ -341,7 +355,7 @@ class _Fields:
             position += 1
 
     def written(self, fields: list[bytes]) -> bytes:
-        """The row as CSV, its end included."""
+        """Return the row as CSV, its end included."""
         quote = self._quote
         if not quote:
             return self._delimiter.join(value.replace(b"\r", b" ") for value in fields) + b"\n"

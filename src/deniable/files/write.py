@@ -1,4 +1,6 @@
-"""From a CSV file to a typed, columnar file beside it, and a report of every line that was not read whole.
+"""Import of a CSV file into a typed, columnar file, with a report.
+
+The report names every line that was not read whole.
 
 The owner does this once, before any question. The imported file is the table that is protected: its shape and types
 follow from the declaration alone, each value from its own field.
@@ -32,7 +34,7 @@ SHOWN = 12  # kinds of losses in a summary
 
 @dataclass(frozen=True)
 class Import:
-    """What was imported, exactly: for the owner of the data alone.
+    """Exact report of an import, for the owner of the data alone.
 
     `losses` counts by column ("" for whole lines) and reason; every one has its line in the report.
     """
@@ -57,7 +59,9 @@ class Import:
 
 
 def import_csv(source: str | Path, csv: Csv, *, progress: Callable[[float], object] | None = None) -> Import:
-    """Import a CSV file as declared. A typed file and a report are written beside it, in place of older ones.
+    """Import a CSV file as declared.
+
+    A typed file and a report are written beside it, in place of older ones.
 
     Args:
         source: the path of the file.
@@ -105,7 +109,10 @@ def import_csv(source: str | Path, csv: Csv, *, progress: Callable[[float], obje
 
 
 def _check_names(source: Path, names: tuple[str, ...], csv: Csv) -> None:
-    """Refuse what is said of a column that is not there. An expression over columns says nothing here."""
+    """Refuse what is said of a column that is not there.
+
+    An expression over columns says nothing here.
+    """
     for name, column in csv.columns.items():
         is_expression = not re.fullmatch(r"\w+", name) and column.format is None and column.sign is None
         if name not in names and not is_expression:
@@ -222,7 +229,7 @@ class _Writer:
 
 
 def text_columns(block: Block, names: list[str], csv: Csv) -> "pa.Table":
-    """The fields as text, empty ones too."""
+    """Return the fields as text, empty ones too."""
     import pyarrow as pa
     import pyarrow.csv as pc
 
@@ -250,7 +257,10 @@ def _said(csv: Csv, name: str) -> str:
 
 @contextmanager
 def _draft(place: Path) -> Iterator[Path]:
-    """A file beside `place` that only its owner can read; removed at the end, unless it was published."""
+    """Return a file beside `place` that only its owner can read.
+
+    Removed at the end, unless it was published.
+    """
     handle, name = tempfile.mkstemp(prefix=".deniable-", suffix=place.suffix, dir=place.parent)
     os.close(handle)
     try:

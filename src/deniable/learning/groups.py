@@ -17,7 +17,8 @@ from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real
 from deniable.privacy import AddRemove, PureLoss, Relation, of_count
-from deniable.release import Bounds, Estimate, Key, Measure, Noisy, Release
+from deniable.release import Release
+from deniable.release.columns import Bounds, Estimate, Key, Measure, Noisy
 from deniable.rows import Container, silence, without_rows
 
 _NOTE = "Epsilon is the same for all groups: it bounds the loss of every row. What one row lost would be private."

@@ -1,7 +1,6 @@
-"""What was spent: a durable, append-only, hash-chained record of every question."""
+"""Durable, append-only, hash-chained record of every question and its cost."""
 
-from deniable.ledger.entry import Entry, Record
+from deniable.ledger.entry import Entry
 from deniable.ledger.ledger import Ledger
-from deniable.ledger.source import Source
 
-__all__ = ["Entry", "Ledger", "Record", "Source"]
+__all__ = ["Entry", "Ledger"]

@@ -1,4 +1,6 @@
-"""Who is answering a question at this moment, so that others who ask the same may wait instead of paying too.
+"""Identity of the process that answers a question.
+
+Others who ask the same may wait for its answer instead of charging the ledger too.
 
 A reservation names its process. It is in progress as long as that process lives and has not given it up; a process that
 was killed gives up all of its reservations, because its number and the time of its birth do not come again together.
@@ -19,7 +21,7 @@ _LOCK = threading.Lock()
 
 
 def this_process() -> Process:
-    """What names this process among all of this host."""
+    """Return what identifies this process among all of this host."""
     return {"host": platform.node(), "pid": os.getpid(), "born": _born(os.getpid())}
 
 
@@ -36,7 +38,10 @@ def end(ledger: str, number: int) -> None:
 
 
 def in_progress(asker: object, ledger: str, number: int) -> bool:
-    """Whether the process that made a reservation is still at work on it. Of a stranger on another host: no."""
+    """Whether the process that made a reservation is still at work on it.
+
+    False for a process of another host.
+    """
     if not isinstance(asker, dict) or asker.get("host") != platform.node():
         return False
     if asker.get("pid") == os.getpid():
@@ -47,7 +52,7 @@ def in_progress(asker: object, ledger: str, number: int) -> bool:
 
 
 def _born(process: object) -> str | None:
-    """When a process began, in whatever unit the system gives it; None if there is none, or nobody knows."""
+    """Return when a process began, in the unit of the system; None if unknown."""
     if not isinstance(process, int):
         return None
     if Path("/proc/self/stat").exists():

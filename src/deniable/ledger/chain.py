@@ -1,4 +1,4 @@
-"""The chain of records: each holds the hash of the one before, and the running total of what was spent.
+"""Chain of records, each with the hash of the one before and the running total.
 
 A record's body is canonical JSON and its hash is SHA-256 of that text. A table of one row, the head, repeats the
 number and the hash of the last record, so that a record missing at the end is noticed. Appending and checking the end
@@ -38,12 +38,12 @@ class Link:
 
     @property
     def total(self) -> Charge:
-        """What all entries up to here cost."""
+        """Cost of all entries up to this record."""
         return _read_charge(self, "total")
 
 
 def canonical(value: object) -> str:
-    """The one JSON text of a value."""
+    """Return the one JSON text of a value."""
     try:
         return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
@@ -51,12 +51,15 @@ def canonical(value: object) -> str:
 
 
 def digest(text: str) -> str:
-    """SHA-256 of a text, as 64 hexadecimal digits."""
+    """Return SHA-256 of a text, as 64 hexadecimal digits."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def append(connection: Connection, kind: str, body: Mapping[str, object], *, total: Charge) -> int:
-    """Add one record after the last; returns its number. The caller holds a write transaction."""
+    """Add one record after the last and return its number.
+
+    The caller holds a write transaction.
+    """
     if kind == "opening":
         number, previous = 0, START
     else:
@@ -74,7 +77,10 @@ def append(connection: Connection, kind: str, body: Mapping[str, object], *, tot
 
 
 def shortened(total: Charge) -> Charge:
-    """The total, or a slightly larger one of fewer digits: sums of unlike fractions would grow at every entry."""
+    """Return the total, or a slightly larger one of fewer digits.
+
+    Sums of unlike fractions would grow at every entry.
+    """
     long = {
         name: Fraction(math.ceil(value * 2**256), 2**256)
         for name, value in vars(total).items()
@@ -84,7 +90,7 @@ def shortened(total: Charge) -> Charge:
 
 
 def last(connection: Connection) -> Link:
-    """The last record, after a check that the head agrees with it."""
+    """Return the last record, after a check that the head agrees with it."""
     rows = _rows(connection, "ORDER BY number DESC LIMIT 1")
     head = connection.execute("SELECT number, hash FROM head").fetchall()
     if not rows:
@@ -96,7 +102,7 @@ def last(connection: Connection) -> Link:
 
 
 def opening(connection: Connection) -> Link:
-    """The record that says what the ledger is for."""
+    """Return the record that says what the ledger is for."""
     link = at(connection, 0)
     if link is None:
         raise _tampered(0, "is missing")
@@ -104,19 +110,22 @@ def opening(connection: Connection) -> Link:
 
 
 def at(connection: Connection, number: int) -> Link | None:
-    """The record with this number, or None."""
+    """Return the record with this number, or None."""
     rows = _rows(connection, "WHERE number = ?", number)
     return _link(rows[0]) if rows else None
 
 
 def first_rule(connection: Connection, budget: Budget) -> Rule | None:
-    """The rule by which the ledger adds up, from its first entry; None before that."""
+    """Return the rule by which the ledger adds up, from its first entry.
+
+    None before that.
+    """
     rows = _rows(connection, "WHERE kind = 'entry' ORDER BY number LIMIT 1")
     return _rule(_link(rows[0]), budget) if rows else None
 
 
 def answers(connection: Connection, question: str) -> Iterator[tuple[Link, Link]]:
-    """Pairs of an entry with this question and its answer, in the order of the answers."""
+    """Yield each entry with this question and its answer, in the order of the answers."""
     pairs = connection.execute(
         "SELECT entry.number, answer.number FROM records AS entry "
         "JOIN records AS answer ON answer.entry = entry.number WHERE entry.question = ? ORDER BY answer.number",
@@ -129,8 +138,21 @@ def answers(connection: Connection, question: str) -> Iterator[tuple[Link, Link]
         yield asked, answered
 
 
+def first_answer(connection: Connection, question: str, analyst: str, safe: bool) -> str | None:
+    """Return the first answer to a question of this analyst; None if there is none."""
+    for asked, answer in answers(connection, question):
+        if is_of(asked, analyst, safe):
+            return str(answer.body["answer"])
+    return None
+
+
+def is_of(entry: Link, analyst: str, safe: bool) -> bool:
+    """Whether an entry is of this analyst, and as safe to publish."""
+    return bool(entry.body["analyst"] == analyst and entry.body["safe"] == safe)
+
+
 def unanswered(connection: Connection, question: str) -> list[Link]:
-    """Entries with this question that have no answer."""
+    """Return entries with this question that have no answer."""
     numbers = connection.execute(
         "SELECT entry.number FROM records AS entry LEFT JOIN records AS answer ON answer.entry = entry.number "
         "WHERE entry.question = ? AND answer.number IS NULL ORDER BY entry.number",
@@ -140,31 +162,33 @@ def unanswered(connection: Connection, question: str) -> list[Link]:
 
 
 def source(connection: Connection) -> Link | None:
-    """The last record that says what the ledger is about; None in a ledger that was never told."""
+    """Return the last record that names the source; None if the ledger has none."""
     rows = _rows(connection, "WHERE kind = 'source' ORDER BY number DESC LIMIT 1")
     return _link(rows[0]) if rows else None
 
 
 def answered(connection: Connection, entry: int) -> bool:
-    """Whether this entry has an answer."""
+    """Whether an entry has an answer."""
     return bool(_rows(connection, "WHERE entry = ?", entry))
 
 
 def answered_after(connection: Connection, number: int) -> set[int]:
-    """The entries whose answers stand after a record."""
+    """Return the entries whose answers stand after a record."""
     answers = "SELECT entry FROM records WHERE kind = 'answer' AND number > ?"
     return {entry for (entry,) in connection.execute(answers, (number,)).fetchall()}
 
 
 def entries(connection: Connection, *, after: int = 0) -> Iterator[tuple[Link, bool]]:
-    """Every entry after a record, in order, with whether it has an answer."""
+    """Return every entry after a record, in order, with whether it has an answer."""
     done = answered_after(connection, after)
     for link in _walk(connection, "kind = 'entry' AND", after=after):
         yield link, link.number in done
 
 
 def verify(connection: Connection, *, budget: Budget, expected_head: str | None) -> None:
-    """Walk the whole chain: hashes, order, totals from each loss, keys, head and budget.
+    """Check the whole chain: hashes, order, totals, keys, head and budget.
+
+    Totals are computed again from each loss.
 
     Raises: LedgerTamperedError that names the first record that is wrong; LedgerError for a record whose loss is of a
         class that this program has not imported.
@@ -217,7 +241,7 @@ def verify(connection: Connection, *, budget: Budget, expected_head: str | None)
 
 
 def _walk(connection: Connection, kind: str = "", *, after: int = -(2**63)) -> Iterator[Link]:
-    """All records after a number in order, `RECORDS_AT_ONCE` at a time."""
+    """Return all records after a number in order, `RECORDS_AT_ONCE` at a time."""
     some = f"WHERE {kind} number > ? ORDER BY number LIMIT {RECORDS_AT_ONCE}"
     while rows := _rows(connection, some, after):
         yield from map(_link, rows)
@@ -229,7 +253,7 @@ def _rows(connection: Connection, clause: str, *parameters: object) -> list[_Row
 
 
 def _link(row: _Row) -> Link:
-    """A row as a record, after a check that text, hash and columns agree."""
+    """Return a row as a record, after a check that text, hash and columns agree."""
     number, kind, question, entry, text, hash_ = row
     if not isinstance(text, str) or digest(text) != hash_:
         raise _tampered(number, "does not match its hash")
@@ -251,7 +275,7 @@ def _read_charge(link: Link, field: str) -> Charge:
 
 
 def _charge(link: Link, priced: Callable[[str, str], Charge | None]) -> Charge:
-    """What an entry adds to the total; its charge covers what its stated loss costs."""
+    """Return what an entry adds to the total, which covers the cost of its loss."""
     try:
         charge = priced(canonical(link.body["loss"]), canonical(link.body["charge"]))
     except UnknownLossError as error:
@@ -264,7 +288,7 @@ def _charge(link: Link, priced: Callable[[str, str], Charge | None]) -> Charge:
 
 
 def _priced(budget: Budget, loss: str, charge: str) -> Charge | None:
-    """A charge, from JSON; None if it does not cover what the loss costs."""
+    """Return a charge, from JSON; None if it does not cover what the loss costs."""
     cost = budget.price(PrivacyLoss.from_data(json.loads(loss)))
     if json.loads(charge) == cost.to_data():
         return cost
@@ -273,7 +297,10 @@ def _priced(budget: Budget, loss: str, charge: str) -> Charge | None:
 
 
 def _rule(entry: Link, budget: Budget) -> Rule:
-    """The rule that the first entry fixed; ledgers from before entries named it chose by its charge."""
+    """Return the rule that the first entry fixed.
+
+    Ledgers from before entries named it chose by its charge.
+    """
     name = entry.body.get("rule")
     try:
         return budget.rule(_read_charge(entry, "charge"), name=name, reserve=False)

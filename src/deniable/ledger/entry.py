@@ -1,4 +1,4 @@
-"""What is written into a ledger, and what is read back."""
+"""Entries that are written into a ledger, and records that are read back."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ _KEY = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One question and what it costs, as it is reserved before any private row is read.
+    """Question and its cost, as reserved before any private row is read.
 
     Args:
         question: SHA-256 of the canonical private plan and its parameters, as 64 hexadecimal digits.
@@ -29,6 +29,10 @@ class Entry:
         mechanisms: public description of the noise (names and scales), anything that JSON can hold.
         analyst: who asks; stored answers are not shared between analysts. None: whom the ledger was opened for.
         safe: False if the noise comes from a test stream.
+
+    >>> from deniable.privacy import PureLoss
+    >>> Entry(question="0" * 64, text="SELECT COUNT(*)", loss=PureLoss("0.25")).loss
+    PureLoss(epsilon=0.25)
     """
 
     question: str
@@ -48,7 +52,7 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """One reserved question, as the ledger remembers it.
+    """Reserved question, as the ledger stores it.
 
     `number` is its place in the chain; answers and keys take places of their own, so numbers have gaps.
     """

@@ -1,4 +1,4 @@
-"""Tables of a ledger on PostgreSQL, each append-only by triggers, and the facts by which a change is noticed."""
+"""Append-only tables of a ledger on PostgreSQL, and facts that reveal a change."""
 
 from hashlib import sha256
 

@@ -1,4 +1,7 @@
-"""The entries of a ledger in order, of which each is read once: records never change."""
+"""The entries of a ledger in order, of which each is read once.
+
+Records never change.
+"""
 
 from bisect import bisect_left
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The ledger: every question is paid here, durably, before any private row is read."""
+"""Ledger that charges every question, durably, before any private row is read."""
 
 import hashlib
 import secrets
@@ -15,9 +15,9 @@ from deniable.ledger import asker, chain
 from deniable.ledger.asker import Process
 from deniable.ledger.entry import Entry, Record, check_analyst
 from deniable.ledger.history import History
-from deniable.ledger.postgres import PostgresStorage, is_url
+from deniable.ledger.opening import opening_of, storage_at
 from deniable.ledger.source import Source, difference, is_other_table, is_same
-from deniable.ledger.storage import Connection, FileStorage, MemoryStorage, Storage
+from deniable.ledger.storage import Connection, Storage
 from deniable.privacy.budget import Budget, Filter
 from deniable.privacy.budget.rule import Remaining
 from deniable.privacy.charge import Charge
@@ -29,12 +29,22 @@ _LOOK_AGAIN = 0.02, 0.5  # seconds between looks for an answer that is on its wa
 
 
 class Ledger:
-    """A budget for one data set, and the append-only list of what was spent from it.
+    """Budget for one data set, and the append-only list of what was spent from it.
 
     Guarantee: the noisy answers that are computed after their `reserve` satisfy, taken together, the privacy of the
     budget, also when each question, its mechanism and its cost are chosen after looking at the answers before:
     `reserve` is a `Filter` whose sums are in the file, applied in one transaction, so that two processes cannot both
     pass on what is left. Stored answers are post-processing. Nothing is refunded.
+
+    Attributes:
+        budget, relation, unit, dataset: what the ledger was opened for.
+        analyst: who asks, where an entry does not say.
+
+    >>> from deniable.privacy import AddRemove, Budget, PrivacyUnit, PureLoss
+    >>> ledger = Ledger.open(None, budget=Budget(epsilon=1), relation=AddRemove, unit=PrivacyUnit(), dataset="visits")
+    >>> number = ledger.reserve(Entry(question="0" * 64, text="SELECT COUNT(*)", loss=PureLoss("0.25")))
+    >>> print(ledger.spent().epsilon, ledger.left())
+    0.25 epsilon=0.75
     """
 
     budget: Budget
@@ -42,7 +52,7 @@ class Ledger:
     unit: PrivacyUnit
     dataset: str
 
-    analyst: str = "owner"  # who asks, where an entry does not say
+    analyst: str = "owner"
 
     def __init__(self, storage: Storage, *, budget: Budget, relation: Relation, unit: PrivacyUnit, dataset: str):
         self._storage = storage
@@ -64,7 +74,7 @@ class Ledger:
         source: Source | None = None,
         moved: bool = False,
     ) -> "Ledger":
-        """The ledger at a path, created with the budget if there is none.
+        """Return the ledger at a path, created with the budget if there is none.
 
         Args:
             path: a file on a local disk, or None for a ledger that lives as long as this process.
@@ -77,12 +87,12 @@ class Ledger:
         Raises: LedgerError if it cannot be opened or was opened for something else; LedgerTamperedError if its end
             does not match its head. Both leave the file as it was.
         """
-        storage = _storage(path)
+        storage = storage_at(path)
         if not storage.exists():
             if budget is None:
                 place = f"There is no ledger at {storage.place}" if storage.lasting else "A ledger in memory is new"
                 raise LedgerError(f"{place}. Give a budget to open one, for example Budget(epsilon=1).")
-            opening = _opening(budget, relation, unit, dataset)
+            opening = opening_of(budget, relation, unit, dataset)
             storage.create(lambda opened: chain.append(opened, "opening", opening, total=Charge.nothing()))
             if not storage.lasting:
                 return cls(storage, budget=budget, relation=relation, unit=unit, dataset=dataset)
@@ -94,8 +104,8 @@ class Ledger:
 
     @classmethod
     def exists(cls, path: Path | str) -> bool:
-        """Whether there is something at a path, or in a schema of a server, that `open` would open or refuse."""
-        return _storage(path).exists()
+        """Whether a path, or a schema of a server, holds anything that `open` would read."""
+        return storage_at(path).exists()
 
     @classmethod
     def _existing(
@@ -107,7 +117,7 @@ class Ledger:
             chain.last(connection)
             opening = chain.opening(connection)
         kept = Budget.from_data(opening.body["budget"])
-        asked = _opening(budget or kept, relation, unit, dataset)
+        asked = opening_of(budget or kept, relation, unit, dataset)
         for name in ("dataset", "unit", "relation", "budget"):
             if opening.body[name] != asked[name]:
                 raise LedgerError(
@@ -118,7 +128,7 @@ class Ledger:
         return cls(storage, budget=kept, relation=relation, unit=unit, dataset=dataset)
 
     def _bind(self, asked: dict[str, Any], *, moved: bool) -> None:
-        """Note what the ledger is about where it was never told, or not all of it, or moved; else check it.
+        """Record the source where it is new or moved; otherwise check it.
 
         Raises: LedgerError if it is about something else.
         """
@@ -147,7 +157,7 @@ class Ledger:
 
     @property
     def place(self) -> str:
-        """Where the ledger is kept."""
+        """Path or address of the ledger."""
         return self._storage.place
 
     @property
@@ -156,7 +166,7 @@ class Ledger:
         return self._storage.lasting
 
     def close(self) -> None:
-        """Let go of the file or the server until the next use, as a ledger does that nobody holds any more.
+        """Release the file or the server until the next use.
 
         While a file is in use its newest records are in the log beside it. After this they are in the file itself,
         unless another process uses it too.
@@ -164,7 +174,9 @@ class Ledger:
         self._storage.close()
 
     def answer(self, entry: Entry, compute: Callable[[], str], *, fresh: bool = False) -> tuple[str, bool]:
-        """The stored answer to a question, or a new one, paid for, computed and stored; and which of the two it is.
+        """Return the stored answer to a question, or a new one, and whether it was stored.
+
+        A new answer is charged, computed and stored.
 
         Of several threads or processes that ask the same at once, one pays; the others wait for its answer. If it
         fails or is killed, the next one pays again: nothing is refunded.
@@ -190,14 +202,16 @@ class Ledger:
         return found, False
 
     def asked_by(self, analyst: str) -> "Ledger":
-        """The same ledger for another analyst, whose answers are not those of others."""
+        """Return this ledger for another analyst, who sees no stored answers of others."""
         check_analyst(analyst)
         other = copy(self)
         other.analyst = analyst
         return other
 
     def _claim(self, entry: Entry, charge: Charge, *, fresh: bool) -> int | str | None:
-        """The number of a new reservation, or the answer that is stored; None if one is on its way.
+        """Return the number of a new reservation, or the answer that is stored.
+
+        None if one is on its way.
 
         It looks before it locks: most questions that were asked before have their answer.
         """
@@ -213,27 +227,29 @@ class Ledger:
         return None
 
     def _known(self, connection: Connection, entry: Entry) -> tuple[str | None, bool]:
-        """The stored answer to a question, and whether one is on its way."""
-        stored = _first_answer(connection, entry.question, entry.analyst or self.analyst, entry.safe)
+        """Return the stored answer to a question, and whether one is on its way."""
+        stored = chain.first_answer(connection, entry.question, entry.analyst or self.analyst, entry.safe)
         awaited = stored is None and any(
-            _is_of(link, entry.analyst or self.analyst, entry.safe)
+            chain.is_of(link, entry.analyst or self.analyst, entry.safe)
             and self._storage.in_progress(connection, link.body.get("asker"), link.number)
             for link in chain.unanswered(connection, entry.question)
         )
         return stored, awaited
 
     def recall(self, question: str, *, analyst: str | None = None, safe: bool = True) -> str | None:
-        """The stored answer to a question that this analyst asked before, at no cost; None if there is none.
+        """Return this analyst's stored answer to a question, free; None if there is none.
 
         Of several answers to one question the first is the one that is recalled, always.
         """
         with self._storage.transaction(write=False) as connection:
-            return _first_answer(connection, question, analyst or self.analyst, safe)
+            return chain.first_answer(connection, question, analyst or self.analyst, safe)
 
     def payment(
         self, question: str, answer: str, *, analyst: str | None = None, safe: bool = True, last: bool = False
     ) -> tuple[Record, str]:
-        """The first entry, or the `last`, that paid for an answer, and the hash of the record that holds it.
+        """Return the first entry, or the `last`, that was charged for an answer.
+
+        With it comes the hash of the record that holds the answer.
 
         `verify(expected_head=...)` finds that hash as long as the ledger holds this answer.
         Raises: LedgerError if the answer is not here.
@@ -241,12 +257,12 @@ class Ledger:
         with self._storage.transaction(write=False) as connection:
             found = list(chain.answers(connection, question))
             for asked, kept in reversed(found) if last else found:
-                if _is_of(asked, analyst or self.analyst, safe) and kept.body["answer"] == answer:
+                if chain.is_of(asked, analyst or self.analyst, safe) and kept.body["answer"] == answer:
                     return Record.read(asked.number, asked.body, answered=True), kept.hash
         raise LedgerError("The ledger does not hold this answer.")
 
     def reserve(self, entry: Entry, *, check: Callable[[list[Record]], None] | None = None) -> int:
-        """Pay for a question, durably; returns the number under which its answer is stored.
+        """Charge a question, durably; return the number under which to store its answer.
 
         Every reservation pays, also for a question that another process is answering at this moment: two draws of
         noise cost two times. `answer` looks first, and waits.
@@ -272,7 +288,7 @@ class Ledger:
             self._account(connection).charge_amount(self.budget.price(loss), remedy=_CURE)
 
     def _checked(self, entry: Entry) -> Charge:
-        """What a question costs here."""
+        """Return the charge of a question, refused if it is proved for another relation."""
         if self.relation not in entry.loss.relations:
             proved = " and ".join(sorted(str(relation) for relation in entry.loss.relations)) or "no relation"
             raise UnprovedError(
@@ -282,7 +298,10 @@ class Ledger:
         return self.budget.price(entry.loss)
 
     def _append(self, connection: Connection, entry: Entry, charge: Charge, *, asked_by: Process | None = None) -> int:
-        """Add an entry to the chain if the budget admits it. The caller holds a write transaction."""
+        """Add an entry to the chain if the budget admits it.
+
+        The caller holds a write transaction.
+        """
         body = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "question": entry.question,
@@ -303,13 +322,13 @@ class Ledger:
         return chain.append(connection, "entry", body, total=account.spent)
 
     def _account(self, connection: Connection) -> Filter:
-        """The filter of everything that was reserved so far."""
+        """Return the filter of everything that was reserved so far."""
         rule = chain.first_rule(connection, self.budget)
         total = chain.last(connection).total
         return Filter.resumed(self.budget, relation=self.relation, rule=rule, total=total)
 
     def pay(self, loss: PrivacyLoss, *, question: str, text: str, safe: bool, units: bool = False) -> Remaining:
-        """Reserve a loss for an answer that is not kept, and say what is left: what a statistic asks of its payer.
+        """Charge a loss for an answer that is not stored, and return what is left.
 
         Args:
             units: whether the loss is that of one value of the unit's column, with all its rows; else that of one row.
@@ -321,7 +340,7 @@ class Ledger:
         return self.left()
 
     def check_unit(self, text: str, units: bool) -> None:
-        """Refuse a loss for one row, or for one of several ids, if a unit with more of them is protected.
+        """Refuse the loss of one row or one id where a unit may have several.
 
         Raises: UnprovedError.
         """
@@ -353,33 +372,41 @@ class Ledger:
             chain.append(connection, "answer", {"entry": reservation, "answer": answer}, total=total)
 
     def spent(self) -> Charge:
-        """What all reservations cost together."""
+        """Return the total cost of all reservations."""
         with self._storage.transaction(write=False) as connection:
             return chain.last(connection).total
 
     def left(self) -> Remaining:
-        """What the next questions may cost."""
+        """Return what further questions may cost."""
         with self._storage.transaction(write=False) as connection:
             return self._account(connection).left
 
     def history(self) -> History:
-        """Every reservation and who made it. Those that were read before are not read again: records never change."""
+        """Return every reservation and who made it.
+
+        Those that were read before are not read again: records never change.
+        """
         with self._storage.transaction(write=False) as connection:
             self._history = self._history.continued(connection)
         return self._history
 
     def entries(self) -> list[Record]:
-        """Every reservation, oldest first."""
+        """Return every reservation, oldest first."""
         return [*self.history().records]
 
     @property
     def head(self) -> str:
-        """Hash of the last record. Kept elsewhere, it lets `verify` notice a ledger that was replaced or cut."""
+        """Hash of the last record.
+
+        Stored elsewhere, it lets `verify` detect a ledger that was replaced or cut.
+        """
         with self._storage.transaction(write=False) as connection:
             return chain.last(connection).hash
 
     def secret(self, name: str) -> bytes:
-        """A key of 32 bytes that is made once and stays with the ledger, such as the key that picks rows of a unit.
+        """Return a key of 32 bytes, made once and stored with the ledger.
+
+        One of them picks the rows of a unit that count.
 
         It is a key and no noise: no guarantee rests on its law, so it comes straight from the operating system.
         """
@@ -394,7 +421,9 @@ class Ledger:
             return key
 
     def verify(self, *, expected_head: str | None = None) -> None:
-        """Check every record: schema, hashes, order, and totals computed again from each loss.
+        """Check every record: schema, hashes, order and totals.
+
+        Totals are computed again from each loss.
 
         Args:
             expected_head: a `head` noted earlier, which the chain must still contain.
@@ -410,39 +439,11 @@ class Ledger:
         return f"Ledger({self._storage.place!r}, dataset={self.dataset!r}, budget={self.budget})"
 
 
-def _storage(path: Path | str | None) -> Storage:
-    """The database that a path or a URL names."""
-    if path is None:
-        return MemoryStorage()
-    return PostgresStorage(str(path)) if is_url(path) else FileStorage(Path(path))
-
-
 @cache
 def _version() -> str:
     from importlib.metadata import version
 
     return version("deniable")
-
-
-def _opening(budget: Budget, relation: Relation, unit: PrivacyUnit, dataset: str) -> dict[str, Any]:
-    return {
-        "budget": budget.to_data(),
-        "relation": relation.name,
-        "unit": {"column": unit.column, "noun": unit.noun, "ids": unit.ids}
-        | ({"period": unit.period} if unit.period else {}),
-        "dataset": dataset,
-    }
-
-
-def _first_answer(connection: Connection, question: str, analyst: str, safe: bool) -> str | None:
-    for asked, answer in chain.answers(connection, question):
-        if _is_of(asked, analyst, safe):
-            return str(answer.body["answer"])
-    return None
-
-
-def _is_of(entry: chain.Link, analyst: str, safe: bool) -> bool:
-    return bool(entry.body["analyst"] == analyst and entry.body["safe"] == safe)
 
 
 def _words(value: object) -> str:

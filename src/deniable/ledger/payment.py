@@ -79,7 +79,9 @@ class Payment:
         return hashlib.sha256((self.text if self.name is None else self.name).encode()).hexdigest()
 
     def charge(self, loss: PrivacyLoss, *others: PrivacyLoss) -> Remaining | None:
-        """Charge the first of several losses, each of which holds, for which the ledger has a price.
+        """Charge the first of several losses for which the ledger has a price.
+
+        Each of the losses holds.
 
         Returns: what is left; None without a ledger.
         Raises: UnprovedError, that of the first loss, if there is none, and nothing was charged.
@@ -93,13 +95,16 @@ class Payment:
             raise
 
     def charge_each(self, loss: PrivacyLoss, rows: object) -> None:
-        """Charge the loss of one row as often as there are rows, where their number is public."""
+        """Charge the loss of one row once for each row, where their number is public."""
         count = 0 if self.ledger is None else len(rows)  # type: ignore[arg-type]
         if count:
             self.charge(loss * count)
 
     def entry(self, loss: PrivacyLoss, *, mechanisms: Json = ()) -> Entry:
-        """Return the entry of an answer that a ledger stores: see `Ledger.answer` and `Ledger.reserve`."""
+        """Return the entry of an answer that a ledger stores.
+
+        See `Ledger.answer` and `Ledger.reserve`.
+        """
         return Entry(question=self.question, text=self.text, loss=loss, mechanisms=mechanisms, safe=self.bits.safe)
 
     def _charge(self, loss: PrivacyLoss) -> Remaining | None:
@@ -109,7 +114,9 @@ class Payment:
 
 
 def check_ledger(ledger: object, unit: PrivacyUnit) -> Ledger:
-    """Return a ledger that was opened for a unit under replace, for losses that hold for no other unit.
+    """Return a ledger, refused unless it was opened for a unit under replace.
+
+    The losses that are charged to it hold for no other unit.
 
     Raises: InvalidParameterError.
     """

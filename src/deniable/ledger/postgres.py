@@ -1,4 +1,6 @@
-"""A ledger in a schema of a PostgreSQL database, for many hosts: the same chain, and the same statements as in a file.
+"""A ledger in a schema of a PostgreSQL database, for many hosts.
+
+The same chain, and the same statements as in a file.
 
 Whoever writes takes the lock of the head first and holds it to the end, so writers go one by one on all hosts; readers
 see one moment and wait for nobody. A commit whose outcome is unknown, because the connection was cut, is settled by
@@ -172,7 +174,10 @@ class PostgresStorage(Storage):
         )
 
     def _begun(self, begin: str) -> "_Session":
-        """A session in a transaction. One that was kept may have been cut since; then nothing has happened."""
+        """Return a session in a transaction.
+
+        One that was kept may have been cut since; then nothing has happened.
+        """
         answering = self._answering.get(_here())
         if answering is not None and not answering.busy:
             answering.busy = True
@@ -186,7 +191,10 @@ class PostgresStorage(Storage):
                 return _Session(connection)
 
     def _can(self, connection: Any, begin: str, *, anew: bool = False) -> bool:
-        """Whether a transaction has begun; False if the connection, which was not made `anew`, has been cut before."""
+        """Whether a transaction has begun.
+
+        False if the connection, which was not made `anew`, has been cut before.
+        """
         import psycopg
 
         try:
@@ -200,7 +208,10 @@ class PostgresStorage(Storage):
         return True
 
     def _give_back(self, session: "_Session") -> None:
-        """Keep a session whose transaction has ended: for its thread while that answers, else for everybody."""
+        """Keep a session whose transaction has ended.
+
+        For its thread while that answers, else for everybody.
+        """
         session.busy = False
         if session.answers:
             self._answering[session.place] = session
@@ -246,7 +257,10 @@ class PostgresStorage(Storage):
 
     @contextmanager
     def _in_plain_words(self) -> Iterator[None]:
-        """Translate what the server says: its sentence, and no detail, which may quote what was to be written."""
+        """Translate errors of the server into errors of ours, without details.
+
+        Details may quote what was to be written.
+        """
         import psycopg
 
         try:
@@ -265,7 +279,10 @@ class _Session:
 
     @property
     def end(self) -> str:
-        """How its transaction ends: with another in which nothing waits, while it holds a lock."""
+        """SQL that ends the transaction.
+
+        While it holds a lock, another begins in which nothing waits.
+        """
         if not self.answers:
             return "COMMIT"
         limits = ["idle_in_transaction_session_timeout"]
@@ -287,7 +304,10 @@ def _relations(session: _Session, schema: str) -> bool:
 
 
 def _read(url: str) -> tuple[dict[str, Any], str]:
-    """Settings of a connection and the name of the schema. No message repeats a URL: it may hold a password."""
+    """Return the settings of a connection and the name of the schema.
+
+    No message repeats a URL, which may hold a password.
+    """
     try:
         from psycopg import Error
         from psycopg.conninfo import conninfo_to_dict

@@ -71,18 +71,21 @@ BEGIN SELECT RAISE(ABORT, 'keys are append-only'); END""",
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
-    """The chain, its head and the keys, each append-only."""
+    """Create the chain, its head and the keys, each append-only."""
     for statement in (_RECORDS, _HEAD, _KEYS, *_TRIGGERS):
         connection.execute(statement)
 
 
 def index_questions(connection: sqlite3.Connection) -> None:
-    """Stored answers are found by question without a scan."""
+    """Index questions, so that stored answers are found without a scan."""
     connection.execute("CREATE INDEX questions ON records (question, number) WHERE question IS NOT NULL")
 
 
 def bind_sources(connection: sqlite3.Connection) -> None:
-    """Records may say what the ledger is about. SQLite changes a check by a copy of the table, record by record."""
+    """Allow records that name the source.
+
+    SQLite changes a check by a copy of the table, record by record.
+    """
     for statement in _TRIGGERS:
         connection.execute(f"DROP TRIGGER {statement.split()[2]}")
     connection.execute(_RECORDS.replace("records (", "copied (", 1).replace("'key')", "'key', 'source')"))
@@ -99,7 +102,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (create_tables, i
 
 
 def identify(connection: sqlite3.Connection, place: str) -> int:
-    """How many migrations the database holds.
+    """Return how many migrations the database has.
 
     Raises: LedgerError if it is no ledger, or a ledger from a newer version. Nothing is written.
     """
@@ -123,7 +126,10 @@ def create(connection: sqlite3.Connection) -> None:
 
 
 def migrate(connection: sqlite3.Connection) -> None:
-    """Apply the migrations that the database does not have yet. The caller holds a write transaction."""
+    """Apply the migrations that the database does not have yet.
+
+    The caller holds a write transaction.
+    """
     (done,) = connection.execute("PRAGMA user_version").fetchone()
     time = datetime.now(UTC).isoformat(timespec="seconds")
     for number, migration in enumerate(MIGRATIONS[done:], start=done + 1):
@@ -133,7 +139,10 @@ def migrate(connection: sqlite3.Connection) -> None:
 
 
 def check(connection: sqlite3.Connection, place: str) -> None:
-    """Raise LedgerTamperedError unless tables, indices and triggers are exactly those of the migrations."""
+    """Refuse tables, indices and triggers that differ from those of the migrations.
+
+    Raises: LedgerTamperedError.
+    """
     fresh = sqlite3.connect(":memory:", isolation_level=None)
     try:
         create(fresh)

@@ -1,4 +1,4 @@
-"""What a ledger is about: one source, by its place and its columns, and by nothing that its rows hold."""
+"""Source of a ledger: its path and its columns, and nothing that its rows hold."""
 
 import os
 from collections.abc import Mapping
@@ -11,7 +11,9 @@ FACTS = {"path": "file", "table": "table", "system": "server with the identifier
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """A file, a table in it, or a frame, which has only the name of the data set; with the types of its columns.
+    """Source of a ledger: a file, a table in it, or a frame, with its column types.
+
+    A frame has only the name of the data set.
 
     Args:
         columns: the name of each column and of its type.
@@ -26,7 +28,10 @@ class Source:
     tables: Mapping[str, "Part"] = field(default_factory=dict)
 
     def to_data(self, folder: Path | None) -> dict[str, Any]:
-        """Plain JSON. A path is written as seen from the ledger's folder, so that both may move together."""
+        """Return plain data for JSON.
+
+        A path is relative to the ledger's folder, so that both may move together.
+        """
         data: dict[str, Any] = {
             "path": None if self.path is None else _seen_from(folder, self.path),
             "table": self.table,
@@ -54,7 +59,7 @@ class Part:
     system: str | None = None
 
     def to_data(self, folder: Path | None) -> dict[str, Any]:
-        """Plain JSON, as that of a source."""
+        """Return plain data for JSON."""
         data = {
             "path": None if self.path is None else _seen_from(folder, self.path),
             "table": self.table,
@@ -64,7 +69,10 @@ class Part:
 
 
 def is_same(kept: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
-    """Whether nothing differs of what was noted; earlier versions noted no tables of their own, or no systems."""
+    """Whether nothing differs of what was noted.
+
+    Earlier versions noted no tables of their own, or no systems.
+    """
     if {**asked, "tables": None} != {**kept, "tables": None}:
         return False
     before, now = kept.get("tables"), asked.get("tables") or {}
@@ -74,7 +82,7 @@ def is_same(kept: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
 
 
 def difference(kept: Mapping[str, Any], asked: Mapping[str, Any]) -> str | None:
-    """What is not the same in two sources, in words; None if all is."""
+    """Return in words how two sources differ; None if they do not."""
     for name, one, other in (("", kept, asked), *_pairs(kept, asked)):
         of = f"the table {name!r} in " if name else ""
         for fact, noun in FACTS.items():
@@ -86,7 +94,10 @@ def difference(kept: Mapping[str, Any], asked: Mapping[str, Any]) -> str | None:
 
 
 def is_other_table(kept: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
-    """Whether two tables of a file are meant, or a table in another role, which are never one data set."""
+    """Whether sources name different tables of a file, or one in different roles.
+
+    These are never one data set.
+    """
     return any(
         one.get("role") != other.get("role")
         or (None not in (one["table"], other["table"]) and one["table"] != other["table"])
@@ -95,7 +106,7 @@ def is_other_table(kept: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
 
 
 def _pairs(kept: Mapping[str, Any], asked: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
-    """What was and is noted of each table of both."""
+    """Return what was and what is recorded of each table of both."""
     before, now = kept.get("tables") or {}, asked.get("tables") or {}
     return [(name, before[name], now[name]) for name in before if name in now]
 
@@ -121,7 +132,7 @@ def _named(noun: str, name: str | None) -> str:
 
 
 def _changes(kept: Mapping[str, str], asked: Mapping[str, str]) -> str:
-    """Which columns are gone, new or of another type."""
+    """Yield which columns are gone, new or of another type."""
     said = [f"with {name!r}, which is gone" for name in kept if name not in asked]
     said += [f"without {name!r}" for name in asked if name not in kept]
     said += [

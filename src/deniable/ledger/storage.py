@@ -1,4 +1,6 @@
-"""Where a ledger's database lives, and its transactions: what a file, memory and a server have in common.
+"""Where a ledger's database lives, and its transactions.
+
+What a file, memory and a server have in common.
 
 A connection serves one transaction at a time and is kept for the next. None is kept while a process forks, so children
 share nothing but the database and its locks.
@@ -23,14 +25,17 @@ PATIENCE = 30.0  # seconds that a transaction waits for others
 
 
 class Rows(Protocol):
-    """What a statement found."""
+    """Cursor of a statement."""
 
     def fetchone(self) -> Any: ...
     def fetchall(self) -> list[Any]: ...
 
 
 class Connection(Protocol):
-    """A connection in a transaction. Statements are those that SQLite and PostgreSQL both read, with ? for values."""
+    """A connection in a transaction.
+
+    Statements are those that SQLite and PostgreSQL both read, with ? for values.
+    """
 
     def execute(self, statement: str, values: Sequence[Any] = (), /) -> Rows: ...
 
@@ -60,11 +65,14 @@ class Storage(ABC):
 
     @abstractmethod
     def transaction(self, *, write: bool) -> AbstractContextManager[Connection]:
-        """One transaction: committed durably when the block ends, undone when it raises."""
+        """Run one transaction, committed when the block ends and undone when it raises."""
 
     @abstractmethod
     def check(self, connection: Any, *, deeply: bool = False) -> None:
-        """Raise LedgerTamperedError unless the tables and what guards them are those of the migrations."""
+        """Refuse tables and guards that are not those of the migrations.
+
+        Raises: LedgerTamperedError.
+        """
 
     def begin(self, connection: Any, number: int) -> None:
         """Note that this process answers a reservation, which it is about to commit."""
@@ -83,7 +91,7 @@ class Storage(ABC):
 
 
 class Kept:
-    """Connections that wait for their next transaction, in the process that opened them."""
+    """Connections that wait for the next transaction of their process."""
 
     _all: ClassVar["weakref.WeakSet[Kept]"] = weakref.WeakSet()
     _inherited: ClassVar[list[Any]] = []  # of a parent; to close them would disturb it
@@ -94,7 +102,7 @@ class Kept:
         weakref.finalize(self, _close, self._idle)
 
     def take(self, mark: object) -> Any:
-        """A connection that was given back under this mark, or None."""
+        """Return a connection that was given back under this mark, or None."""
         while self._idle:
             process, kept, connection = self._idle.pop()
             if process != os.getpid():
@@ -115,7 +123,10 @@ class Kept:
 
     @classmethod
     def close_everywhere(cls) -> None:
-        """Close those of all ledgers of this process: SQLite's locks and a socket must not have two owners."""
+        """Close the connections of all ledgers of this process.
+
+        SQLite's locks and a socket must not have two owners.
+        """
         for kept in list(cls._all):
             kept.close()
 
@@ -211,7 +222,10 @@ class FileStorage(SqliteStorage):
         self._kept.give(self._mark(), connection)
 
     def _mark(self) -> list[tuple[int, int]]:
-        """Which files have the names of the ledger and its log now: others may have taken their place, or none."""
+        """Return which files have the names of the ledger and its log now.
+
+        Others may have taken their place, or none.
+        """
         found = []
         for name in (self.path, f"{self.path}-wal"):
             with suppress(FileNotFoundError):
@@ -221,7 +235,10 @@ class FileStorage(SqliteStorage):
 
 
 class MemoryStorage(SqliteStorage):
-    """A database in the memory of one process; threads take turns, forked children are refused."""
+    """A database in the memory of one process.
+
+    Threads take turns, forked children are refused.
+    """
 
     lasting = False
 
@@ -284,7 +301,7 @@ def _sync_folder(folder: Path) -> None:
 
 @contextmanager
 def _in_plain_words(place: str) -> Iterator[None]:
-    """Translate what SQLite and the operating system say."""
+    """Translate errors of SQLite and of the operating system into errors of ours."""
     try:
         yield
     except sqlite3.Error as error:

@@ -1,16 +1,13 @@
-"""What no private mechanism can do, and how many rows what can be done needs."""
+"""Limits of every private mechanism, and the number of rows that tasks need."""
 
 from deniable.limits.learning import iterated_logarithm, learner_rows
 from deniable.limits.marginals import marginals_error
 from deniable.limits.packing import histogram_error, packed_error, packed_success, threshold_error
-from deniable.limits.questions import QuestionNoise, noise_of_questions
-from deniable.limits.table import Limit, LimitTable, table
+from deniable.limits.questions import noise_of_questions
+from deniable.limits.table import table
 from deniable.limits.two_points import local_floor, mean_error, population_error, population_rows, two_point_error
 
 __all__ = [
-    "Limit",
-    "LimitTable",
-    "QuestionNoise",
     "histogram_error",
     "iterated_logarithm",
     "learner_rows",

@@ -1,4 +1,4 @@
-"""How many rows private learners need."""
+"""Number of rows that private learners need."""
 
 import math
 
@@ -9,7 +9,9 @@ from deniable.numbers.rationals import Real, positive_rational, probability, who
 def learner_rows(
     hypotheses: int, *, error: Real, epsilon: Real, failure: Real = "0.05", realizable: bool = False
 ) -> int:
-    """Rows that suffice to choose from a finite class, epsilon-DP, a hypothesis at most `error` worse than the best.
+    """Bound how many rows suffice to learn from a finite class, epsilon-DP.
+
+    The exponential mechanism then chooses a hypothesis at most `error` worse than the best.
 
     Args:
         hypotheses: in the class; for an infinite one there is no such number.
@@ -40,10 +42,13 @@ def learner_rows(
 
 
 def iterated_logarithm(number: int) -> int:
-    """How often the binary logarithm of a number can be taken until it is at most 1: log* of it.
+    """Return log* of a number: how often to take log2 until it is at most 1.
 
     Learners of thresholds need rows that grow with log*(domain) under approximate privacy, by constants that are not
     known well, and with ln(domain) under pure privacy, see `threshold_error`.
+
+    Args:
+        number: at least 1.
 
     Source: Bun, Nissim, Stemmer, Vadhan (2015), arXiv:1504.07553; Alon, Livni, Malliaris, Moran (2019),
         arXiv:1806.00949; Cohen, Lyu, Nelson, Sarlos, Stemmer (2023), arXiv:2211.06387, for a learner near it.

@@ -12,7 +12,9 @@ from deniable.privacy.budget.filter import proved_for
 
 
 def marginals_error(loss: PrivacyLoss, *, rows: int, columns: int) -> float:
-    """The root mean square error, over columns, below which no private release of all columns' means stays.
+    """Bound from below the error of every private release of all columns' means.
+
+    The error is the root of the mean square over columns.
 
     Args:
         loss: proved under replace.
@@ -40,7 +42,7 @@ def marginals_error(loss: PrivacyLoss, *, rows: int, columns: int) -> float:
 
 
 def _contrasts(loss: PrivacyLoss) -> Iterator[tuple[float, float]]:
-    """How far expectations can differ: c root(second moment), but for a share delta."""
+    """Bound how far expectations differ: c root(second moment), but for a share delta."""
     divergence = proved_for(Replace, loss).renyi(2).upper
     if divergence < 300:
         yield math.sqrt(math.expm1(divergence)), 0.0

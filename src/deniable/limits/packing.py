@@ -14,7 +14,9 @@ _SHARES = (0, 1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 0.7, 0.8, 0.9, 1)  # 
 
 
 def packed_success(loss: PrivacyLoss, *, sets: int, units: int) -> float:
-    """The probability of a good answer that no mechanism exceeds on all of many data sets.
+    """Bound from above how often any mechanism is right on all of many data sets.
+
+    No mechanism gives a good answer with a larger probability on each of them.
 
     Args:
         loss: proved under replace.
@@ -40,9 +42,11 @@ def packed_success(loss: PrivacyLoss, *, sets: int, units: int) -> float:
 
 
 def packed_error(loss: PrivacyLoss, *, sets: int, rows: int, failure: Real) -> float:
-    """The error, as a share of the rows, below which no mechanism stays on all of many data sets.
+    """Bound from below the error of any mechanism on the worst of many data sets.
 
     Args:
+        loss: proved under replace.
+        rows: of each data set; the error is a share of them.
         sets: that differ in k rows each, for whichever k, and whose answers then differ by k / rows.
         failure: probability with which the error may be larger, in (0, 1/2].
 
@@ -70,7 +74,15 @@ def packed_error(loss: PrivacyLoss, *, sets: int, rows: int, failure: Real) -> f
 
 
 def histogram_error(loss: PrivacyLoss, *, rows: int, cells: int, failure: Real = "0.05") -> float:
-    """The largest error of a cell, as a share of the rows, below which no private histogram stays on all tables.
+    """Bound from below the largest error of a cell of any private histogram.
+
+    The error is a share of the rows; no mechanism stays below it on every table.
+
+    Args:
+        loss: proved under replace.
+        rows: of the table.
+        cells: of the histogram.
+        failure: probability with which the error may be larger, in (0, 1/2].
 
     Guarantee: `packed_error`: k copies of one cell among copies of another are `cells` data sets. About
         ln(cells / failure) / (2 rows epsilon), where delta is small enough for that.
@@ -84,9 +96,16 @@ def histogram_error(loss: PrivacyLoss, *, rows: int, cells: int, failure: Real =
 
 
 def threshold_error(loss: PrivacyLoss, *, rows: int, domain: int, failure: Real = "0.05") -> float:
-    """The share of wrong rows below which no private learner of thresholds stays on all separable samples.
+    """Bound from below the error of any private learner of thresholds.
 
     A learner names a t for "value >= t"; values are 0..domain - 1, and half of k rows stand on each side of a secret t.
+    The error is the share of rows on the wrong side, on samples that some t separates.
+
+    Args:
+        loss: proved under replace.
+        rows: of the sample.
+        domain: number of values.
+        failure: probability with which the error may be larger, in (0, 1/2].
 
     Guarantee: `packed_error` of domain - 1 samples: about ln(domain / failure) / (2 rows epsilon) for pure privacy. For
         approximate privacy the truth is about log*(domain), see `iterated_logarithm`.

@@ -21,14 +21,18 @@ class QuestionNoise(NamedTuple):
 
 
 def noise_of_questions(questions: int, *, rows: int, epsilon: Real, delta: Real) -> QuestionNoise:
-    """The noise of counts that are all asked of one table, under replace.
+    """Return the noise of counts that are all asked of one table, under replace.
 
     Laplace noise grows with the number of questions: as many questions as rows drown in it. Gaussian noise grows with
     the root, which is where attacks that reconstruct the table begin to fail. Whoever answers *all* subset counts needs
     noise in proportion to the rows.
 
     Args:
-        delta: in (0, 1).
+        questions: number of counts.
+        rows: of the table.
+        epsilon, delta: of all answers together; delta in (0, 1).
+
+    Returns: `QuestionNoise`: standard deviations of each count, in rows.
 
     Guarantee: `floor` is `marginals_error`. `reconstruction`: answers to all subset counts within E give all but 4 E
         rows, and no guess about a row is right with probability above (e^epsilon + delta) / (1 + e^epsilon), so
@@ -53,7 +57,10 @@ def noise_of_questions(questions: int, *, rows: int, epsilon: Real, delta: Real)
 
 
 def gaussian_noise(counts: int, epsilon: Fraction, delta: Fraction, *, changed: int | None = None) -> float:
-    """The standard deviation of Gaussian noise on counts of which a replaced row changes `changed`, or all, by one."""
+    """Return the standard deviation of Gaussian noise on counts of one table.
+
+    A replaced row changes `changed` of them, or all, by one.
+    """
     moved = Fraction(changed or counts)
     reach = Sensitivity(l1=moved, l2_squared=moved, linf=Fraction(1), relation=Replace, coordinates=counts)
     return math.sqrt(gaussian_sigma_squared(reach, epsilon=epsilon, delta=delta))

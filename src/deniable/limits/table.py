@@ -1,4 +1,4 @@
-"""One table: what is possible, what is proved impossible, and what `deniable` does, at given sizes."""
+"""Table of what is possible, what is impossible and what `deniable` attains."""
 
 import html
 import json
@@ -20,7 +20,7 @@ _FAILURE = Fraction(1, 20)
 
 @dataclass(frozen=True, kw_only=True)
 class Limit:
-    """One task.
+    """Limits of one task: what is possible, impossible, and attained by the library.
 
     Args:
         task, error: what is released, and what is measured; errors are shares of the rows.
@@ -39,13 +39,13 @@ class Limit:
 
     @property
     def factor(self) -> float | None:
-        """What the library's error is, in units of what is impossible; None where that is nothing or not known."""
+        """Library's error over what is proved impossible; None if that is 0 or unknown."""
         return self.deniable / self.impossible if self.impossible else None
 
 
 @dataclass(frozen=True)
 class LimitTable:
-    """Rows of `table`, as text, HTML (in notebooks) and JSON."""
+    """Table of limits, as text, HTML (in notebooks) and JSON."""
 
     title: str
     rows: tuple[Limit, ...]
@@ -69,16 +69,16 @@ class LimitTable:
         )
 
     def to_data(self) -> dict[str, object]:
-        """Plain data for JSON."""
+        """Return plain data for JSON."""
         return {"title": self.title, "rows": [asdict(row) | {"factor": row.factor} for row in self.rows]}
 
     def to_json(self) -> str:
-        """JSON text."""
+        """Return the table as JSON text."""
         return json.dumps(self.to_data())
 
 
 def table(*, n: int, columns: int, epsilon: Real, delta: Real = 0, values: int = 1000) -> LimitTable:
-    """What is possible, what is impossible, and what the library does, for tasks on a table of n rows.
+    """Return what is possible, impossible and attained, for tasks on n rows.
 
     Args:
         n: rows, public; privacy is under replace.
@@ -152,7 +152,7 @@ def table(*, n: int, columns: int, epsilon: Real, delta: Real = 0, values: int =
 
 
 def _approximate(rows: int, width: int, size: int, epsilon: Fraction, delta: Fraction) -> list[Limit]:
-    """The tasks that a delta makes easier."""
+    """Return the tasks that a delta makes easier."""
     loss, miss = ApproximateLoss(epsilon, delta), float(_FAILURE)
     scale = 1 / (rows * float(epsilon))
     cell = gaussian_noise(size, epsilon, delta, changed=2) / rows * math.sqrt(2 * math.log(size / miss))

@@ -1,4 +1,6 @@
-"""Two data sets, or two populations, that a private release cannot tell apart: Le Cam's method.
+"""Two data sets, or two populations, that a private release cannot tell apart.
+
+Le Cam's method.
 
 Losses are under replace: the number of rows is public. Proofs: docs/theory/limits/lower_bounds.md.
 """
@@ -20,10 +22,11 @@ ROUND_DOWN = 1 - 1e-9  # of every bound, whose floats are good to far more digit
 
 
 def two_point_error(loss: PrivacyLoss, *, units: int) -> float:
-    """The error rate that every test between two data sets has on one of them, when `units` rows differ.
+    """Bound from below the error rate of every private test between two data sets.
 
     Args:
-        loss: of the release that the test sees, proved under replace; units: rows in which the data sets differ.
+        loss: of the release that the test sees, proved under replace.
+        units: rows in which the data sets differ.
 
     Guarantee: the greatest (1 - delta_k) / (1 + e^e) over the curve (e, delta_k) of groups of k rows, which is at least
         1 / (1 + e^(k epsilon)) for pure losses. An estimator whose target differs by t between the two is off by
@@ -38,7 +41,11 @@ def two_point_error(loss: PrivacyLoss, *, units: int) -> float:
 
 
 def mean_error(loss: PrivacyLoss, *, rows: int) -> float:
-    """The expected error that every private mean of numbers in [0, 1] has for some data set.
+    """Bound from below the expected error of every private mean of numbers in [0, 1].
+
+    Args:
+        loss: of the release, proved under replace.
+        rows: of the data set.
 
     Guarantee: k / (2 rows) (1 - TV_k) for the best k, where TV_k is the distance of releases when k rows differ; for
         pure losses about 0.37 / (rows epsilon), where Laplace noise has 1 / (rows epsilon).
@@ -53,10 +60,12 @@ def mean_error(loss: PrivacyLoss, *, rows: int) -> float:
 
 
 def population_error(loss: PrivacyLoss, *, rows: int, distance: Real) -> float:
-    """The average error rate of every private test between two populations at this total variation distance.
+    """Bound from below the error rate of every private test between two populations.
 
     Args:
-        rows: drawn independently from one of the populations; distance: in (0, 1].
+        loss: of the release that the test sees, proved under replace.
+        rows: drawn independently from one of the populations.
+        distance: of the populations in total variation, in (0, 1].
 
     Guarantee: (1 - E TV_K) / 2 with K binomial(rows, distance): samples can be drawn together so that only K rows
         differ. TV_k is at most k times the distance for one row, so privacy contracts the distance of samples to
@@ -80,10 +89,12 @@ def population_error(loss: PrivacyLoss, *, rows: int, distance: Real) -> float:
 
 
 def population_rows(loss: PrivacyLoss, *, distance: Real, failure: Real) -> int:
-    """How many rows every private test between two populations needs, at least, to err with probability `failure`.
+    """Bound from below how many rows a private test between populations needs.
 
     Args:
-        distance: of the populations, in total variation; failure: the average error rate, in (0, 1/2).
+        loss: of the release that the test sees, proved under replace.
+        distance: of the populations, in total variation.
+        failure: the average error rate, in (0, 1/2).
 
     Guarantee: with fewer rows `population_error` is above `failure`.
 
@@ -104,7 +115,13 @@ def population_rows(loss: PrivacyLoss, *, distance: Real, failure: Real) -> int:
 
 
 def local_floor(people: int, *, epsilon: Real) -> float:
-    """The standard error that every mean of numbers in [0, 1] has that is made of independent epsilon-DP reports.
+    """Bound from below the standard error of every locally private mean.
+
+    Means are of numbers in [0, 1], made of independent epsilon-DP reports.
+
+    Args:
+        people: who send one report each.
+        epsilon: of a report.
 
     Guarantee: Le Cam's bound for populations whose means differ by t: symmetrised divergences of n reports add up to at
         most n c t^2, with c = (e^epsilon - 1)^2 / e^epsilon up to epsilon = ln 2, then
@@ -125,17 +142,17 @@ def local_floor(people: int, *, epsilon: Real) -> float:
 
 
 def size_of(name: str, size: object) -> int:
-    """How many rows, columns or people: from 1 to 2^62."""
+    """Return a number of rows, columns or people, from 1 to 2^62."""
     return whole_number(name, size, lower=1, upper=2**62)
 
 
 def apart(loss: PrivacyLoss, units: int) -> float:
-    """The greatest total variation distance of releases when this many rows differ."""
+    """Bound the total variation distance of releases when this many rows differ."""
     if units > MOST_UNITS:
         return 1.0
     return min(1.0, loss.group(units).delta(0).upper)
 
 
 def places(rows: int) -> list[int]:
-    """Some numbers of rows, up to all of them."""
+    """Return some numbers of rows, up to all of them."""
     return sorted({min(rows, round(place)) for place in np.geomspace(1, rows, _POINTS)})

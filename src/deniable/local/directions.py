@@ -18,7 +18,8 @@ from deniable.noise import bernoulli, uniform
 from deniable.noise.bits import Bits
 from deniable.numbers.arrays import Floats, Integers, Words
 from deniable.numbers.rationals import whole_number
-from deniable.release import Bounds, Estimate, Key, Release
+from deniable.release import Release
+from deniable.release.columns import Bounds, Estimate, Key
 
 _TALLY_UNIT = 2**30  # a coordinate of 1 in a tally
 _MAX_DIRECTIONS = 2**10  # codes then take two bytes

@@ -17,7 +17,8 @@ from deniable.noise import bernoulli, uniform
 from deniable.noise.bits import Bits
 from deniable.numbers.arrays import Floats, Integers
 from deniable.numbers.rationals import exact_rational, whole_number
-from deniable.release import Bounds, Estimate, Key, Release
+from deniable.release import Release
+from deniable.release.columns import Bounds, Estimate, Key
 from deniable.rows import numbers, table
 
 _MAX_STEPS = 2**14  # a report then takes at most two bytes a coordinate

@@ -17,7 +17,8 @@ from deniable.noise import bernoulli, uniform
 from deniable.noise.bits import Bits
 from deniable.numbers.arrays import Integers, Words
 from deniable.numbers.rationals import Real, probability, shown, whole_number, yes_or_no
-from deniable.release import Bounds, Estimate, Key, Release
+from deniable.release import Release
+from deniable.release.columns import Bounds, Estimate, Key
 from deniable.rows import Container, codes
 
 Reports = NDArray[np.uint8]

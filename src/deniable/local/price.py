@@ -10,7 +10,8 @@ import numpy as np
 from deniable.limits import local_floor
 from deniable.local.means import MeanProtocol
 from deniable.numbers.rationals import Real, positive_integer, positive_rational
-from deniable.release import Estimate, Release
+from deniable.release import Release
+from deniable.release.columns import Estimate
 
 
 class LocalPrice(NamedTuple):

@@ -24,7 +24,8 @@ from deniable.numbers.arrays import Floats, Integers
 from deniable.numbers.balls import exp_below
 from deniable.numbers.rationals import exact_rational, positive_rational, quotient_text, shown, whole_number
 from deniable.privacy import PrivacyLoss, PrivacyUnit, PureLoss, Replace
-from deniable.release import Bounds, Estimate, Key, Release
+from deniable.release import Release
+from deniable.release.columns import Bounds, Estimate, Key
 from deniable.rows import Container, distinct, read, silence, without_rows
 
 _MAX_VALUES = 2**31  # codes of values are int64, and products of two of them must fit

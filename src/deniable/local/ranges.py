@@ -16,7 +16,8 @@ from deniable.noise import uniform
 from deniable.noise.bits import Bits
 from deniable.numbers.arrays import Floats, Integers
 from deniable.numbers.rationals import Real, probability, whole_number
-from deniable.release import Bounds, Estimate, Key, Release
+from deniable.release import Release
+from deniable.release.columns import Bounds, Estimate, Key
 from deniable.rows import Container, replaced
 
 _MAX_VALUES = 2**20  # memory of the tree on the server

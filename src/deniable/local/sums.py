@@ -20,7 +20,8 @@ from deniable.noise.bits import Bits
 from deniable.numbers.arrays import Floats, Integers
 from deniable.numbers.rationals import positive_rational, probability, whole_number
 from deniable.privacy import ApproximateLoss, PrivacyLoss, Replace
-from deniable.release import Bounds, Estimate, Release
+from deniable.release import Release
+from deniable.release.columns import Bounds, Estimate
 from deniable.rows import numbers
 
 _WRAP_BITS = 64  # the noise leaves its room in the modulus with probability at most 2^-63

@@ -1,1 +1,4 @@
-"""Numbers with a direction: rationals, intervals, certified balls. Every room may use them; they know none."""
+"""Numbers with a direction: rationals, intervals, certified balls.
+
+Every room may use them; they know none.
+"""

@@ -1,4 +1,4 @@
-"""Types of arrays: the dtype is in the type, and the shape stands beside the array."""
+"""Types of arrays: the type states the dtype, and a comment the shape."""
 
 from typing import TypeAlias
 

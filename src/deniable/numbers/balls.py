@@ -1,4 +1,7 @@
-"""Certified ball arithmetic: rationals as balls of python-flint, and the floats around a formula."""
+"""Certified ball arithmetic.
+
+Rationals as balls of python-flint, and the floats around a formula.
+"""
 
 import math
 from collections.abc import Callable, Hashable, Mapping
@@ -22,14 +25,14 @@ _ENOUGH = 56  # bits of relative accuracy: one float rounding is then all that i
 
 
 def ball(number: Fraction) -> Arb:
-    """The ball around a rational at the working precision."""
+    """Return the ball around a rational at the working precision."""
     from flint import arb, fmpq
 
     return arb(fmpq(number.numerator, number.denominator))
 
 
 def exp_of_minus(value: Fraction) -> Callable[[], Arb]:
-    """Enclosures of e^-value, each at the precision of the moment."""
+    """Return enclosures of e^-value, each at the precision of the moment."""
 
     def enclosure() -> Arb:
         return (-ball(value)).exp()
@@ -38,7 +41,10 @@ def exp_of_minus(value: Fraction) -> Callable[[], Arb]:
 
 
 def certified_floor(value: Callable[[], Arb]) -> int:
-    """floor of the real number that `value` encloses; the precision grows until it is the same for the whole ball."""
+    """Return the floor of the real number that `value` encloses.
+
+    The precision grows until the floor is the same for the whole ball.
+    """
     from flint import ctx
 
     precision = 128
@@ -51,12 +57,14 @@ def certified_floor(value: Callable[[], Arb]) -> int:
 
 
 def exp_below(exponent: Fraction, bits: int) -> Fraction:
-    """The greatest multiple of 2^-bits that is at most e^exponent."""
+    """Return the greatest multiple of 2^-bits that is at most e^exponent."""
     return Fraction(certified_floor(lambda: ball(exponent).exp() * 2**bits), 2**bits)
 
 
 def certified(formula: Callable[[], Arb], *, within: Interval = PROBABILITIES) -> Interval:
-    """The floats around a formula in ball arithmetic, evaluated again with more bits until it is sharp.
+    """Return the floats around a formula in ball arithmetic.
+
+    The formula is evaluated again with more bits until the interval is sharp.
 
     Args:
         formula: evaluates at the working precision of python-flint; any precision gives a valid ball.
@@ -76,7 +84,9 @@ def certified(formula: Callable[[], Arb], *, within: Interval = PROBABILITIES) -
 
 
 def certified_masses(formula: Callable[[], Mapping[Key, "Fraction | arb"]]) -> dict[Key, Fraction | Interval]:
-    """The floats around every probability of a law, evaluated again with more bits until all are sharp.
+    """Return the floats around every probability of a distribution.
+
+    The formula is evaluated again with more bits until all intervals are sharp.
 
     Args:
         formula: the whole law at the working precision of python-flint; rationals stay as they are.

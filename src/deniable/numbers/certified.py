@@ -25,7 +25,9 @@ _SQRT_HALF = 0.7071067811865476
 
 
 def exp_of_minus(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """e^-x for x >= 0, elementwise; for x > 700 the value at 700, which is then an upper bound.
+    """Return e^-x for x >= 0, elementwise.
+
+    For x > 700 the value is that at 700, an upper bound.
 
     Error: relative, below 2^-48, for x <= 700.
     """
@@ -42,7 +44,7 @@ def exp_of_minus(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def log(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """ln x for normal x > 0, elementwise.
+    """Return ln x for normal x > 0, elementwise.
 
     Error: relative, below 2^-48.
     """

@@ -33,10 +33,14 @@ class Interval:
     from an exact value is compared with it both ways; a computed end is moved outward until its text is as safe as it
     is, unless the text has so few digits that it says what is meant. So a copy of an interval is that interval.
 
-    >>> found = Interval(2.38078, 2.38226)
-    >>> f"{found:.2f}"
+    Args:
+        lower, upper: the ends, which the interval contains; they may be infinite.
+        wide: whether the interval is wider than the tolerance that was asked for.
+
+    >>> epsilon = Interval(2.38078, 2.38226)
+    >>> f"{epsilon:.2f}"
     '[2.38, 2.39]'
-    >>> found < 2.4
+    >>> epsilon < 2.4
     True
     """
 
@@ -52,12 +56,15 @@ class Interval:
 
     @classmethod
     def around(cls, value: Fraction) -> "Interval":
-        """The narrowest interval of floats that holds an exact rational."""
+        """Return the narrowest interval of floats that holds an exact rational."""
         return cls(round_down(value), round_up(value))
 
     @classmethod
     def of_ball(cls, ball: "arb", *, within: "Interval | None" = None) -> "Interval":
-        """The floats around a ball of python-flint, cut to `within` where the truth is known to lie there."""
+        """Return the floats around a ball of python-flint.
+
+        They are cut to `within` where the truth is known to lie there.
+        """
         if ball.is_nan():
             if within is None:
                 raise ArithmeticError("the ball holds no number")
@@ -74,12 +81,15 @@ class Interval:
         return 0.0 if self.lower == self.upper else math.nextafter(self.upper - self.lower, math.inf)
 
     def marked(self, tolerance: float, smallest: float) -> "Interval":
-        """The same interval, marked as wide if its width is above `tolerance` times the upper end, or `smallest`."""
+        """Return this interval, marked as wide if it exceeds a relative width.
+
+        The width is compared with `tolerance` times the upper end, or times `smallest` if that is larger.
+        """
         wide = self.width > tolerance * max(self.upper, smallest)
         return replace(self, wide=True) if wide and not self.wide else self
 
     def narrowed(self, other: "Interval") -> "Interval":
-        """What two intervals around one truth tell together."""
+        """Return what this interval and another one around the same number prove together."""
         upper = min(self.upper, other.upper)
         return Interval(min(max(self.lower, other.lower), upper), upper)
 
@@ -132,7 +142,10 @@ class Interval:
         return f"{text} (all that is known: wider than it should be)" if self.wide else text
 
     def __format__(self, spec: str) -> str:
-        """Both ends, rounded outward: `.3f`, `.3e`, `.3g` or `.1%`, after an alignment and a width if need be."""
+        """Return both ends, rounded outward to `.3f`, `.3e`, `.3g` or `.1%`.
+
+        An alignment and a width may stand before the precision.
+        """
         if not spec:
             return str(self)
         parts = _SPEC.fullmatch(spec)
@@ -143,7 +156,7 @@ class Interval:
         return format(low if low == high else f"[{low}, {high}]", f"{parts[1] or ''}{parts[2] or ''}")
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the guarantee, and how far from the truth it may be."""
+        """Return the guarantee, and how far it may be from the truth, for notebooks."""
         low, high = _decimal(self.lower, 6, "g", ROUND_FLOOR), _decimal(self.upper, 6, "g", ROUND_CEILING)
         return high if low == high else f"{high} <small>(the truth is at least {low})</small>"
 
@@ -171,7 +184,7 @@ class Intervals(tuple[Interval, ...]):
 
 
 def each(function: Callable[["Real"], Interval], value: "Real | Reals") -> Interval | Intervals:
-    """The interval of one number, or those of a list of them."""
+    """Return the interval of one number, or those of a list of them."""
     if isinstance(value, Sequence) and not isinstance(value, str):
         return Intervals(function(one) for one in value)
     if getattr(value, "ndim", 0):
@@ -180,7 +193,7 @@ def each(function: Callable[["Real"], Interval], value: "Real | Reals") -> Inter
 
 
 def round_down(value: Fraction) -> float:
-    """The largest float that is at most `value`, and whose shortest decimal text is."""
+    """Return the largest float at most `value` whose shortest decimal text is so too."""
     return _quotient_down(value.numerator, value.denominator)
 
 
@@ -200,13 +213,16 @@ def _quotient_down(top: int, bottom: int) -> float:
 
 
 def round_up(value: Fraction) -> float:
-    """The smallest float that is at least `value`."""
+    """Return the smallest float that is at least `value`."""
     return 0.0 - round_down(-value)  # never -0.0
 
 
 @lru_cache(maxsize=2**14)  # ends are met again and again: of a ball, of what it is cut to, of their copies
 def _printable_up(end: float) -> float:
-    """The smallest float at or above a computed `end` whose shortest decimal text is not below it, or is meant."""
+    """Return the smallest float at or above `end` whose text is not below `end`.
+
+    A text of few digits is taken as it is: it says what is meant.
+    """
     while abs(end) < math.inf and end not in (0.0, 1.0):
         text = Decimal(repr(end))
         if text >= Decimal(end) or len(text.as_tuple().digits) <= _MEANT_DIGITS:
@@ -216,7 +232,7 @@ def _printable_up(end: float) -> float:
 
 
 def _float_down(point: "arb") -> float:
-    """The largest float that is at most an exact ball (one of radius 0)."""
+    """Return the largest float that is at most an exact ball (one of radius 0)."""
     if not point.is_finite():
         return float(point) if float(point) < 0 else _LARGEST
     mantissa, exponent = (int(part) for part in point.man_exp())
@@ -235,7 +251,7 @@ def _float_up(point: "arb") -> float:
 
 
 def _decimal(value: float, digits: int, kind: str, direction: str) -> str:
-    """An end rounded in one direction, in a format of Python."""
+    """Return an end rounded in one direction, in a format of Python."""
     if not math.isfinite(value):
         return str(value)
     exact = Decimal(repr(value).removesuffix(".0")) * (100 if kind == "%" else 1)
@@ -247,7 +263,7 @@ def _decimal(value: float, digits: int, kind: str, direction: str) -> str:
 
 
 def _meant(value: "Real") -> Fraction | float:
-    """The number that a text or a float stands for; infinite ones as they are."""
+    """Return the number that a text or a float stands for; infinite ones as they are."""
     if isinstance(value, float) and math.isinf(value):
         return value
     return exact_rational("an interval's other side", value)

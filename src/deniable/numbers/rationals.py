@@ -27,7 +27,9 @@ _TEXT = re.compile(r"[+-]?(\d{1,400}(/\d{1,400}|\.\d{0,400})?|\.\d{1,400})([eE][
 
 
 class ReadableFraction(Fraction):
-    """Fraction that prints as a person types it: 1.1 where a float stands for it, otherwise a quotient, '1/3'.
+    """Fraction that prints as a person types it: 1.1, or '1/3'.
+
+    The decimal is shown where a float stands for the number, otherwise the quotient.
 
     It is equal to the plain Fraction, hashes and pickles like it, and arithmetic with it gives plain Fractions. Its
     repr, read by `exact_rational`, is the number again. What is stored takes `quotient_text`.
@@ -60,7 +62,7 @@ def quotient_text(number: Fraction) -> str:
 
 
 def _float_text(number: Fraction) -> str:
-    """Return the shortest text of the float that stands for `number`; empty if there is none."""
+    """Return the shortest text of a float that stands for `number`, or nothing."""
     if number.denominator == 1:
         return str(number.numerator)
     try:
@@ -105,7 +107,9 @@ def exact_rational(name: str, value: object) -> Fraction:
 
 
 def strict_rational(name: str, value: object, *, lower: Fraction, upper: Fraction) -> Fraction:
-    """An int or a Fraction of [lower, upper], as a Fraction: for samplers, which round nothing.
+    """Return an int or a Fraction of [lower, upper] as a Fraction; floats are refused.
+
+    Samplers read their parameters by it, for they round nothing.
 
     Raises: InvalidParameterError if it is no exact rational (a float is not), or outside.
     """
@@ -121,7 +125,7 @@ def strict_rational(name: str, value: object, *, lower: Fraction, upper: Fractio
 
 
 def positive_rational(name: str, value: object) -> Fraction:
-    """Like `exact_rational`, and greater than 0."""
+    """Return the exact rational that a person means, refused unless above 0."""
     number = exact_rational(name, value)
     if number <= 0:
         raise InvalidParameterError(f"{name} must be > 0, got {shown(value)}")
@@ -129,7 +133,7 @@ def positive_rational(name: str, value: object) -> Fraction:
 
 
 def nonnegative_rational(name: str, value: object) -> Fraction:
-    """Like `exact_rational`, and at least 0."""
+    """Return the exact rational that a person means, refused below 0."""
     number = exact_rational(name, value)
     if number.numerator < 0:
         raise InvalidParameterError(f"{name} must be >= 0, got {shown(value)}")
@@ -137,7 +141,7 @@ def nonnegative_rational(name: str, value: object) -> Fraction:
 
 
 def within_floats(name: str, number: Fraction) -> Fraction:
-    """The number itself, if a float can hold it."""
+    """Return the number, refused if it is above the largest float."""
     if number.numerator.bit_length() - number.denominator.bit_length() < 1023:  # it is below 2**1023
         return number
     if number > _LARGEST:
@@ -146,7 +150,10 @@ def within_floats(name: str, number: Fraction) -> Fraction:
 
 
 def probability(name: str, value: object) -> Fraction:
-    """Like `exact_rational`, and in [0, 1); above 0 it must be a size that floats can tell apart."""
+    """Return the exact rational that a person means, refused outside [0, 1).
+
+    Above 0 it must be large enough for floats to tell it from 0.
+    """
     number = exact_rational(name, value)
     if not 0 <= number < 1:
         raise InvalidParameterError(f"{name} must be in [0, 1), got {shown(value)}")
@@ -156,12 +163,12 @@ def probability(name: str, value: object) -> Fraction:
 
 
 def positive_integer(name: str, value: object) -> int:
-    """An int that is at least 1; a float or a bool is refused."""
+    """Return an int of at least 1; floats and bools are refused."""
     return whole_number(name, value, lower=1)
 
 
 def whole_number(name: str, value: object, *, lower: int | None = None, upper: int | None = None) -> int:
-    """An int within public bounds, both included; a float or a bool is refused."""
+    """Return an int within bounds, ends included; floats and bools are refused."""
     if hasattr(value, "dtype") and hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, int):
@@ -174,7 +181,7 @@ def whole_number(name: str, value: object, *, lower: int | None = None, upper: i
 
 
 def checked_bounds(lower: object, upper: object, *, largest: int) -> tuple[int, int]:
-    """Public bounds in order: whole numbers of at most `largest` in size."""
+    """Return public bounds in order, whole numbers of at most `largest` in size."""
     low = whole_number("lower", lower, lower=-largest, upper=largest)
     high = whole_number("upper", upper, lower=-largest, upper=largest)
     if low >= high:
@@ -183,35 +190,38 @@ def checked_bounds(lower: object, upper: object, *, largest: int) -> tuple[int, 
 
 
 def yes_or_no(name: str, value: object) -> bool:
-    """A bool; 0 and 1 are refused."""
+    """Return a bool; 0 and 1 are refused."""
     if not isinstance(value, bool):
         raise InvalidParameterError(f"{name} must be True or False, got {shown(value)}")
     return value
 
 
 def exact_root(square: Fraction) -> Fraction | None:
-    """The square root of a number >= 0 where it is rational."""
+    """Return the square root of a number >= 0 where it is rational."""
     root = Fraction(math.isqrt(square.numerator), math.isqrt(square.denominator))
     return root if root**2 == square else None
 
 
 def root_above(square: Fraction, digits: int) -> Fraction:
-    """A multiple of 10^-digits above the square root of a number >= 0, by at most one such step."""
+    """Return a multiple of 10^-digits above the square root of a number >= 0.
+
+    It exceeds the root by at most one such step.
+    """
     return Fraction(math.isqrt(math.floor(square * 100**digits)) + 1, 10**digits)
 
 
 def decimal_above(number: Fraction, digits: int) -> Fraction:
-    """The smallest decimal with that many significant digits that is at least `number`."""
+    """Return the smallest decimal with that many digits that is at least `number`."""
     return _decimal(number, digits, ROUND_CEILING)
 
 
 def decimal_below(number: Fraction, digits: int) -> Fraction:
-    """The largest decimal with that many significant digits that is at most `number`."""
+    """Return the largest decimal with that many digits that is at most `number`."""
     return _decimal(number, digits, ROUND_FLOOR)
 
 
 def read_json(text: str, what: str) -> object:
-    """The data in a JSON text, or an error that says what the text should have been."""
+    """Return the data in a JSON text, refused with the kind of text that was expected."""
     try:
         return json.loads(text)
     except (ValueError, TypeError, RecursionError):
@@ -219,7 +229,7 @@ def read_json(text: str, what: str) -> object:
 
 
 def decimal_text(number: Fraction, digits: int = 6) -> str:
-    """`number` as people write it: exact when short ("0.1"), else to `digits` significant digits; for display only."""
+    """Return `number` for display: exact if short ("0.1"), else rounded ("~0.3")."""
     if number.denominator == 1 and abs(number) < 10**digits:
         return str(number.numerator)
     short = f"{float(number):.{digits}g}"
@@ -232,7 +242,7 @@ def _decimal(number: Fraction, digits: int, direction: str) -> Fraction:
 
 
 def shown(value: object) -> str:
-    """A short text for messages: a value that was typed may be a page long."""
+    """Return a short text for messages: a value that was typed may be a page long."""
     try:
         text = str(value) if isinstance(value, Fraction) else repr(value)
     except ValueError:  # an int of more digits than Python writes
@@ -242,7 +252,7 @@ def shown(value: object) -> str:
 
 
 def _power(bound: int) -> str:
-    """A bound as people write it: large ones as a power of two, if they are."""
+    """Return a bound as people write it: large ones as a power of two, if they are."""
     size = abs(bound)
     if size < 2**20 or size & (size - 1):
         return str(bound)
@@ -250,7 +260,10 @@ def _power(bound: int) -> str:
 
 
 def _short(value: Fraction) -> str:
-    """A rational that a reader can take in: a power of two, itself, or its leading digits."""
+    """Return a rational that a reader can take in.
+
+    A power of two, itself, or its leading digits.
+    """
     top, bottom = value.numerator, value.denominator
     if top > 0 and top & (top - 1) == 0 and bottom & (bottom - 1) == 0 and top * bottom >= 1 << 14:
         return f"2^{top.bit_length() - bottom.bit_length()}"

@@ -1,4 +1,7 @@
-"""Certified inverses of monotone functions: where a curve crosses a target, from both sides."""
+"""Certified inverses of monotone functions.
+
+Where a curve crosses a target, from both sides.
+"""
 
 import math
 from collections.abc import Callable
@@ -18,7 +21,7 @@ _DIGITS = 12  # significant decimal digits of a parameter that is searched for
 
 
 def inverse(curve: Curve, target: Fraction, *, limit: Fraction | None, unreachable: bool = False) -> Interval:
-    """Interval around the smallest epsilon >= 0 with curve(epsilon) <= target.
+    """Bound the smallest epsilon >= 0 with curve(epsilon) <= target from both sides.
 
     Guarantee: curve(upper).upper <= target, or upper = limit, or upper = inf; curve(lower).lower > target, or lower =
         0. Both follow from the curve alone, so the search need not be trusted.
@@ -38,7 +41,7 @@ def inverse(curve: Curve, target: Fraction, *, limit: Fraction | None, unreachab
 
 
 def largest(private: Callable[[Fraction], bool]) -> Fraction:
-    """A decimal of 12 digits for which `private` holds, while it does not for numbers a little larger.
+    """Return a decimal of 12 digits up to which `private` holds, and beyond which not.
 
     Args:
         private: holds for every number below one for which it holds.
@@ -70,7 +73,9 @@ def largest(private: Callable[[Fraction], bool]) -> Fraction:
 def _crossing(
     end: Callable[[Fraction], float], target: Fraction, top: float, *, guess: float = 1.0
 ) -> tuple[float, float]:
-    """(below, above) with end(below) > target >= end(above), close together; below = 0 or above = top may be unchecked.
+    """Return close (below, above) with end(below) > target >= end(above).
+
+    below = 0 or above = top may be unchecked.
 
     The trial points come from false position on log delta, moved by a hundredth of the bracket to either side in turn,
     so that both ends close in.

@@ -1,4 +1,6 @@
-"""Certified sums of exp(-k^2 / (2 sigma^2)) over integers: the discrete Gaussian without its sampler.
+"""Certified sums of exp(-k^2 / (2 sigma^2)) over integers.
+
+The discrete Gaussian without its sampler.
 
 The total is a theta function. Upper tails are summed term by term when few terms matter, and by the Euler-Maclaurin
 formula with an explicit remainder otherwise, so the cost does not grow with sigma. Proofs:
@@ -42,7 +44,10 @@ def upper_tail(sigma_squared: Fraction, start: int) -> Arb:
 
 
 def _symmetric_sum(rate: Arb) -> Arb:
-    """1 + 2 sum_{k>=1} exp(-rate k^2) for a rate of at least 3, the tail bounded by a geometric series."""
+    """Return 1 + 2 sum_{k>=1} exp(-rate k^2) for a rate of at least 3.
+
+    The tail is bounded by a geometric series.
+    """
     from flint import arb, ctx
 
     last = math.isqrt(ctx.prec // 4) + 1  # exp(-3 last^2) < 2^-prec
@@ -55,7 +60,7 @@ def _symmetric_sum(rate: Arb) -> Arb:
 
 
 def _tail_by_terms(sigma_squared: Fraction, start: int, terms: int) -> Arb:
-    """The first terms by recurrence; the rest lies between 0 and a geometric series."""
+    """Sum the first terms by recurrence, and bound the rest by a geometric series."""
     from flint import arb, fmpz
 
     rate = 1 / (2 * ball(sigma_squared))
@@ -72,7 +77,9 @@ def _tail_by_terms(sigma_squared: Fraction, start: int, terms: int) -> Arb:
 
 
 def _tail_by_euler_maclaurin(sigma_squared: Fraction, start: int) -> Arb:
-    """Integral + f/2 - sum of B_2j/(2j)! f^(2j-1), with the remainder bounded through the last integral of |f^(2p)|.
+    """Return the tail by the Euler-Maclaurin formula, its remainder bounded.
+
+    Integral + f/2 - sum of B_2j/(2j)! f^(2j-1); the remainder is at most a multiple of the integral of |f^(2p)|.
 
     Writing f^(n) = h_n f, h obeys h_(n+1) = -(x h_n + n h_(n-1)) / s. The same recurrence with all signs positive
     bounds |h_n| by a_n, and its integrals A_n = int a_n f obey A_(n+1) = a_n(start) f(start) + (2 n / s) A_(n-1).
@@ -105,7 +112,10 @@ def _tail_by_euler_maclaurin(sigma_squared: Fraction, start: int) -> Arb:
 
 
 def _bounded_float(number: Fraction) -> float:
-    """A float near a positive number, kept in range: it decides only how many terms are taken."""
+    """Return a float near a positive number, kept in range.
+
+    It decides only how many terms are taken.
+    """
     if number > 10**300:
         return 1e300
     return max(float(number), 1e-300)

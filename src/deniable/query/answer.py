@@ -20,7 +20,8 @@ from deniable.query.evaluate import Array, check_result, evaluate, missing, numb
 from deniable.query.expression import Call, Column, Expression, Kind, bases_of, columns_of
 from deniable.query.expression import Key as PublicKey
 from deniable.query.plan import Name, Ordering, Outcome, OutputColumn, PricedPlan, Query, Question, plain_key
-from deniable.release import Estimate, Key, Measure, Noisy, Release
+from deniable.release import Release
+from deniable.release.columns import Estimate, Key, Measure, Noisy
 
 KIND_OF_KEY = {
     Kind.TEXT: "string",

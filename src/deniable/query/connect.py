@@ -7,7 +7,8 @@ from typing import Any
 
 from deniable.arguments import in_words
 from deniable.errors import CatalogError, InvalidParameterError
-from deniable.ledger import Ledger, Source
+from deniable.ledger import Ledger
+from deniable.ledger.source import Source
 from deniable.privacy import AddRemove, Budget, PrivacyUnit, Relation
 from deniable.query.catalog import DeclaredTable
 from deniable.query.database import Database

@@ -18,8 +18,7 @@ from deniable.query.answer import divisors_of
 from deniable.query.evaluate import evaluate, numbers
 from deniable.query.expression import Column, bases_of
 from deniable.query.plan import Outcome, OutputColumn, PricedPlan, Query, Question
-from deniable.release import Estimate
-from deniable.release.columns import Bounds
+from deniable.release.columns import Bounds, Estimate
 
 MOST_GROUPS = 1_000  # of all consistent questions together, and of their finest groups
 _DRAWS = 4096

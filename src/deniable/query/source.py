@@ -7,9 +7,8 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any, cast
 
 from deniable.errors import InvalidParameterError, SourceError
-from deniable.ledger import Source
 from deniable.ledger.postgres import is_url
-from deniable.ledger.source import Part
+from deniable.ledger.source import Part, Source
 from deniable.query.catalog import DeclaredTable
 from deniable.query.declarations import Declaration
 from deniable.query.engines.base import Engine

@@ -1,4 +1,4 @@
-"""The columns of a release: public keys, noisy values with their error law, measures made of them, and estimates."""
+"""Columns of a release: public keys, noisy values, measures and estimates."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -17,21 +17,24 @@ Expression: TypeAlias = Callable[[Mapping[str, Any]], Any]
 
 
 class Bounds(NamedTuple):
-    """Lower and upper ends of intervals, one a row; infinite where nothing is known, NaN where none is given."""
+    """Lower and upper ends of intervals, one a row.
+
+    Infinite where nothing is known, NaN where none is given.
+    """
 
     lower: Floats
     upper: Floats
 
 
 class ErrorLaw(Protocol):
-    """The law of one noise variable, symmetric about 0, in the unit of the value that it was added to."""
+    """Distribution of one noise variable, symmetric about 0, in the unit of the value."""
 
     def quantile(self, p: Floats) -> Floats:
-        """The smallest x with P[noise <= x] >= p."""
+        """Return the smallest x with P[noise <= x] >= p."""
         ...
 
     def half_width(self, level: float) -> float:
-        """The smallest h with P[|noise| <= h] >= level."""
+        """Return the smallest h with P[|noise| <= h] >= level."""
         ...
 
     def standard_deviation(self) -> float: ...
@@ -39,7 +42,7 @@ class ErrorLaw(Protocol):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Noisy:
-    """Values that came out of a mechanism, one a row, each with an independent draw of the same noise law."""
+    """Values from a mechanism, one per row, each with its own draw of the same noise."""
 
     name: str
     values: Numbers
@@ -48,7 +51,7 @@ class Noisy:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Key:
-    """A column of public values: what the rows are about.
+    """Column of public values that say what each row is about.
 
     Args:
         kind: Arrow's name of the type, such as "string" or "int64"; None lets Arrow infer it from the values.
@@ -63,7 +66,7 @@ class Key:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Measure:
-    """A column that is computed from noisy values, with the post-processing that was stated.
+    """Column computed from noisy values, with its post-processing stated.
 
     Args:
         bases: names of the noisy columns that it reads.
@@ -91,7 +94,7 @@ class Measure:
 
     @property
     def post_processing(self) -> str:
-        """What was done to the values after the noise, in words; empty if nothing was."""
+        """Post-processing of the values in words; empty if there was none."""
         steps = []
         if self.lower is not None or self.upper is not None:
             steps.append(f"clamped to [{_end(self.lower, '-inf')}, {_end(self.upper, 'inf')}]")
@@ -100,7 +103,7 @@ class Measure:
         return ", ".join(steps)
 
     def raw(self, arrays: Mapping[str, Any]) -> NDArray[Any]:
-        """The expression on these arrays; what division makes infinite is NaN."""
+        """Return the expression on these arrays; what division makes infinite is NaN."""
         with np.errstate(all="ignore"):
             result = np.asarray(arrays[self.bases[0]] if self.evaluate is None else self.evaluate(arrays))
         if result.dtype.kind == "f":
@@ -108,7 +111,7 @@ class Measure:
         return result
 
     def values(self, arrays: Mapping[str, Numbers]) -> NDArray[Any]:
-        """What is published: the expression, clamped and rounded; NaN where it is undefined."""
+        """Return the published values, clamped and rounded; NaN where undefined."""
         result = self.raw(arrays)
         if self.lower is not None or self.upper is not None:
             result = np.clip(result, self.lower, self.upper)
@@ -117,7 +120,9 @@ class Measure:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Estimate:
-    """A column of public values whose error is not that of added noise: a quantile, a coefficient, a p-value.
+    """Column of public values whose error is not that of added noise.
+
+    Examples are a quantile, a coefficient and a p-value.
 
     Args:
         estimates: one a row; NaN where undefined.
@@ -133,14 +138,17 @@ class Estimate:
     digits: int | None = None
 
     def bounds(self, level: float) -> Bounds:
-        """The intervals, widened to the estimates; NaN where none is given."""
+        """Return the intervals, widened to the estimates; NaN where none is given."""
         if self.ends is None:
             return Bounds(np.full(len(self.estimates), np.nan), np.full(len(self.estimates), np.nan))
         return widened(self.ends(level), self.estimates)
 
 
 def widened(bounds: Bounds, values: Numbers) -> Bounds:
-    """Intervals that hold the published values too; as they are where a value is undefined or no interval is given."""
+    """Return intervals that hold the published values too.
+
+    They stay as they are where a value is undefined or no interval is given.
+    """
     shown = np.asarray(values, dtype=np.float64)
     lower = np.where(np.isnan(shown), bounds.lower, np.minimum(bounds.lower, shown))
     upper = np.where(np.isnan(shown), bounds.upper, np.maximum(bounds.upper, shown))
@@ -148,7 +156,7 @@ def widened(bounds: Bounds, values: Numbers) -> Bounds:
 
 
 def select(column: Noisy | Key | Estimate, rows: NDArray[np.int64]) -> Any:
-    """The column with these rows only, in this order."""
+    """Return the column with these rows only, in this order."""
     if isinstance(column, Estimate):
         ends = None if column.ends is None else partial(_some, column.ends, rows)
         return replace(column, estimates=column.estimates[rows], ends=ends)
@@ -167,5 +175,5 @@ def _end(bound: float | None, absent: str) -> str:
 
 
 def free(name: str, taken: Sequence[str]) -> str:
-    """The name, with underscores until no column of the release has it."""
+    """Return the name, with underscores until no column of the release has it."""
     return free(f"{name}_", taken) if name in taken else name

@@ -1,4 +1,4 @@
-"""A table as comma-separated values that neither a spreadsheet nor a screen takes for commands."""
+"""Comma-separated values that no spreadsheet or terminal takes for commands."""
 
 import io
 from typing import TYPE_CHECKING
@@ -12,7 +12,9 @@ _FORMULA = tuple("=+-@＝＋－＠")  # what begins a formula in a spreadsheet, 
 
 
 def as_csv(table: "pyarrow.Table") -> str:
-    """The table with a heading; nothing between commas is a missing value, "" an empty text.
+    """Return the table with a heading.
+
+    Nothing between commas is a missing value, "" an empty text.
 
     Numbers, dates and truth values are written as they are. Texts and headings are made harmless.
     """
@@ -32,6 +34,6 @@ def as_csv(table: "pyarrow.Table") -> str:
 
 
 def harmless(text: str) -> str:
-    """The text on one line, with an apostrophe before it where a spreadsheet would take it for a formula."""
+    """Return the text on one line, with an apostrophe before what looks like a formula."""
     shown = printable(text)
     return f"'{shown}" if shown.lstrip().startswith(_FORMULA) else shown

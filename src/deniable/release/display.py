@@ -1,4 +1,4 @@
-"""A release as text and as HTML."""
+"""Text and HTML of a release."""
 
 import html
 import json
@@ -40,7 +40,7 @@ _STYLE = (
 
 
 def printable(text: object) -> str:
-    """The text on one line, with escapes for what steers a screen or cannot be seen on it.
+    """Return the text on one line, with escapes for control and invisible characters.
 
     Control characters, line breaks, signs that turn the direction of writing, signs without width and halves of
     surrogate pairs are escaped; letters of every script stay as they are.
@@ -49,7 +49,7 @@ def printable(text: object) -> str:
 
 
 def price(loss: PrivacyLoss, *, every: bool = False) -> str:
-    """What a loss costs, in the first currency that knows it or in every one, and what is odd about it."""
+    """Return a loss in the first currency that bounds it, or in all, with its warning."""
     costs = list(_costs(loss))
     return with_warning(", ".join(costs) if every else costs[0], loss.charge().warning)
 
@@ -66,7 +66,7 @@ def _costs(loss: PrivacyLoss) -> Iterator[str]:
 
 
 def charged(release: "Release") -> str:
-    """What an answer cost, and which part of that was paid before."""
+    """Return the cost of an answer, and the part of it that was charged before."""
     paid, now = price(release.paid), price(release.cost)
     if paid == now:
         return paid
@@ -74,7 +74,7 @@ def charged(release: "Release") -> str:
 
 
 def told(release: "Release") -> Iterator[tuple[str, str]]:
-    """Subjects and what is known of the payment and the policy, for people."""
+    """Yield what is known of the payment and the policy, as pairs of subject and text."""
     known = release.provenance
     if known is not None:
         numbers = ", ".join(map(str, known.entries))
@@ -88,7 +88,7 @@ def told(release: "Release") -> Iterator[tuple[str, str]]:
 
 
 def as_page(release: "Release", *, title: str = "", origin: str = "") -> str:
-    """A page that loads nothing.
+    """Return a page of HTML that loads nothing.
 
     Args:
         title: of the page; by default the question.
@@ -100,7 +100,7 @@ def as_page(release: "Release", *, title: str = "", origin: str = "") -> str:
 
 
 def as_text(release: "Release") -> str:
-    """An aligned table; each noisy value with its error, and below it the cost and what is left."""
+    """Return an aligned table of values with errors, the cost, and what is left."""
     heads, columns = zip(*_cells(release), strict=True)
     lines = aligned(heads, list(zip(*columns, strict=True)), right=_numeric(release))
     return "\n".join([*lines, *_footer(release)])
@@ -122,7 +122,7 @@ def aligned(heads: Sequence[str], rows: Sequence[Sequence[str]], *, right: Seque
 
 
 def as_line(release: "Release") -> str:
-    """What is in a release, on one line: its number if it is one, else how much there is."""
+    """Return a release on one line: its only number, or its size."""
     if len(release) == 1 and len(release.parts) == 1:
         ((name, (only,)),) = _cells(release)
         content = f"{name} = {only}"
@@ -135,7 +135,10 @@ def as_line(release: "Release") -> str:
 
 
 def as_html(release: "Release") -> str:
-    """A small table with error bars. Every text is escaped; it loads nothing."""
+    """Return a small table with error bars.
+
+    Every text is escaped; it loads nothing.
+    """
     bounds = _shown(release).intervals(release.level)
     classes = [' class="number"' if right else "" for right in _numeric(release)]
     cells = _cells(release)
@@ -162,7 +165,7 @@ def as_html(release: "Release") -> str:
 
 
 def number(value: float, spread: float, digits: int | None = None) -> str:
-    """A value in groups of three digits, with as many digits as its error leaves meaning in.
+    """Return a value in groups of three digits, as precise as its error allows.
 
     The error keeps two significant digits, three if the first is 1; the value ends where its error does.
     """
@@ -178,7 +181,10 @@ def number(value: float, spread: float, digits: int | None = None) -> str:
 
 
 def cell(value: float, lower: float, upper: float, *, digits: int | None = None) -> str:
-    """`value ± error` for a symmetric interval, else `value [lower, upper]`; the value alone if there is none."""
+    """Return `value ± error`, or `value [lower, upper]` for unequal sides.
+
+    The value alone if there is no interval.
+    """
     if math.isnan(value):
         return "undefined"
     if math.isnan(lower) and math.isnan(upper):
@@ -192,21 +198,21 @@ def cell(value: float, lower: float, upper: float, *, digits: int | None = None)
 
 
 def _bare(value: float) -> str:
-    """A value without an error: whole numbers in full, others with six digits."""
+    """Return a value without an error: whole numbers in full, others with six digits."""
     if abs(value) < _IN_FULL and (value == int(value) or abs(value) >= 10**5):
         return f"{value:,.0f}"
     return f"{value:,.6g}"
 
 
 def intervals(release: "Release", level: float) -> str:
-    """Says at which level intervals are shown, if there are any."""
+    """Return at which level intervals are shown, if there are any."""
     bounds = _shown(release).intervals(level).values()
     none = bool(bounds) and all(np.isnan(end).all() for pair in bounds for end in pair) and len(release) > 0
     return "" if none else f"{100 * level:g}% intervals; "
 
 
 def _shown(release: "Release") -> "Release":
-    """The rows that are shown; intervals of the others are not worth their time."""
+    """Return the rows that are shown; intervals of the others are not computed."""
     return release if len(release) <= _ROWS else release.take(np.arange(_ROWS))
 
 
@@ -220,7 +226,7 @@ def _is_number(value: object) -> bool:
 
 
 def _cells(release: "Release") -> list[tuple[str, list[str]]]:
-    """The name and the shown rows of every column, as text."""
+    """Return the name and the shown rows of every column, as text."""
     release = _shown(release)
     bounds = release.intervals(release.level)
     table = []
@@ -250,12 +256,12 @@ def _footer(release: "Release") -> list[str]:
 
 
 def as_markup(text: object) -> str:
-    """The text as `printable` shows it, for a page."""
+    """Return the text as `printable` shows it, for a page."""
     return html.escape(printable(text), quote=True)
 
 
 def _bar(values: "np.ndarray[tuple[int], np.dtype[np.float64]]", bounds: Bounds, at: int) -> str:
-    """A dot with its interval, on one scale for the whole column."""
+    """Return a dot with its interval, on one scale for the whole column."""
     known = np.concatenate([values, *bounds]).astype(np.float64)
     known = known[np.isfinite(known)]
     if known.size == 0 or known.min() == known.max() or math.isnan(values[at]):

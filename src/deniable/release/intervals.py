@@ -1,4 +1,6 @@
-"""Confidence intervals of measures. They use the published values and the error laws alone: they cost nothing.
+"""Confidence intervals of measures.
+
+They use the published values and the error laws alone: they cost nothing.
 
 One base. The true base value b lies in B = [noisy - h, noisy + h] with probability at least `level`, where h is the
 half width of the law. So f(b) lies in f(B) with at least that probability, whatever f is. The interval is
@@ -40,7 +42,7 @@ _CELLS = 1 << 18  # draws times rows that are held at once
 
 
 def of_measure(measure: Measure, noisy: Mapping[str, Noisy], *, level: float) -> Bounds:
-    """Intervals for the true value of a measure, each with probability at least `level`, as derived above.
+    """Return intervals that hold a measure's true value with probability `level` each.
 
     Args:
         level: in (0, 1); at most 0.9999 for a measure of several bases.
@@ -67,7 +69,10 @@ def of_measure(measure: Measure, noisy: Mapping[str, Noisy], *, level: float) ->
 
 
 def check_level(level: float, *, several: bool = False) -> None:
-    """Raise InvalidParameterError unless `level` is a confidence level that can be given."""
+    """Refuse a confidence level that cannot be given.
+
+    Raises: InvalidParameterError.
+    """
     if isinstance(level, bool) or not isinstance(level, float) or not 0 < level < 1:
         raise InvalidParameterError(f"level must be a number between 0 and 1, got {level!r}. Write it as 0.95.")
     if several and level > 0.9999:
@@ -78,7 +83,10 @@ def check_level(level: float, *, several: bool = False) -> None:
 
 
 def _ends(measure: Measure, bases: list[Noisy], draws: list[Floats], values: Floats, tail: int) -> Bounds:
-    """The ends before post-processing, for some rows. `values` has shape (bases, rows); `tail` draws are cut off."""
+    """Return the ends before post-processing, for some rows.
+
+    `values` has shape (bases, rows); `tail` draws are cut off.
+    """
     present = {base.name: row for base, row in zip(bases, values, strict=True)}
     at = {base.name: present[base.name][:, np.newaxis] - draw for base, draw in zip(bases, draws, strict=True)}
     shape = (values.shape[1], draws[0].size)  # (rows, draws)
@@ -106,7 +114,9 @@ def _post_processed(measure: Measure, lower: Floats, upper: Floats) -> Bounds:
 
 
 def _spread(count: int, dimensions: int) -> NDArray[Any]:
-    """Points of the unit cube, evenly spread and symmetric about its centre; shape (dimensions, about count).
+    """Return points of the unit cube, evenly spread and symmetric about its centre.
+
+    Shape (dimensions, about count).
 
     The additive recurrence i * a mod 1 with a_j = phi^-j, where phi > 1 solves phi^(d + 1) = phi + 1, and the mirror
     image of each point.

@@ -1,4 +1,4 @@
-"""A small table of text about a database: what is declared, what was asked. Public, and without an error bar."""
+"""Small table of public text about a database: columns, history."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +33,9 @@ class LazyRows(Sequence[Row], Generic[Item]):
 
 @dataclass(frozen=True, eq=False)
 class Listing(Sequence[dict[str, str]]):
-    """Rows of text under heads, each a dictionary; shown as an aligned table, and as one in notebooks.
+    """Rows of text under heads, printed as an aligned table.
+
+    Each row is a dictionary; notebooks show a table.
 
     Equal to another with the same heads and rows. A slice is a listing too.
 
@@ -68,7 +70,7 @@ class Listing(Sequence[dict[str, str]]):
         return (self.heads, *self.rows)
 
     def __iter__(self) -> Iterator[dict[str, str]]:
-        """The rows, each as a dictionary."""
+        """Return the rows, each as a dictionary."""
         return (dict(zip(self.heads, row, strict=True)) for row in self.rows)
 
     def __str__(self) -> str:
@@ -88,14 +90,14 @@ class Listing(Sequence[dict[str, str]]):
 
 
 def pairs_as_html(pairs: Iterator[tuple[str, str]]) -> str:
-    """Subjects and what is said about them, as a table for notebooks."""
+    """Return subjects and what is said about them, as a table for notebooks."""
     cells = "".join(f"<tr><th>{as_markup(subject)}</th><td>{as_markup(said)}</td></tr>" for subject, said in pairs)
     return f'<table class="deniable-explanation">{cells}</table>'
 
 
 @dataclass(frozen=True)
 class BudgetStatus:
-    """What a database may spend, has spent and has left."""
+    """Budget of a database: its total, what was spent and what is left."""
 
     total: Budget
     spent: Charge

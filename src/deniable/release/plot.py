@@ -1,4 +1,4 @@
-"""A release as a picture; needs matplotlib."""
+"""Picture of a release; needs matplotlib."""
 
 import textwrap
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,9 @@ _LABELS = 40  # labels that are written below an axis
 
 
 def draw(release: "Release", measure: str | None, *, level: float, ax: "Axes | None") -> "Axes":
-    """Bars with the intervals at `level`: between their edges if the rows are bins, in groups over two key columns.
+    """Draw bars with the intervals at `level`.
+
+    Bars stand between the edges of their bins, or in groups over two key columns.
 
     Without a key column, and over three or more, each value is a point.
 
@@ -72,7 +74,7 @@ def draw(release: "Release", measure: str | None, *, level: float, ax: "Axes | N
 
 
 def _bins(ax: "Axes", lower: Key, upper: Key, values: NDArray[Any], whiskers: NDArray[Any]) -> None:
-    """A bar between the edges of each bin; rows in no bin have one of their own, behind the last."""
+    """Draw a bar between the edges of each bin; rows in no bin stand behind the last."""
     ends = [(low, high) for low, high in zip(lower.values, upper.values, strict=True) if low is not None]
     starts, stops = (np.array(side, dtype=np.float64) for side in (zip(*ends, strict=True) if ends else ((), ())))
     inside = np.array([low is not None for low in lower.values], dtype=bool)
@@ -89,7 +91,7 @@ def _bins(ax: "Axes", lower: Key, upper: Key, values: NDArray[Any], whiskers: ND
 
 
 def _groups(ax: "Axes", outer: Key, inner: Key, values: NDArray[Any], whiskers: NDArray[Any]) -> None:
-    """Bars side by side: a place for each value of the first key, a colour for each value of the second."""
+    """Draw bars side by side: one position per first key, one colour per second key."""
     from matplotlib import colormaps
 
     firsts, seconds = (list(dict.fromkeys(map(_text, key.values))) for key in (outer, inner))
@@ -122,7 +124,7 @@ def _text(value: object) -> str:
 
 
 def _title(release: "Release", level: float) -> str:
-    """What was asked, and below it how sure the answer is, what it cost, and whom the cost is about."""
+    """Return the question, the level of the intervals, the cost and the unit."""
     unsafe = "" if release.safe else "UNSAFE test noise. Do not publish.\n"
     asked = textwrap.shorten(printable(release.text), 3 * _LINE, placeholder=" ...")
     small = f"{intervals(release, level)}cost {charged(release)}"
@@ -131,10 +133,10 @@ def _title(release: "Release", level: float) -> str:
 
 
 def _plain(text: object) -> str:
-    """Text that matplotlib shows as it is: a dollar sign would begin a formula."""
+    """Return text that matplotlib shows as it is: a dollar sign would begin a formula."""
     return printable_lines(str(text)).replace("$", r"\$")
 
 
 def printable_lines(text: str) -> str:
-    """The text with its line breaks, and escapes for all else that cannot be seen."""
+    """Return the text in its lines, with escapes for other invisible characters."""
     return "\n".join(map(printable, text.split("\n")))

@@ -1,4 +1,7 @@
-"""Where an answer comes from: who paid what for it, for whose privacy, with which noise. All of it is public."""
+"""Provenance of an answer: who was charged what, for which unit and noise.
+
+All of it is public.
+"""
 
 import json
 from collections.abc import Mapping
@@ -29,6 +32,11 @@ class Provenance:
         mechanisms: the noise, as the ledger describes it.
         policy: data set, table, unit, relation, and how many rows of one unit count.
         version: of this library when it was paid.
+
+    >>> from deniable.privacy import PureLoss
+    >>> origin = Provenance(paid=PureLoss("0.5"), entries=(1,), analyst="ada", day="2026-01-31")
+    >>> origin.paid, origin.analyst
+    (PureLoss(epsilon=0.5), 'ada')
     """
 
     paid: PrivacyLoss
@@ -76,5 +84,5 @@ def facts(release: "Release", level: float | None) -> dict[str, Any]:
 
 
 def as_metadata(release: "Release", level: float | None) -> dict[str, str]:
-    """The facts as metadata of an Arrow table."""
+    """Return the facts as metadata of an Arrow table."""
     return {KEY: json.dumps(facts(release, level), default=str, allow_nan=False)}

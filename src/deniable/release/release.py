@@ -1,4 +1,4 @@
-"""A public result table."""
+"""Public result table."""
 
 import json
 import math
@@ -31,7 +31,7 @@ MARK = "unsafe_test_noise"  # the column that says that nothing here may be publ
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Release:
-    """Noisy answers with intervals, what they cost, and what is left. Everything in it is public.
+    """Noisy answers with intervals, their cost, and what is left; all public.
 
     Args:
         parts: the columns in order; each is a public key, a measure of noisy values, or an estimate.
@@ -45,6 +45,11 @@ class Release:
         protects: whose data the cost is about, such as "one patient of visits (add/remove)"; empty if not known.
         provenance: the payment in the ledger and the policy; None if there is no ledger.
         level: at which intervals are shown and exported, unless another is asked for.
+
+    >>> import deniable as dn
+    >>> answer = dn.statistics.mean([31, 45, 28], bounds=(0, 100), epsilon=1)
+    >>> answer.columns, answer.cost.epsilon(0).upper
+    (('mean',), 1.0)
     """
 
     parts: tuple[Key | Measure | Estimate, ...]
@@ -72,7 +77,10 @@ class Release:
 
     @property
     def paid(self) -> PrivacyLoss:
-        """What this answer cost when it was paid: `cost`, and of a stored answer, which is free, that of the first."""
+        """Cost of this answer when it was charged.
+
+        That is `cost`; of a stored answer, which is free, that of the first.
+        """
         return self.cost if self.provenance is None else self.provenance.paid
 
     # --- what is in it -------------------------------------------------------------------------------------------
@@ -99,18 +107,20 @@ class Release:
         return len(first.estimates if isinstance(first, Estimate) else self.keys[0].values)
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        """The values of one column; NaN where a measure is undefined."""
+        """Return the values of one column; NaN where a measure is undefined."""
         for part in self.parts:
             if part.name == name:
                 return _objects(part.values) if isinstance(part, Key) else self._values[name]
         raise InvalidParameterError(f"there is no column {name!r}; the columns are {', '.join(self.columns)}")
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """The rows, each as a dictionary with interval ends."""
+        """Return the rows, each as a dictionary with interval ends."""
         return iter(self.to_dicts())
 
     def scalar(self, *, unsafe: bool = False) -> float | int:
-        """The one value of a release with one row and one column; `float(release)` is the same.
+        """Return the one value of a release with one row and one column.
+
+        `float(release)` is the same.
 
         Args:
             unsafe: take the number although the noise came from a test stream: a number has no room for the mark.
@@ -140,7 +150,9 @@ class Release:
         return value
 
     def intervals(self, level: float | None = None) -> dict[str, Bounds]:
-        """Confidence intervals of every measure: arrays `lower` and `upper` by name; by default at `self.level`.
+        """Return confidence intervals of each measure: arrays `lower` and `upper` by name.
+
+        By default at `self.level`.
 
         Each interval is for one true value, after the contributions were bounded; the level holds for one interval,
         not for all together. Infinite ends mean that the noise leaves the value open. How they are made, and when
@@ -158,14 +170,17 @@ class Release:
         return dict(self._bounds[level])
 
     def take(self, rows: Sequence[int] | NDArray[np.int64], *, note: str = "") -> "Release":
-        """These rows in this order, for instance after HAVING or ORDER BY; the note says how they were chosen."""
+        """Return the release with these rows in this order.
+
+        The note says how they were chosen, for instance by HAVING or ORDER BY.
+        """
         index = np.asarray(rows, dtype=np.int64)
         parts = tuple(part if isinstance(part, Measure) else select(part, index) for part in self.parts)
         noisy = tuple(select(base, index) for base in self.noisy)
         return replace(self, parts=parts, noisy=noisy, notes=(*self.notes, note) if note else self.notes)
 
     def select(self, names: Sequence[str]) -> "Release":
-        """These columns in this order."""
+        """Return the release with these columns in this order."""
         for name in names:
             self[name]
         return replace(self, parts=tuple(part for name in names for part in self.parts if part.name == name))
@@ -173,26 +188,33 @@ class Release:
     # --- other forms ---------------------------------------------------------------------------------------------
 
     def to_dicts(self, *, intervals: bool = True, level: float | None = None) -> list[dict[str, Any]]:
-        """One dictionary a row; None stands for what is undefined or unbounded. Columns as in `to_arrow`."""
+        """Return one dictionary per row; None stands for undefined or unbounded values.
+
+        Columns as in `to_arrow`.
+        """
         table = self._table(intervals=intervals, level=level)
         lists = [_plain(values) for values, _ in table.values()]
         return [dict(zip(table, row, strict=True)) for row in zip(*lists, strict=True)]
 
     def to_json(self, *, intervals: bool = True, level: float | None = None, indent: int | None = None) -> str:
-        """Rows, cost, notes and provenance as JSON text, which `from_json` reads."""
+        """Return rows, cost, notes and provenance as JSON text, which `from_json` reads."""
         level = self.level if level is None else level
         return json.dumps(document(self, level if intervals else None), indent=indent, default=str, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> "Release":
-        """Read what `to_json` wrote, with the intervals of its level; at a higher level nothing is known.
+        """Read the text of `to_json`, with the intervals of its level.
+
+        At a higher level nothing is known.
 
         Raises: InvalidParameterError if it is something else.
         """
         return from_document(text, cls)
 
     def to_arrow(self, *, intervals: bool = True, level: float | None = None) -> "pyarrow.Table":
-        """An Arrow table with columns `name_lower` and `name_upper` beside each measure; undefined values are null.
+        """Return an Arrow table with `name_lower` and `name_upper` beside each measure.
+
+        Undefined values are null.
 
         If the noise came from a test stream, the first column is `unsafe_test_noise`, and true in every row. The
         metadata of the table hold under `deniable`, as JSON, what `to_json` says beside the rows.
@@ -214,7 +236,9 @@ class Release:
     def to_csv(
         self, path: str | Path | None = None, *, intervals: bool = True, level: float | None = None
     ) -> str | None:
-        """Comma-separated values with columns as in `to_arrow`: the text, or None if it was written to a file.
+        """Return, or write, comma-separated values with columns as in `to_arrow`.
+
+        Returns None if they were written.
 
         Nothing between commas is a missing value, "" an empty text. Spreadsheets take a text that begins with = + - or
         @ for a formula, so such a text gets an apostrophe before it; what cannot be seen is escaped. Beside a file
@@ -230,20 +254,23 @@ class Release:
         return None
 
     def csv_facts(self, *, intervals: bool = True, level: float | None = None) -> str:
-        """What `to_json` says beside the rows, as JSON text: a CSV file has no room for it."""
+        """Return all facts of `to_json` but the rows, for which a CSV file has no room."""
         from deniable.release.provenance import facts
 
         level = self.level if level is None else level
         return json.dumps(facts(self, level if intervals else None), indent=2, default=str, allow_nan=False) + "\n"
 
     def to_parquet(self, path: Any, *, intervals: bool = True, level: float | None = None) -> None:
-        """Write a Parquet file, or into an open one, with columns and metadata as in `to_arrow`."""
+        """Write columns and metadata as in `to_arrow` to a Parquet file, or an open file."""
         import pyarrow.parquet
 
         pyarrow.parquet.write_table(self.to_arrow(intervals=intervals, level=level), path)
 
     def to_html(self, path: str | Path | None = None, *, title: str = "") -> str | None:
-        """A page that loads nothing, with error bars and provenance: the text, or None if it was written to a file."""
+        """Return, or write, a page with error bars and provenance that loads nothing.
+
+        Returns None if it was written.
+        """
         from deniable.release.display import as_page
 
         page = as_page(self, title=title)
@@ -253,7 +280,7 @@ class Release:
         return None
 
     def to_pandas(self, *, intervals: bool = True, level: float | None = None) -> "pandas.DataFrame":
-        """A pandas frame; columns as in `to_arrow`."""
+        """Return a pandas frame with columns as in `to_arrow`."""
         try:
             import pandas
         except ImportError as error:
@@ -262,7 +289,7 @@ class Release:
         return frame
 
     def to_polars(self, *, intervals: bool = True, level: float | None = None) -> "polars.DataFrame":
-        """A Polars frame; columns as in `to_arrow`."""
+        """Return a Polars frame with columns as in `to_arrow`."""
         try:
             import polars
         except ImportError as error:
@@ -272,7 +299,7 @@ class Release:
         return frame
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The Arrow table, for any library that speaks Arrow."""
+        """Return the Arrow table, for any library that speaks Arrow."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def plot(self, measure: str | None = None, *, level: float | None = None, ax: "Axes | None" = None) -> "Axes":
@@ -317,7 +344,7 @@ class Release:
         return {}
 
     def _table(self, *, intervals: bool, level: float | None) -> dict[str, tuple[Any, str | None]]:
-        """Values and Arrow kinds by name, with interval columns where asked for."""
+        """Return values and Arrow kinds by name, with interval columns where asked for."""
         bounds = self.intervals(level) if intervals else {}
         table: dict[str, tuple[Any, str | None]] = {}
         if not self.safe:
@@ -334,19 +361,19 @@ class Release:
 
 
 def _objects(values: Sequence[object]) -> NDArray[Any]:
-    """Public values as an array that keeps each as it is."""
+    """Return public values as an array that keeps each as it is."""
     array = np.empty(len(values), dtype=object)
     array[:] = list(values)
     return array
 
 
 def _plain(values: Any) -> list[Any]:
-    """Values that JSON knows, where there are such."""
+    """Return values that JSON knows, where there are such."""
     if not isinstance(values, np.ndarray):
         return [_key(value.item() if isinstance(value, np.generic) else value) for value in values]
     return [None if isinstance(value, float) and not math.isfinite(value) else value for value in values.tolist()]
 
 
 def _key(value: Any) -> Any:
-    """A key is never None: that would be another key."""
+    """Return a key that is never None, which would be another key."""
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value

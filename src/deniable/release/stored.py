@@ -1,4 +1,4 @@
-"""A release as text and back: what a ledger keeps, at the levels that people ask for, and the JSON of an export.
+"""Release as text and back, for ledgers and for exports as JSON.
 
 The error law of a statistic is code and cannot be kept. Its intervals at some levels can; between two of them the wider
 one is given, which holds the truth more often than it says.
@@ -35,7 +35,7 @@ _READERS: Mapping[str, Callable[[str], object]] = {
 
 
 def as_text(release: "Release") -> str:
-    """Keys, values, intervals and notes; not the price, which the ledger knows."""
+    """Return keys, values, intervals and notes as text; the ledger has the price."""
     intervals = [(level, release.intervals(level)) for level in LEVELS]
     parts: list[dict[str, Any]] = []
     for part in release.parts:
@@ -60,13 +60,13 @@ def as_text(release: "Release") -> str:
 
 
 def from_text(text: str) -> tuple[tuple[Key | Estimate, ...], tuple[str, ...]]:
-    """The columns, and the notes."""
+    """Return the columns, and the notes."""
     kept = json.loads(text)
     return tuple(map(_part, kept["parts"])), tuple(kept["notes"])
 
 
 def document(release: "Release", level: float | None) -> dict[str, Any]:
-    """A release as plain data: its rows, and all else that is known of it.
+    """Return a release as plain data: its rows, and all else that is known of it.
 
     Args:
         level: of the intervals; None leaves them out.
@@ -83,7 +83,7 @@ def document(release: "Release", level: float | None) -> dict[str, Any]:
 
 
 def from_document(text: str, make: "type[Release]") -> "Release":
-    """The release that `document` describes, made by its class.
+    """Return the release that `document` describes, made by its class.
 
     Raises: InvalidParameterError if the text is something else, or holds what no form of a release could show.
     """
@@ -126,7 +126,7 @@ def _column(kept: Mapping[str, Any], name: str) -> Key | Estimate:
 
 
 def _ends_of(kept: Mapping[str, Any], name: str) -> Bounds | None:
-    """The ends of a column's intervals in the rows."""
+    """Return the ends of a column's intervals in the rows."""
     if name not in kept["intervals"]:
         return None
     names = [free(f"{name}_{end}", kept["columns"]) for end in Bounds._fields]
@@ -139,7 +139,7 @@ def _or(values: Sequence[float | None], missing: float) -> Floats:
 
 
 def _type_of(values: Sequence[object]) -> str | None:
-    """The type of keys that JSON holds as text; None of all others."""
+    """Return the type of keys that JSON holds as text; None of all others."""
     known = next((value for value in values if value is not None), None)
     return next((name for name in ("datetime", "date", "Decimal") if _is_a(known, name)), None)
 
@@ -163,7 +163,10 @@ def _floats(values: Sequence[float]) -> Floats:
 
 
 def _at(ends: _Ends, level: float) -> Bounds:
-    """The intervals of the next level that is kept; above all of them nothing is known."""
+    """Return the intervals of the next level that is kept.
+
+    Above all of them nothing is known.
+    """
     for kept, bounds in ends:
         if kept >= level:
             return bounds
@@ -172,7 +175,7 @@ def _at(ends: _Ends, level: float) -> Bounds:
 
 
 def _written(value: object) -> object:
-    """A key as JSON; one that JSON does not know as its type and its text."""
+    """Return a key as JSON; one that JSON does not know as its type and its text."""
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, _PLAIN):
         return plain

@@ -1,4 +1,4 @@
-"""The one reader of private rows, units and keys, from every container that holds them.
+"""Reader of private rows, units and keys, from every container that holds them.
 
 What a row is read as depends on that row, and on the type that the container declares. A column without a type (a list,
 an array of objects) is read entry by entry, as whatever the caller wants: a number, a whole number, a key, a unit. So

@@ -1,4 +1,4 @@
-"""Calls of a user's code on private rows, of which no error and no shape may be seen."""
+"""Calls of user code on private rows, whose errors and shapes stay hidden."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -14,7 +14,9 @@ Log = Callable[[BaseException], object]
 
 @silence()
 def attempted(function: Callable[..., Result], *given: Any, log: Log | None = None) -> Result | None:
-    """Return what the function gives, or None where it fails: whatever it raises may depend on a row.
+    """Return what the function gives, or None where it fails.
+
+    Whatever it raises may depend on a row.
 
     Whatever is done to its result that may raise, such as `float(...)`, belongs into the function. A KeyboardInterrupt
     alone comes through, from somebody who does not want to wait.
@@ -38,7 +40,9 @@ def attempted(function: Callable[..., Result], *given: Any, log: Log | None = No
 def each_row(
     function: Callable[..., object], *columns: NDArray[Any], width: tuple[int, ...] = ()
 ) -> NDArray[np.float64]:
-    """Return a user's function of every row, zero for a row on which it fails; shape (rows, *width).
+    """Return a user's function of every row, zero for a row on which it fails.
+
+    Shape (rows, *width).
 
     The function is called with all rows at once. Where that fails, or gives another shape, it is called with each row
     alone, so that one row changes no value but its own. It is never called without rows.

@@ -17,7 +17,9 @@ Rows = NDArray[Any]
 
 @silence()
 def plain(values: object, what: str = "values", *, columns: int | None = None) -> Rows:
-    """The rows as an array, of shape (rows,) or as an array came; its type depends on that of the container alone.
+    """Return the rows as an array, of shape (rows,) or as an array came.
+
+    Its type depends on that of the container alone.
 
     Numbers are float64, with NaN for what is missing; but an array of numpy of whole numbers or booleans, which cannot
     miss one, stays as it is. A list and a column of objects hold numbers. Text is objects, with None; dates and moments

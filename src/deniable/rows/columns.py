@@ -1,4 +1,4 @@
-"""What every container of one column declares, before any of its rows is read.
+"""Declared type of a column in any container, before a row is read.
 
 A column is one of three: numbers in numpy; text, moments and the like in Arrow; or entries without a type. Containers
 that store the place of each row among distinct values keep them: those values are a column themselves.
@@ -18,13 +18,13 @@ from deniable.rows.silence import silence
 
 
 class OfArray(Protocol):
-    """A series, column or frame of a library that gives arrays of numpy."""
+    """Series, column or frame of a library that gives arrays of numpy."""
 
     def __array__(self) -> NDArray[Any]: ...
 
 
 class OfArrow(Protocol):
-    """A column or table of a library that gives the arrays of Arrow."""
+    """Column or table of a library that gives arrays of Arrow."""
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
@@ -41,7 +41,7 @@ _WITHOUT_TYPE = ("Object", "Int128", "UInt128")  # of Polars; the last two no ar
 
 @dataclass(frozen=True)
 class Column:
-    """One column as its type says that it is to be read.
+    """Column with the way that its type says to read it.
 
     Args:
         values: a numpy array of numbers or booleans; one of objects, where there is no type; all else in Arrow.
@@ -68,18 +68,18 @@ class Column:
         return len(self.values if self.places is None else self.places)
 
     def spread(self, found: NDArray[Any], missing: object) -> NDArray[Any]:
-        """What was found for each of `values`, for each row."""
+        """Return the result for the value of each row, from one result per distinct value."""
         if self.places is None:
             return found
         return np.append(found, np.array([missing], dtype=found.dtype))[self.places]
 
     def filled(self, found: NDArray[Any], missing: object) -> NDArray[Any]:
-        """Numbers with something else where they are missing."""
+        """Return numbers with something else where they are missing."""
         return found if self.missing is None else without(found, self.missing, missing)
 
 
 def without(found: NDArray[Any], rows: Mask | None, missing: object = None) -> NDArray[Any]:
-    """A copy with something else in some rows."""
+    """Return a copy with something else in some rows."""
     copied = found.copy()
     copied[slice(0) if rows is None else rows] = missing
     return copied
@@ -87,7 +87,7 @@ def without(found: NDArray[Any], rows: Mask | None, missing: object = None) -> N
 
 @silence()
 def column(values: object, what: str = "values") -> Column:
-    """One column of any container.
+    """Return one column of any container.
 
     Args:
         values: a list; an array of numpy or Arrow; a series of pandas, Polars or narwhals; what gives itself as one.
@@ -115,7 +115,7 @@ def column(values: object, what: str = "values") -> Column:
 
 
 def of_array(array: NDArray[Any], what: str) -> Column:
-    """An array of numpy of one dimension."""
+    """Return an array of numpy of one dimension."""
     if array.ndim != 1:
         raise InvalidParameterError(f"{what} must be one column, got {described(array)}")
     mask = np.ma.getmaskarray(array) if isinstance(array, np.ma.MaskedArray) else None
@@ -136,7 +136,7 @@ def of_array(array: NDArray[Any], what: str) -> Column:
 
 @silence()
 def array_of(values: object) -> NDArray[Any] | None:
-    """An array of any dimensions; None for a list, a series, a column of Arrow."""
+    """Return an array of any dimensions; None for a list, a series, a column of Arrow."""
     if isinstance(values, np.ndarray):
         return values if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
     if isinstance(values, Sequence) and not isinstance(values, memoryview) and not hasattr(values, "typecode"):
@@ -154,7 +154,9 @@ def array_of(values: object) -> NDArray[Any] | None:
 
 
 def categories_of(values: object) -> Column | None:
-    """A categorical of pandas as entries without a type; None for other columns.
+    """Return a categorical of pandas as entries without a type.
+
+    None for other columns.
 
     The type of its categories is that of all rows together: one odd row makes objects of whole numbers.
     """
@@ -165,7 +167,7 @@ def categories_of(values: object) -> Column | None:
 
 
 def described(values: object) -> str:
-    """What somebody gave in the place of a column or a table, and what to give."""
+    """Return in words what was given in place of a column or table, and what to give."""
     if hasattr(type(values), "columns"):
         return 'a table. Pick one of its columns: frame["income"].'
     if isinstance(values, np.ndarray):
@@ -178,7 +180,7 @@ def _libraries(values: object) -> set[str]:
 
 
 def _of_library(values: Any, what: str) -> Column:
-    """What each library says of its own columns."""
+    """Return the column as its own library describes it."""
     libraries = _libraries(values)
     if "narwhals" in libraries:
         return column(values.to_native(), what)
@@ -203,7 +205,10 @@ def _of_library(values: Any, what: str) -> Column:
 
 
 def _of_pandas(array: Any, what: str) -> Column:
-    """An array of pandas: a categorical is its codes, and text, numbers and moments have types of Arrow."""
+    """Return an array of pandas.
+
+    A categorical is its codes, and text, numbers and moments have types of Arrow.
+    """
     import pandas as pd
 
     kind = str(array.dtype)
@@ -223,7 +228,7 @@ def _of_pandas(array: Any, what: str) -> Column:
 
 
 def _of_arrow(values: Any, what: str) -> Column:
-    """An array of Arrow, in one or many chunks."""
+    """Return an array of Arrow, in one or many chunks."""
     import pyarrow as pa
 
     kind, name = values.type, str(values.type)
@@ -254,7 +259,7 @@ def _of_arrow(values: Any, what: str) -> Column:
 
 
 def _one(values: Any) -> Any:
-    """One array of all chunks."""
+    """Return one array of all chunks."""
     import pyarrow as pa
 
     return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
@@ -269,7 +274,10 @@ def _of_numbers(array: Any, kind: str) -> Column:
 
 
 def _of_dictionaries(chunks: list[Any], kind: Any, what: str) -> Column:
-    """Places among the values of all dictionaries, one after the other; they may repeat each other, or hold NULL."""
+    """Return places among the values of all dictionaries, one after the other.
+
+    They may repeat each other, or hold NULL.
+    """
     import pyarrow as pa
 
     places, start = [np.empty(0, dtype=np.int64)], 0
@@ -291,7 +299,10 @@ def _placed(values: Column, places: NDArray[Any], kind: str) -> Column:
 
 
 def _arrow_of_array(data: NDArray[Any], mask: Mask | None) -> Any:
-    """Text, bytes and moments of numpy in the nearest type of Arrow that holds and compares them."""
+    """Return text, bytes or moments of numpy in the nearest type of Arrow.
+
+    That is a type that holds and compares them.
+    """
     import pyarrow as pa
 
     if data.dtype.kind in "UT":
@@ -309,7 +320,7 @@ def _arrow_of_array(data: NDArray[Any], mask: Mask | None) -> Any:
 
 
 def _arrow_of_text(entries: NDArray[Any]) -> Any:
-    """Entries that are text by their type; what cannot be encoded is missing."""
+    """Return entries that are text by their type; what cannot be encoded is missing."""
     import pyarrow as pa
 
     try:

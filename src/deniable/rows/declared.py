@@ -1,4 +1,7 @@
-"""A column of any container in Arrow, for an engine; one without a type as its owner declares it."""
+"""A column of any container in Arrow, for an engine.
+
+One without a type as its owner declares it.
+"""
 
 from collections.abc import Callable
 from typing import Any, Literal
@@ -17,7 +20,7 @@ Declared = Literal["integer", "real", "text", "boolean", "date", "timestamp"]
 
 @silence()
 def arrow_of(values: object, what: str, declared: Declared | None) -> Any:
-    """A column as one array of Arrow, whose type comes from that of the column, or from what is declared.
+    """Return a column as one array of Arrow, typed by the column or its declaration.
 
     Args:
         declared: as what an entry is read where the column has no type; None: then a categorical of pandas is text, and
@@ -71,7 +74,10 @@ def _of_entries(given: Column, declared: Declared | None) -> Any:
 
 
 def _as_it_is(values: Any) -> Any:
-    """An array of Arrow in its chunks, without a copy of its values; None where some have to be changed."""
+    """Return an array of Arrow in its chunks, without a copy of its values.
+
+    None where some have to be changed.
+    """
     import pyarrow as pa
 
     types, kind = pa.types, values.type
@@ -88,7 +94,10 @@ def _as_it_is(values: Any) -> Any:
 
 
 def _sound(array: Any) -> Any:
-    """The same with NULL in the place of what its type does not allow: bytes that are no text, 25 o'clock."""
+    """Return the array with NULL for values that its type does not allow.
+
+    For instance bytes that are not text, or 25 o'clock.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 

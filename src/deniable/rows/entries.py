@@ -1,4 +1,7 @@
-"""One entry of a column without a type, read by itself; whatever an entry does when it is read, it is missing then."""
+"""One entry of a column without a type, read by itself.
+
+Whatever an entry does when it is read, it is missing then.
+"""
 
 import math
 import re
@@ -40,7 +43,10 @@ _FINE = ("us", "ns", "ps", "fs", "as")
 
 
 def by_itself(missing: Any) -> Callable[[Callable[[Any], Entry]], Callable[[Any], Entry]]:
-    """Read an entry as `missing` where it raises: whatever that is, it depends on the entry."""
+    """Read an entry as `missing` where it raises.
+
+    Whatever that is, it depends on the entry.
+    """
 
     def decorated(read: Callable[[Any], Entry]) -> Callable[[Any], Entry]:
         @wraps(read)
@@ -58,18 +64,21 @@ def by_itself(missing: Any) -> Callable[[Callable[[Any], Entry]], Callable[[Any]
 
 
 def objects(entries: Any) -> Objects:
-    """Entries as an array that holds each as it is."""
+    """Return entries as an array that holds each as it is."""
     return np.fromiter(entries, dtype=object, count=len(entries))
 
 
 def each(read: Callable[[Any], Any], entries: Objects, dtype: type) -> NDArray[Any]:
-    """What each entry is read as."""
+    """Return the result of `read` for each entry."""
     return np.fromiter(map(read, entries), dtype=dtype, count=len(entries))
 
 
 @by_itself(math.nan)
 def number(entry: Any) -> float:
-    """A float; NaN for what is no number, and infinity for what no float can hold. Text is read as in a query."""
+    """Return an entry as a float; NaN if it is not a number.
+
+    It is infinite for what no float can hold. Text is read as in a query.
+    """
     value = _unwrapped(entry)
     if isinstance(value, str):
         return float(value) if _NUMBER.fullmatch(value) else math.nan
@@ -83,7 +92,10 @@ def number(entry: Any) -> float:
 
 @by_itself(None)
 def whole(entry: Any) -> int | None:
-    """The nearest whole number, or one of 65 bits on the same side; None for what is no number."""
+    """Return the nearest whole number, or one of 65 bits on the same side.
+
+    None for what is no number.
+    """
     value = _unwrapped(entry)
     if isinstance(value, str):
         return whole(Fraction(value.strip())) if _WHOLE.fullmatch(value) else None
@@ -94,7 +106,9 @@ def whole(entry: Any) -> int | None:
 
 @by_itself(None)
 def key(entry: Any) -> Any:
-    """The one form in which a key is published, whatever equal entry a row holds; None for what is no key.
+    """Return the one published form of a key; None for what is not a key.
+
+    All equal entries have the same form.
 
     Entries of one kind that are equal have one form, and it is of a type of Python's own: a decimal without zeros at
     its end, a moment in UTC if it has a zone and to the microsecond, no negative zero, no subclass.
@@ -107,12 +121,12 @@ def key(entry: Any) -> Any:
 
 
 def kind_and_key(form: Any) -> tuple[Any, Any]:
-    """What is equal for forms of keys that are one key: 1, 1.0 and True are three."""
+    """Return what equal keys have in common: 1, 1.0 and True are three keys."""
     return type(form), tuple(map(kind_and_key, form)) if type(form) is tuple else form
 
 
 def same(form: Any) -> tuple[Any, Any]:
-    """What is equal for forms of keys that mean one value, as units do: numbers of all kinds are one kind."""
+    """Return what equal values have in common; all kinds of numbers are one kind."""
     if type(form) is tuple:
         return tuple, tuple(map(same, form))
     return (Decimal if isinstance(form, _NUMBERS) else type(form)), form
@@ -120,7 +134,10 @@ def same(form: Any) -> tuple[Any, Any]:
 
 @by_itself(None)
 def text(entry: Any) -> str | None:
-    """A key as text: what is text already, as it is; equal numbers, moments and so on give equal text."""
+    """Return a key as text: what is text already, as it is.
+
+    Equal numbers, moments and so on give equal text.
+    """
     form = key(entry)
     if form is None or isinstance(form, str):
         return form
@@ -138,7 +155,7 @@ def truth(entry: Any) -> bool | None:
 
 @by_itself(None)
 def moment(entry: Any) -> datetime | None:
-    """A moment without a zone, in UTC if it has one; a date is its midnight."""
+    """Return a moment without a zone, in UTC if it has one; a date is its midnight."""
     form = key(entry)
     if isinstance(form, datetime):
         return form.replace(tzinfo=None)
@@ -147,13 +164,16 @@ def moment(entry: Any) -> datetime | None:
 
 @by_itself(None)
 def day(entry: Any) -> date | None:
-    """A calendar date; that of a moment."""
+    """Return a calendar date; that of a moment."""
     found = moment(entry)
     return None if found is None else found.date()
 
 
 def _unwrapped(entry: Any) -> Any:
-    """A value of Python in place of a scalar of numpy, Arrow or another library; None for what is no scalar."""
+    """Return a scalar of numpy, Arrow or another library as a value of Python.
+
+    None for what is not a scalar.
+    """
     if isinstance(entry, np.datetime64 | np.timedelta64):  # the latter is an integer to numpy
         return _moment(entry)
     if isinstance(entry, np.floating):
@@ -174,7 +194,7 @@ def _unwrapped(entry: Any) -> Any:
 
 
 def _moment(entry: np.datetime64 | np.timedelta64) -> Any:
-    """None for what Python's calendar does not hold."""
+    """Return a moment or duration of numpy; None where Python has no such value."""
     unit = np.datetime_data(entry.dtype)[0]
     is_date = isinstance(entry, np.datetime64) and unit in ("Y", "M", "W", "D")
     found = entry.astype(f"{entry.dtype.kind}8[{'D' if is_date else 'us'}]")

@@ -21,7 +21,7 @@ _NOT_NUMBERS = "{what} must be numbers, got {kind}. Pass an array, a series or a
 
 @silence()
 def numbers(values: object, what: str = "values") -> Floats:
-    """One column as float64 of shape (rows,); what is no number is NaN.
+    """Return one column as float64 of shape (rows,); what is no number is NaN.
 
     Args:
         values: a list, or one column of numpy, pandas, Polars, Arrow or narwhals.
@@ -33,7 +33,7 @@ def numbers(values: object, what: str = "values") -> Floats:
 
 @silence()
 def table(values: object, what: str = "values", *, columns: int) -> tuple[Floats, tuple[str, ...]]:
-    """Several columns as float64 of shape (rows, columns), and their names.
+    """Return several columns as float64 of shape (rows, columns), and their names.
 
     Args:
         values: a two-dimensional array, a frame, or a list of rows. A row that is not `columns` values is NaN.
@@ -47,7 +47,10 @@ def table(values: object, what: str = "values", *, columns: int) -> tuple[Floats
 
 @silence()
 def whole_numbers(values: object) -> tuple[NDArray[np.int64], NDArray[np.bool_]] | None:
-    """A column whose type is an integer one, clamped to int64, and where it is missing; None for other columns."""
+    """Return a column of integers clamped to int64, and where it is missing.
+
+    None for columns of other types.
+    """
     given = column(values)
     if given.holds != "numbers" or given.values.dtype.kind not in "iu":
         return None
@@ -59,13 +62,13 @@ def whole_numbers(values: object) -> tuple[NDArray[np.int64], NDArray[np.bool_]]
 
 
 def dimensions(values: object) -> int:
-    """1 for a column or a list, 2 for a table."""
+    """Return 1 for a column or a list, 2 for a table."""
     array = array_of(values)
     return 2 if hasattr(type(values), "columns") else 1 if array is None else array.ndim
 
 
 def floats(given: Column, what: str) -> Floats:
-    """The numbers of a column."""
+    """Return the numbers of a column."""
     if given.holds == "objects":
         found = of_entries(given.values)
     elif given.holds == "numbers":
@@ -76,7 +79,10 @@ def floats(given: Column, what: str) -> Floats:
 
 
 def of_entries(entries: Objects) -> Floats:
-    """Each entry as a number; all at once where numpy reads every one as `number` does, which their types say."""
+    """Return each entry as a number.
+
+    All at once where numpy reads every one as `number` does, which their types say.
+    """
     if PLAIN_NUMBERS.issuperset(map(type, entries)):
         try:
             return entries.astype(np.float64)

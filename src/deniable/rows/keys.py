@@ -1,4 +1,6 @@
-"""Keys and units of any kind: places among distinct values, and the one form in which each value is published.
+"""Keys and units of any kind.
+
+Places among distinct values, and the one form in which each value is published.
 
 A column with a type has the values of its type. In one without, each entry is a key by itself: equal ones of different
 kinds, such as 1, 1.0 and True, are different keys, and one unit. NULL, NaN and what is no key have no place.
@@ -19,7 +21,7 @@ from deniable.rows.silence import silence
 
 @silence()
 def codes(values: object, what: str = "values") -> tuple[Indices, list[Any]]:
-    """One column of any kind as places in the list of its distinct keys, each in its one form; -1 for NULL.
+    """Return a column as indices into its distinct keys, and the keys; -1 for NULL.
 
     Keys are in the order of the first row of each. What Python cannot hold, such as a date after the year 9999 or bytes
     that are no text, is NULL here.
@@ -37,7 +39,10 @@ def codes(values: object, what: str = "values") -> tuple[Indices, list[Any]]:
 
 @silence()
 def labels(values: object, what: str = "values") -> Indices:
-    """Equal numbers for equal values of one column of any kind, from 0; -1 for NULL."""
+    """Return equal numbers for equal values of one column of any kind, from 0.
+
+    -1 for NULL.
+    """
     given = column(values, what)
     if given.holds == "objects":
         found = _of_objects(given.values, same)[0]
@@ -48,7 +53,7 @@ def labels(values: object, what: str = "values") -> Indices:
 
 @silence()
 def distinct(keys: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Public keys in their one form.
+    """Return public keys in their one form.
 
     Raises: InvalidParameterError if one is NULL, two are equal, or they are of several kinds.
     """
@@ -65,7 +70,9 @@ def distinct(keys: tuple[Any, ...]) -> tuple[Any, ...]:
 
 @silence()
 def places_of(values: object, keys: tuple[Any, ...]) -> Indices:
-    """The place of each row in the list of public keys; their number for a row that is not in it.
+    """Return the index of each row's key in a list of public keys.
+
+    It is their number for a row that is not in it.
 
     Raises: InvalidParameterError if the keys are of a type that the column cannot hold.
     """
@@ -101,7 +108,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def _arrow(given: Column) -> Any:
-    """The values of a column in Arrow: NaN is NULL, and there is one zero."""
+    """Return the values of a column in Arrow: NaN is NULL, and there is one zero."""
     import pyarrow as pa
 
     if given.holds == "other":
@@ -112,7 +119,7 @@ def _arrow(given: Column) -> Any:
 
 
 def _of_rows(given: Column, found: Indices) -> tuple[Indices, Indices | None]:
-    """The places of the rows, numbered anew by their first rows, and which of the old ones those are, in that order.
+    """Return indices numbered by first rows, and which of the old ones those are.
 
     None where the rows are the values. A dictionary holds values that no row has, and any order of them.
     """
@@ -134,7 +141,7 @@ def _indices(encoded: Any) -> Indices:
 
 
 def python(values: Any) -> Objects:
-    """Distinct values of Arrow as Python's; None for what it has nothing like."""
+    """Return distinct values of Arrow as Python's; None for what it has nothing like."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -154,7 +161,10 @@ def python(values: Any) -> Objects:
 
 
 def _of_objects(entries: Objects, meaning: Callable[[Any], Hashable]) -> tuple[Indices, list[Any]]:
-    """Each entry by itself; all at once where all are of one plain kind, which gives the same."""
+    """Return each entry by itself.
+
+    All at once where all are of one plain kind, which gives the same.
+    """
     quick = _quick(entries)
     if quick is not None:
         encoded = quick.dictionary_encode()
@@ -171,7 +181,10 @@ def _of_objects(entries: Objects, meaning: Callable[[Any], Hashable]) -> tuple[I
 
 
 def _quick(entries: Objects) -> Any:
-    """Entries of one kind, and None, in Arrow, whose type is never guessed from them; None for all else."""
+    """Return entries of one kind, and None, as Arrow; None for anything else.
+
+    Their type is never guessed from them.
+    """
     import pyarrow as pa
 
     kinds = set(map(type, entries)) - {type(None)}

@@ -1,4 +1,7 @@
-"""Silence while private rows are at hand, for what Python and numpy warn of may depend on one."""
+"""Suppression of warnings while private rows are read.
+
+What Python and numpy warn of may depend on a row.
+"""
 
 import threading
 import warnings
@@ -13,7 +16,7 @@ _silent: list["warnings.catch_warnings[None]"] = []  # one for each call in here
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """Nothing warns in here; as a decorator, nowhere in the function.
+    """Suppress all warnings in the block; as a decorator, in the function.
 
     The filters of warnings belong to all threads, so the last one that leaves puts them back.
     """

@@ -1,4 +1,7 @@
-"""Tables: frames, arrays of two dimensions and lists of rows, each row of a list by itself."""
+"""Tables: frames, arrays of two dimensions and lists of rows.
+
+Each row of a list is read by itself.
+"""
 
 from collections.abc import Callable, Sequence
 from itertools import chain
@@ -15,7 +18,9 @@ Read = Callable[[Column, str], tuple[NDArray[Any], ...]]
 
 
 def grid(values: object, what: str, columns: int, read: Read) -> tuple[list[NDArray[Any]], tuple[str, ...]]:
-    """What `read` gives of every entry, each array of shape (rows, columns), and the names of the columns.
+    """Return the results of `read` for all entries, and the names of the columns.
+
+    Each array has shape (rows, columns).
 
     Args:
         columns: how many a row of a list must have; all its entries are missing otherwise. One alone needs no list.
@@ -45,7 +50,7 @@ def grid(values: object, what: str, columns: int, read: Read) -> tuple[list[NDAr
 
 
 def frame_of(values: object, what: str) -> Any:
-    """A frame of any library as one of narwhals; None for what is no frame."""
+    """Return a frame of any library as one of narwhals; None for what is no frame."""
     if not hasattr(type(values), "columns"):
         return None
     import narwhals as nw
@@ -58,7 +63,7 @@ def frame_of(values: object, what: str) -> Any:
 
 
 def _flat(rows: Objects, columns: int) -> Objects:
-    """The entries of all rows, one row after the other."""
+    """Return the entries of all rows, one row after the other."""
     kinds = set(map(type, rows))
     if kinds <= {list, tuple} and set(map(len, rows)) <= {columns}:
         return np.fromiter(chain.from_iterable(rows), dtype=object, count=len(rows) * columns)
@@ -73,7 +78,10 @@ def _flat(rows: Objects, columns: int) -> Objects:
 
 @by_itself(())
 def _entries(row: Any) -> Any:
-    """Entries of one row, if it is a list or is read as one; None for a single value."""
+    """Return entries of one row, if it is a list or is read as one.
+
+    None for a single value.
+    """
     if isinstance(row, list | tuple):
         return list(row)  # methods of a subclass may raise, and are asked here alone
     if isinstance(row, str | bytes | dict) or row is None:
@@ -91,7 +99,7 @@ def _entries(row: Any) -> Any:
 
 
 def without_rows(values: object) -> object:
-    """Data of the same type and columns that hold no row; no row is read.
+    """Return data of the same type and columns without a row; no row is read.
 
     Raises: InvalidParameterError if they are no array, series, frame or list.
     """

@@ -36,7 +36,9 @@ def read(
     upper: int | None = None,
     columns: int | None = None,
 ) -> tuple[Integers, Mask]:
-    """Whole numbers, shape (rows,) or (rows, columns), and which rows are spoilt; those hold anything in the bounds.
+    """Return whole numbers, and which rows are spoilt.
+
+    Shape (rows,) or (rows, columns); spoilt rows hold any number within the bounds.
 
     Args:
         name: the parameter's, for the message.
@@ -59,7 +61,7 @@ def read(
 
 
 def left_out(name: str, rows: object, *, lower: int | None = None, upper: int | None = None) -> Integers:
-    """Numbers in the bounds, without what is spoilt: for add/remove."""
+    """Return numbers in the bounds, without what is spoilt: for add/remove."""
     found, spoilt = read(name, rows, lower=lower, upper=upper)
     return found[~spoilt] if spoilt.any() else found
 
@@ -73,13 +75,16 @@ def replaced(
     upper: int | None = None,
     columns: int | None = None,
 ) -> Integers:
-    """Rows in the bounds, with a public number in all places of a spoilt one: for replace."""
+    """Return rows in the bounds, with a public number in all places of a spoilt one.
+
+    For replace.
+    """
     found, spoilt = read(name, rows, lower=lower, upper=upper, columns=columns)
     return np.where(_beside(spoilt, found), by, found) if spoilt.any() else found
 
 
 def width(rows: object) -> int | None:
-    """How many numbers a row has by what holds the rows: an array or a frame; None for a list, which does not say."""
+    """Return how many numbers a row of an array or a frame has; None for a list."""
     frame = frame_of(rows, "rows")
     if frame is not None:
         return len(frame.columns)
@@ -107,7 +112,7 @@ def _of_table(name: str, rows: object, columns: int) -> tuple[NDArray[Any], Mask
 
 
 def _of_column(given: Column, name: str) -> tuple[NDArray[Any], Mask]:
-    """Numbers as they are in int64 where they fit, and where there is none."""
+    """Return numbers as they are in int64 where they fit, and where there is none."""
     if given.holds == "numbers":
         found, spoilt = _typed(given.values)
         spoilt = spoilt if given.missing is None else spoilt | given.missing
@@ -123,7 +128,7 @@ def _of_column(given: Column, name: str) -> tuple[NDArray[Any], Mask]:
 
 
 def _of_entries(entries: NDArray[Any]) -> tuple[NDArray[Any], Mask]:
-    """A column without a type is always taken."""
+    """Return each entry as a whole number, for a column without a type."""
     kinds = set(map(type, entries))
     if kinds <= {bool, int}:
         try:
@@ -156,5 +161,5 @@ def _per_row(entries: Mask) -> Mask:
 
 
 def _beside(spoilt: Mask, found: NDArray[Any]) -> Mask:
-    """The rows in the shape of their numbers."""
+    """Return the rows in the shape of their numbers."""
     return spoilt if found.ndim == 1 else spoilt[:, None]

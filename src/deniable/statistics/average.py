@@ -9,7 +9,7 @@ import numpy as np
 from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.noise.bits import Bits
 from deniable.numbers.arrays import Floats
-from deniable.release import Noisy
+from deniable.release.columns import Noisy
 from deniable.statistics.shares import STEP, UNIT
 
 Sums: TypeAlias = Mapping[str, Any]

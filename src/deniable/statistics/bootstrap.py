@@ -18,7 +18,8 @@ from deniable.errors import InvalidParameterError
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import positive_integer
-from deniable.release import Bounds, Estimate, Key, Measure, Release
+from deniable.release import Release
+from deniable.release.columns import Bounds, Estimate, Key, Measure
 from deniable.release.intervals import check_level
 from deniable.statistics.models import Model
 from deniable.statistics.statistic import Statistic

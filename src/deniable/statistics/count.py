@@ -8,7 +8,8 @@ import numpy as np
 
 from deniable.noise.bits import Bits
 from deniable.privacy import Sensitivity, of_count
-from deniable.release import Measure, Noisy, Release
+from deniable.release import Release
+from deniable.release.columns import Measure, Noisy
 from deniable.rows import Container, labels
 from deniable.statistics.call import asks
 from deniable.statistics.noised import Noised

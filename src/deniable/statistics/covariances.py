@@ -15,7 +15,8 @@ from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits, DeterministicBits
 from deniable.numbers.arrays import Floats
 from deniable.privacy import PrivacyLoss, Relation, compose
-from deniable.release import Bounds, Estimate, Key, Release
+from deniable.release import Release
+from deniable.release.columns import Bounds, Estimate, Key
 from deniable.rows import Container, table
 from deniable.statistics.bounds import SHARE, Bounding, for_each_column, resolve
 from deniable.statistics.call import asks

@@ -15,7 +15,8 @@ from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import exact_rational, whole_number
 from deniable.privacy import Sensitivity
 from deniable.privacy.sensitivity import of_spread_sum
-from deniable.release import Key, Measure, Noisy, Release
+from deniable.release import Release
+from deniable.release.columns import Key, Measure, Noisy
 from deniable.rows import Container, distinct, numbers, places_of
 from deniable.statistics.call import asks
 from deniable.statistics.noised import Noised

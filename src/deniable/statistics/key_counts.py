@@ -13,7 +13,8 @@ from deniable.mechanisms.base import NO_ANSWER
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import positive_integer
 from deniable.privacy import PrivacyLoss, Sensitivity, of_count
-from deniable.release import Key, Measure, Noisy, Release
+from deniable.release import Release
+from deniable.release.columns import Key, Measure, Noisy
 from deniable.rows import Container, codes, labels
 from deniable.statistics.call import asks
 from deniable.statistics.statistic import Answer, Options, Statistic, release

@@ -6,7 +6,8 @@ from math import sqrt
 from typing import Any, ClassVar, Unpack
 
 from deniable.noise.bits import Bits
-from deniable.release import Measure, Release
+from deniable.release import Release
+from deniable.release.columns import Measure
 from deniable.rows import Container
 from deniable.statistics.average import Average, Sums
 from deniable.statistics.bounded import BoundedSums

@@ -14,7 +14,8 @@ from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits, DeterministicBits
 from deniable.numbers.rationals import Real, exact_rational, positive_integer, whole_number
 from deniable.privacy import AddRemove, PrivacyLoss, Relation
-from deniable.release import Estimate, Key, Measure, Noisy, Release
+from deniable.release import Release
+from deniable.release.columns import Estimate, Key, Measure, Noisy
 from deniable.rows import Container, silence, without_rows
 
 Takes = Literal[

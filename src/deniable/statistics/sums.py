@@ -13,7 +13,8 @@ from deniable.noise.bits import Bits
 from deniable.numbers.arrays import Floats
 from deniable.privacy import Relation, Sensitivity
 from deniable.privacy.sensitivity import of_spread_sum
-from deniable.release import Measure, Noisy, Release
+from deniable.release import Release
+from deniable.release.columns import Measure, Noisy
 from deniable.rows import Container
 from deniable.statistics.average import exact_sums
 from deniable.statistics.bounded import BoundedSums

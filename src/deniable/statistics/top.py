@@ -12,8 +12,8 @@ from deniable.mechanisms import ExponentialMechanism, PermuteAndFlip
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import positive_integer
 from deniable.privacy import PrivacyLoss, Relation
-from deniable.release import Bounds, Estimate, Key, Measure, Release
-from deniable.release.columns import select
+from deniable.release import Release
+from deniable.release.columns import Bounds, Estimate, Key, Measure, select
 from deniable.rows import Container
 from deniable.statistics.call import asks
 from deniable.statistics.histograms import Histogram

@@ -14,7 +14,8 @@ from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
 from deniable.numbers.arrays import Floats
 from deniable.privacy import PrivacyLoss
-from deniable.release import Measure, Noisy, Release
+from deniable.release import Release
+from deniable.release.columns import Measure, Noisy
 from deniable.rows import Container
 from deniable.statistics.average import Average, Sums
 from deniable.statistics.bounded import BoundedSums

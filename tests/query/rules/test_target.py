@@ -16,7 +16,8 @@ from deniable.privacy import compose
 from deniable.query.database import Database
 from deniable.query.naming import named
 from deniable.query.rules import price, target
-from deniable.release import Measure, Noisy, Release
+from deniable.release import Release
+from deniable.release.columns import Measure, Noisy
 from tests.query.test_database import Poisoned
 from tests.release.conftest import laplace
 

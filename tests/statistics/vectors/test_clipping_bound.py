@@ -6,7 +6,7 @@ import pytest
 
 from deniable.mechanisms import Laplace
 from deniable.mechanisms.additive import NoiseLaw
-from deniable.release import Noisy
+from deniable.release.columns import Noisy
 from deniable.statistics.vectors.clipping_bound import ClippingBound, part_taken, taken
 
 GENERATOR = np.random.default_rng(8)

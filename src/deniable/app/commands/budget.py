@@ -12,7 +12,8 @@ from deniable.app.terminal import say, show_table
 from deniable.errors import LedgerError
 
 if TYPE_CHECKING:
-    from deniable.ledger import Ledger, Record
+    from deniable.ledger import Ledger
+    from deniable.ledger.entry import Record
 
 
 def budget(

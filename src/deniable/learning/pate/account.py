@@ -16,7 +16,8 @@ from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, probability, whole_number
 from deniable.privacy import Relation
 from deniable.privacy.notions.conversion import ORDERS, checked_order, renyi_epsilon
-from deniable.release import Estimate, Release
+from deniable.release import Release
+from deniable.release.columns import Estimate
 
 _STEPS = 2**16  # of the lattice, to the largest divergence of one query
 Choice = NoisyMax | Gaussian

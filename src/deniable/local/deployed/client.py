@@ -8,7 +8,8 @@ import numpy as np
 
 from deniable.arguments import InWords, check_kind
 from deniable.errors import BudgetExceededError, InvalidParameterError, UnprovedError
-from deniable.ledger import Ledger, Record
+from deniable.ledger import Ledger
+from deniable.ledger.entry import Record
 from deniable.ledger.payment import Payment, check_ledger
 from deniable.local.codes import Bytes
 from deniable.local.deployed.memo import Memoised

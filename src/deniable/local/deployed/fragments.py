@@ -18,7 +18,8 @@ from deniable.local.protocol import PureProtocol
 from deniable.noise.bits import Bits
 from deniable.numbers.arrays import Integers
 from deniable.numbers.rationals import Real, probability, whole_number, yes_or_no
-from deniable.release import Key, Release
+from deniable.release import Release
+from deniable.release.columns import Key
 from deniable.rows import Container, codes
 
 _SHARES = np.geomspace(1e-6, 1, 4000)  # of people, for which recall is computed

@@ -16,7 +16,8 @@ from deniable.noise import uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.arrays import Floats, Integers
 from deniable.numbers.rationals import whole_number
-from deniable.release import Key, Release
+from deniable.release import Release
+from deniable.release.columns import Key
 from deniable.rows import Container, numbers
 
 _OFFSETS = 2**16  # by which a client shifts its rounding, in parts of a step

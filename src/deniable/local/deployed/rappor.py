@@ -18,7 +18,8 @@ from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.arrays import Floats, Integers
 from deniable.numbers.balls import ball, certified_floor
 from deniable.numbers.rationals import positive_rational, probability, whole_number
-from deniable.release import Key, Release
+from deniable.release import Release
+from deniable.release.columns import Key
 from deniable.rows import Container
 
 

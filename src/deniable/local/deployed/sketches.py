@@ -19,7 +19,8 @@ from deniable.noise import uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.arrays import Floats, Integers
 from deniable.numbers.rationals import whole_number
-from deniable.release import Bounds, Estimate, Key, Release
+from deniable.release import Release
+from deniable.release.columns import Bounds, Estimate, Key
 from deniable.rows import Container, codes, distinct
 
 PRIME = 2**31 - 1

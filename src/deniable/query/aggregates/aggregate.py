@@ -17,7 +17,7 @@ from deniable.noise.lattice import Lattice
 from deniable.numbers.rationals import quotient_text
 from deniable.privacy import PrivacyLoss, Sensitivity
 from deniable.query.expression import Expression, text_of
-from deniable.release import Estimate, Key, Noisy
+from deniable.release.columns import Estimate, Key, Noisy
 
 if TYPE_CHECKING:
     from deniable.query.plan import Question

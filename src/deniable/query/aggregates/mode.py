@@ -20,7 +20,7 @@ from deniable.query.declarations import listed_keys
 from deniable.query.expression import Column, Expression, Key, literal, text_of
 from deniable.query.operators import call
 from deniable.query.translation import declarable, translate
-from deniable.release import Key as KeyColumn
+from deniable.release.columns import Key as KeyColumn
 
 if TYPE_CHECKING:
     from deniable.query.clauses import ResultScope

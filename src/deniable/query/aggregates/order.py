@@ -25,7 +25,7 @@ from deniable.query.aggregates.sums import summand
 from deniable.query.allowlist import checked
 from deniable.query.expression import Expression, Facts, Kind, Literal, text_of
 from deniable.query.translation import translate
-from deniable.release import Estimate, Key
+from deniable.release.columns import Estimate, Key
 from deniable.statistics.order.extremes import Maximum, Minimum
 from deniable.statistics.order.grid import ValueGrid
 from deniable.statistics.order.quantile import Quantile, known_ends

@@ -19,7 +19,7 @@ from deniable.noise.bits import Bits
 from deniable.noise.simulation import uniforms
 from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import whole_number
-from deniable.release import Estimate
+from deniable.release.columns import Estimate
 from deniable.statistics.statistic import Answer, Options, Statistic
 
 Alternative = Literal["two-sided", "greater", "less"]

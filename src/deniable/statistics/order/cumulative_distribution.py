@@ -15,8 +15,8 @@ from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, exact_rational
 from deniable.privacy import PrivacyLoss, Relation, Sensitivity
 from deniable.privacy.sensitivity import of_spread_sum
-from deniable.release import Estimate, Key, Release
-from deniable.release.columns import Bounds
+from deniable.release import Release
+from deniable.release.columns import Bounds, Estimate, Key
 from deniable.rows import Container, numbers
 from deniable.statistics.call import asks
 from deniable.statistics.statistic import Answer, Options, Statistic, release

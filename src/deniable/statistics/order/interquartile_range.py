@@ -13,8 +13,8 @@ from deniable.mechanisms.ranks import ExponentialQuantile, Points, Quartiles
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import Real
 from deniable.privacy import PrivacyLoss
-from deniable.release import Estimate, Release
-from deniable.release.columns import Bounds
+from deniable.release import Release
+from deniable.release.columns import Bounds, Estimate
 from deniable.rows import Container
 from deniable.statistics.call import asks
 from deniable.statistics.order.base import OrderStatistic

@@ -19,8 +19,8 @@ from deniable.mechanisms.ranks.records import RankWindow
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import Real, shown
 from deniable.privacy import PrivacyLoss
-from deniable.release import Estimate, Release
-from deniable.release.columns import Bounds
+from deniable.release import Release
+from deniable.release.columns import Bounds, Estimate
 from deniable.rows import Container
 from deniable.statistics.call import asks
 from deniable.statistics.order.base import OrderStatistic

@@ -23,7 +23,8 @@ from deniable.numbers.rationals import Real, positive_integer
 from deniable.privacy import PrivacyLoss, Relation, Sensitivity
 from deniable.privacy.notions.concentrated import epsilon_within
 from deniable.privacy.sensitivity import of_spread_sum
-from deniable.release import Estimate, Key, Release
+from deniable.release import Release
+from deniable.release.columns import Estimate, Key
 from deniable.rows import Container
 from deniable.statistics.call import asks
 from deniable.statistics.order.base import OrderStatistic

@@ -15,7 +15,7 @@ from deniable.numbers.arrays import Floats
 from deniable.privacy import PrivacyLoss, Sensitivity
 from deniable.privacy.relation import AddRemove
 from deniable.privacy.sensitivity import of_clamped_unit_sum
-from deniable.release import Bounds
+from deniable.release.columns import Bounds
 from deniable.statistics.regression.linear import Rows
 from deniable.statistics.regression.moments import Basis
 from deniable.statistics.regression.smallest_eigenvalue import smallest_eigenvalue

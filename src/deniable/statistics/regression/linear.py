@@ -13,7 +13,7 @@ from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
 from deniable.numbers.arrays import Floats
 from deniable.privacy import PrivacyLoss, Relation, compose
-from deniable.release import Bounds, Estimate, Key
+from deniable.release.columns import Bounds, Estimate, Key
 from deniable.rows import dimensions, numbers, table
 from deniable.statistics.bounds import Bounding, resolve
 from deniable.statistics.statistic import Answer, BoundsLike, Statistic, Takes

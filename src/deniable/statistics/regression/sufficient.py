@@ -12,7 +12,7 @@ from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.noise.bits import Bits
 from deniable.numbers.arrays import Floats
 from deniable.privacy import PrivacyLoss
-from deniable.release import Bounds
+from deniable.release.columns import Bounds
 from deniable.statistics.regression.linear import SMALL, Regression, Rows
 from deniable.statistics.regression.moments import Basis
 from deniable.statistics.regression.solve import Fit, steady

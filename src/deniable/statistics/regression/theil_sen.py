@@ -16,7 +16,7 @@ from deniable.noise.bits import Bits
 from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import positive_integer
 from deniable.privacy import PrivacyLoss, of_count
-from deniable.release import Bounds
+from deniable.release.columns import Bounds
 from deniable.statistics.order.base import checked_level
 from deniable.statistics.order.ends import ends_around, lower_end, upper_end
 from deniable.statistics.order.quantile import selections

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable.numbers.arrays import Floats
-from deniable.release import Noisy
+from deniable.release.columns import Noisy
 
 _ROUNDS = 30  # until the bound hardly falls any more; every one is valid
 _SIDE = 1.0  # ln of e: a side of the mean with a tail that thins out exponentially or faster has a share 1/e or more

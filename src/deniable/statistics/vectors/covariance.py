@@ -17,7 +17,8 @@ from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, Reals
 from deniable.privacy import Sensitivity
 from deniable.privacy.sensitivity.vectors import of_outer_sum
-from deniable.release import Bounds, Estimate, Key, Release
+from deniable.release import Release
+from deniable.release.columns import Bounds, Estimate, Key
 from deniable.rows import Container
 from deniable.statistics.bounds import for_each_column
 from deniable.statistics.call import asks

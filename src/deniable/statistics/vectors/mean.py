@@ -20,7 +20,8 @@ from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, Reals
 from deniable.privacy import Sensitivity, of_count
 from deniable.privacy.sensitivity.vectors import of_ball_sum
-from deniable.release import Bounds, Estimate, Key, Measure, Noisy, Release
+from deniable.release import Release
+from deniable.release.columns import Bounds, Estimate, Key, Measure, Noisy
 from deniable.release.intervals import of_measure
 from deniable.rows import Container
 from deniable.statistics.bounds import for_each_column

@@ -7,7 +7,7 @@ import numpy as np
 
 from deniable.mechanisms.vectors.matrix_noise import MatrixNoise
 from deniable.numbers.arrays import Floats
-from deniable.release import Bounds
+from deniable.release.columns import Bounds
 
 _FOR_MEANS = 0.02, 0.04, 0.07, 0.1, 0.15, 0.2  # of the chance that an interval misses, for each of two means
 
