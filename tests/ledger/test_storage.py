@@ -65,7 +65,7 @@ def test_many_killed_processes_leave_a_ledger_that_verifies_and_never_under_coun
 
 @forks
 def test_a_forked_child_uses_the_file_and_is_refused_the_memory_of_its_parent(place: str) -> None:
-    assert play("inherit", place) == {"statuses": [0, 7], "spent": ["1/5", "1/10"]}
+    assert play("inherit", place) == {"statuses": [0, 7], "spent": ["0.2", "0.1"]}
 
 
 # --- power cuts --------------------------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ def test_what_the_budget_cannot_pay_is_said_to_be_refused() -> None:
     for price in ({"epsilon": 3}, {"epsilon": 3, "error": "5%"}):
         said = db.explain(text, **price)  # type: ignore[arg-type]
         assert (
-            "would cost epsilon=3, but of the budget epsilon=1 only epsilon=1 is left" in dict(said.rows())["refused"]
+            "would cost epsilon=3, but only epsilon=1 of the budget epsilon=1 is left" in dict(said.rows())["refused"]
         )
         assert said.to_dict()["refused"]
     db.sql(text, epsilon=1)

@@ -76,7 +76,7 @@ class PrivacyUnit(metaclass=InWords):
         read_fields(self)
         if self.period is not None and (self.column is None or self.ids != 1 or not isinstance(self.period, str)):
             raise InvalidParameterError(
-                f"period must be the name of a column of dates, beside a column of one id a unit, got {self.period!r}"
+                f"period must be the name of a date column, beside column= with ids=1, got {self.period!r}"
             )
         if self.column is None and self.ids != 1:
             raise InvalidParameterError(

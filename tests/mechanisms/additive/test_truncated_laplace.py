@@ -71,5 +71,5 @@ def test_bad_parameters_are_refused_before_anything_is_spent(given: dict[str, ob
 
 
 def test_a_bound_below_the_sensitivity_has_no_loss() -> None:
-    with pytest.raises(InvalidParameterError, match="give the unit away"):
+    with pytest.raises(InvalidParameterError, match="reveal the unit"):
         TruncatedLaplace(scale=1, bound=2).privacy_loss(of_count(rows=3, groups=1, relation=AddRemove))

@@ -226,7 +226,7 @@ def test_the_named_tuple_of_an_event_is_read_too() -> None:
 def test_what_has_no_loss_is_refused_by_name(given: object) -> None:
     with pytest.raises(UnprovedError) as refusal:
         of_dp_event(given)
-    assert "has no loss here" in str(refusal.value)
+    assert "is not supported" in str(refusal.value)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -40,7 +41,7 @@ def test_randomized_response_by_hand() -> None:
     assert report.hits[1][1].upper == pytest.approx(0.03)
     assert report.beliefs[0][1].upper == pytest.approx(3 / 102)
     assert report.beliefs[1][1].upper == pytest.approx(0.75)
-    assert "right with at most 75" in str(report)
+    assert "right with probability at most 75" in str(report)
     assert report.accounts == ()
     assert "Other accountants" not in str(report)
 
@@ -91,7 +92,8 @@ def test_data_and_page_hold_the_same_statement() -> None:
     page = report._repr_html_()
     assert "<script" not in page
     assert "50% sure that" in page
-    assert "&#x27;1/10&#x27;" in page
+    assert "PureLoss(epsilon=0.1) * 20" in page
+    assert "20 x &lt;PureLoss&gt;" in replace(report, counted="20 x <PureLoss>")._repr_html_()
 
 
 def test_delta_is_checked() -> None:
@@ -122,5 +124,5 @@ def test_every_share_is_said_from_above(loss: PrivacyLoss) -> None:
     assert len(found) == len(about.hits)
     for said, (_, rate) in zip(found, about.hits, strict=True):
         assert float(said) >= 100 * rate.upper * (1 - 1e-12)
-    (coin,) = re.findall(r"is right with at most ([0-9.]+)%", str(about))
+    (coin,) = re.findall(r"is right with probability at most ([0-9.]+)%", str(about))
     assert float(coin) >= 50 * (1 + about.advantage.upper) * (1 - 1e-12)

@@ -97,8 +97,8 @@ class Filter:
             rule, total, fits = self._after(charge)
             if not fits:
                 raise BudgetExceededError(
-                    f"This question would cost {rule.cost(charge)}, but of the budget {self.budget} only "
-                    f"{self.left} is left. Nothing was spent. Ask for less, {remedy}."
+                    f"This question would cost {rule.cost(charge)}, but only {self.left} of the budget "
+                    f"{self.budget} is left. Nothing was spent. Ask for less, {remedy}."
                 )
             self._rule, self._total = rule, total
 
@@ -122,8 +122,8 @@ class Filter:
         total = self._total + charge
         if not rule.proves(total):
             raise UnprovedError(
-                f"{rule.remedy} A composed privacy-loss distribution cannot stand in: it is no filter when parameters "
-                "depend on answers; the theorem is missing because it is false (arXiv:2602.06756)."
+                f"{rule.remedy} A composed privacy-loss distribution cannot replace it: where parameters depend on "
+                "answers it is not a valid filter (arXiv:2602.06756)."
             )
         return rule, total, rule.admits(total)
 
@@ -173,5 +173,7 @@ def proved_for(relation: Relation, loss: PrivacyLoss) -> PrivacyLoss:
     if not isinstance(loss, PrivacyLoss):
         raise InvalidParameterError(f"loss must be a privacy loss, such as PureLoss(1), got {type(loss).__name__}")
     if relation not in loss.relations:
-        raise UnprovedError(f"{loss!r} is not proved for {relation}, which is protected here. State the loss for it.")
+        raise UnprovedError(
+            f"{loss!r} is not proved for {relation}, which is protected here. State the loss for that relation."
+        )
     return loss

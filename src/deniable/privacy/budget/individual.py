@@ -70,7 +70,7 @@ class IndividualFilter:
                 "pair have different budgets. Use AddRemove, or a filter for the worst record."
             )
         if not isinstance(budget, Budget) or budget.epsilon is not None or budget.failure is not None:
-            raise InvalidParameterError(f"individual budgets are of rho, mu or renyi, without failure, got {budget!r}")
+            raise InvalidParameterError(f"budget must be a Budget of rho, mu or renyi, without failure, got {budget!r}")
         self.budget = budget
         self._rule = budget.rule()
         ((currency, limit),) = self._rule.sums.items()

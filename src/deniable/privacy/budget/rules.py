@@ -160,8 +160,8 @@ class PairsRule(Rule):
     failing: ClassVar[bool] = True
     failures: ClassVar[str] = "delta"
     remedy: ClassVar[str] = (
-        "this budget adds up (epsilon, delta) pairs, and this mechanism was asked for without one. "
-        "State one pair that it satisfies, or take a budget of rho."
+        "this budget adds up (epsilon, delta) pairs, and no pair is stated for this mechanism. "
+        "State one pair that it satisfies, or use a budget of rho."
     )
 
     @classmethod
@@ -183,7 +183,7 @@ class PureRule(Rule):
     name: ClassVar[str] = "pure"
     failing: ClassVar[bool] = False
     remedy: ClassVar[str] = (
-        "a budget of epsilon alone pays for mechanisms with a finite epsilon and no delta, such as Laplace noise. "
+        "a budget of epsilon alone covers mechanisms with a finite epsilon and no delta, such as Laplace noise. "
         "Use one of these, or a budget with delta: Budget(epsilon=..., delta=...)."
     )
 

@@ -60,7 +60,9 @@ class GroupStatement(Statement):
                 f"another one is added. {base!r} is stated for {', '.join(map(str, self.base.relations))}."
             )
         if self.relation is not None and self.size % 2:
-            raise InvalidParameterError(f"under replace size counts removed and added units: it is even, got {size!r}")
+            raise InvalidParameterError(
+                f"size must be even under replace, where it counts removed and added units, got {size!r}"
+            )
 
     def __repr__(self) -> str:
         if self.relation is not None:

@@ -66,9 +66,11 @@ class ParallelStatement(OneOf):
         read_fields(self, parts=_ordered(parts), inside=ordered_inside, relation=relation, fixed=fixed)
         Relation.checked(relation)
         if (inside is not None or fixed) and relation is not Replace:
-            raise InvalidParameterError("inside= and fixed= are about Replace; under AddRemove leave them out")
+            raise InvalidParameterError("inside= and fixed= apply to Replace only; leave them out under AddRemove")
         if inside is not None and (fixed or len(self.inside or ()) != len(self.parts)):
-            raise InvalidParameterError("inside= must hold one loss for each part, and goes without fixed=True")
+            raise InvalidParameterError(
+                "inside= must hold one loss for each part, and cannot be combined with fixed=True"
+            )
         self.alternatives  # noqa: B018  (checks what is proved)
 
     @cached_property
@@ -174,7 +176,9 @@ def _ordered(losses: Iterable[Stated]) -> Losses:
 def _proved(losses: Losses, relation: Relation) -> Losses:
     for loss in losses:
         if relation not in loss.relations:
-            raise UnprovedError(f"{loss!r} is not proved for {relation}, as this partition needs. State it for it.")
+            raise UnprovedError(
+                f"{loss!r} is not proved for {relation}, which this partition needs. State it for that relation."
+            )
     return losses
 
 

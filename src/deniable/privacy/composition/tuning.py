@@ -175,7 +175,7 @@ class BestOfStatement(SelectedStatement):
     def __init__(self, base: Stated, stop: Real, shape: Real = 1) -> None:
         read_fields(self, base=base, stop=stop, shape=within_floats("shape", exact_rational("shape", shape)))
         if self.stop >= 1:
-            raise InvalidParameterError(f"stop must be in (0, 1), got {stop!r}. One run costs what the base costs.")
+            raise InvalidParameterError(f"stop must be in (0, 1), got {stop!r}. For one run use the loss of the base.")
         if self.shape <= -1:
             raise InvalidParameterError(f"shape must be > -1, got {shape!r}")
 

@@ -144,7 +144,7 @@ class DominatedStatement(Statement):
         if not isinstance(law, LossLaw):
             raise InvalidParameterError(f"law must be a LossLaw, such as FunctionLaw(above, below, ...), got {law!r}")
         if not isinstance(name, str) or not name.strip():
-            raise InvalidParameterError(f"name must be a text, got {name!r}")
+            raise InvalidParameterError(f"name must be a non-empty text, got {name!r}")
         Relation.checked(relation)
         if not isinstance(argument, str) or len(argument.strip()) < _SHORTEST_ARGUMENT:
             raise UnprovedError(

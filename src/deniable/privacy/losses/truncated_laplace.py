@@ -48,7 +48,7 @@ class TruncatedLaplaceStatement(Statement):
         read_fields(self, noise_multiplier=noise_multiplier, bound=bound)
         if self.bound < 1:
             raise InvalidParameterError(
-                f"bound must be at least 1 sensitivity, got {bound!r}: below it half of all answers give the unit away"
+                f"bound must be at least 1 sensitivity, got {bound!r}: below it half of all answers reveal the unit"
             )
 
     @classmethod
@@ -128,7 +128,7 @@ class DiscreteTruncatedLaplaceStatement(Statement):
         if self.bound < self._shift:
             raise InvalidParameterError(
                 f"bound must be at least the l1 sensitivity {self._shift}, got {bound!r}: below it half of all answers "
-                "give the unit away"
+                "reveal the unit"
             )
 
     @property

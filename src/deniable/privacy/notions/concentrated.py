@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import Arb, ball, certified
+from deniable.numbers.rationals import decimal_text
 from deniable.numbers.roots import largest
 
 
@@ -56,7 +57,9 @@ def epsilon_within(rho: Fraction, *, per: int = 2) -> Fraction:
             break
         denominator *= 10**6
     if epsilon <= 0:
-        raise InvalidParameterError(f"rho={rho} is too small to buy any answer.")
+        raise InvalidParameterError(
+            f"rho must be about 1e-80 or more, got {decimal_text(rho)}: no answer costs so little"
+        )
     return epsilon
 
 

@@ -100,8 +100,8 @@ class TradeOffCurve:
                 if isinstance(self.tolerance, Wish):
                     return
                 raise InvalidParameterError(
-                    f"tolerance={self.tolerance:g} cannot be reached with {_MAX_KNOTS} values of delta: the share of "
-                    f"hits is known to a relative width of {gap:.2g}. Ask for a larger tolerance."
+                    f"tolerance={self.tolerance:g} cannot be reached with {_MAX_KNOTS} values of delta: the true "
+                    f"positive rate is known to a relative width of {gap:.2g}. Ask for a larger tolerance."
                 )
             if not self._split(segment, epsilon):
                 settled.add(self._sorted()[segment].epsilon)

@@ -67,8 +67,8 @@ def _read(event: object, relation: Relation) -> PrivacyLoss:
     name = _name(event)
     if name not in _READERS:
         raise UnprovedError(
-            f"{name or 'this object'} has no loss here; known are {', '.join(sorted(_READERS))}. Build the loss of the "
-            "mechanism from deniable.privacy, or state what is proved for it with ApproximateLoss(epsilon, delta)."
+            f"{name or 'this object'} is not supported; supported are {', '.join(sorted(_READERS))}. Build the loss "
+            "of the mechanism from deniable.privacy, or state what is proved with ApproximateLoss(epsilon, delta)."
         )
     return _READERS[name](event, relation)
 
@@ -207,7 +207,7 @@ def _stop(mean: Fraction, shape: Fraction) -> Fraction:
         low, high = (middle, high) if late(Fraction(math.exp(middle))) else (low, middle)
     stopping = decimal_below(Fraction(math.exp(low)), 12)
     if not late(stopping):
-        raise InvalidParameterError(f"mean of RepeatAndSelectDpEvent is out of reach, got {decimal_text(mean)}")
+        raise InvalidParameterError(f"mean of RepeatAndSelectDpEvent cannot be reached, got {decimal_text(mean)}")
     return stopping
 
 

@@ -156,7 +156,7 @@ class Report:
         for rate, bound in self.hits:
             yield f"a test with {percent(rate)} false alarms finds at most {percent_above(bound.upper)} of the members"
         yield (
-            f"a guess whether a unit is in the data, after a toss of a coin, is right with at most "
+            f"a guess whether a unit is in the data, at even odds before, is right with probability at most "
             f"{percent_above((1 + self.advantage.upper) / 2 + 1e-15)} instead of 50%"
         )
 

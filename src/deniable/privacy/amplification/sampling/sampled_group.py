@@ -72,13 +72,17 @@ class SampledGaussianGroupStatement(Statement):
             one_direction=one_direction,
         )
         if one_direction not in (True, False) or (one_direction and self.relation is Replace):
-            raise InvalidParameterError("one_direction must be True or False, and under replace False")
+            raise InvalidParameterError(
+                f"one_direction must be True or False, and False under replace, got {one_direction!r}"
+            )
         if not 0 < self.rate < 1:
             raise InvalidParameterError(f"rate must be in (0, 1), got {rate!r}. Without sampling use GaussianLoss.")
         if self.size > MAX_UNITS:
             raise InvalidParameterError(f"size must be at most {MAX_UNITS}, got {size!r}")
         if self.relation is Replace and self.size % 2:
-            raise InvalidParameterError(f"under replace size counts removed and added units: it is even, got {size!r}")
+            raise InvalidParameterError(
+                f"size must be even under replace, where it counts removed and added units, got {size!r}"
+            )
 
     @cached_property
     def pairs(self) -> list[GaussianMixtureStatement]:

@@ -203,7 +203,7 @@ class Channel(Randomizer):
     def __init__(self, rows: Iterable[Iterable[object]]) -> None:
         table = tuple(tuple(nonnegative_rational("a probability", entry) for entry in row) for row in rows)
         if len(table) < 2 or len({len(row) for row in table}) != 1:
-            raise InvalidParameterError("a channel needs at least two rows (values), all with the same reports")
+            raise InvalidParameterError("rows must hold at least two rows of equal length, one for each value")
         if len(table) ** 2 * len(table[0]) > _MAX_CELLS:
             raise InvalidParameterError(
                 f"a channel of {len(table)} values and {len(table[0])} reports is too large to try every two values. "
@@ -211,7 +211,7 @@ class Channel(Randomizer):
             )
         for index, row in enumerate(table):
             if sum(row) != 1:
-                raise InvalidParameterError(f"row {index} must add up to 1 exactly, got {sum(row)}. Use fractions.")
+                raise InvalidParameterError(f"row {index} must sum to 1 exactly, got {sum(row)}. Use fractions.")
         read_fields(self, rows=table)
 
     def to_data(self) -> dict[str, object]:

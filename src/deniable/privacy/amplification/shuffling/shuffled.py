@@ -121,8 +121,8 @@ class ShuffledStatement(Statement):
         if not isinstance(tolerance, Wish):
             for bound in missed:
                 raise InvalidParameterError(
-                    f"tolerance={tolerance:g} cannot be reached: delta, near {bound.value:.3g}, is known to a relative "
-                    f"{bound.gap:.2g} only. Ask for a larger tolerance."
+                    f"tolerance={tolerance:g} cannot be reached: delta, near {bound.value:.3g}, is known only to "
+                    f"a relative width of {bound.gap:.2g}. Ask for a larger tolerance."
                 )
         return bool(missed)
 

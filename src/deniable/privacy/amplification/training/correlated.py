@@ -84,7 +84,7 @@ class ToeplitzStrategy(Strategy):
         read = tuple(_numbers("coefficients", coefficients))
         read_fields(self, steps=_checked_steps(steps))
         if not read or not all(math.isfinite(value) for value in read) or read[0] == 0:
-            raise InvalidParameterError("coefficients must be finite numbers, the first of them not 0")
+            raise InvalidParameterError("coefficients must be finite numbers, of which the first is not 0")
         read_fields(self, coefficients=read[: self.steps])
 
     @classmethod
@@ -108,7 +108,7 @@ class ToeplitzStrategy(Strategy):
         size = np.array(_numbers("scales", scales))
         decay = np.array(_numbers("decays", decays))
         if size.shape != decay.shape or size.size == 0 or not (np.all(size > 0) and np.all((decay > 0) & (decay < 1))):
-            raise InvalidParameterError("scales must be > 0 and decays in (0, 1), as many of one as of the other")
+            raise InvalidParameterError("scales must be > 0 and decays in (0, 1), in equal number")
         return cls(np.concatenate(([1.0], size @ decay[:, None] ** np.arange(count - 1))).tolist(), steps=count)
 
     @property
