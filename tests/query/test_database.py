@@ -366,7 +366,7 @@ def test_the_doctor_of_a_database_prints_and_hands_nothing_back(capsys: pytest.C
     assert db.doctor() is None  # type: ignore[func-returns-value]
     said = capsys.readouterr().out
     assert said.startswith("FOR THE OWNER OF THE DATA ALONE")
-    assert "rows of nobody" in said
+    assert "rows without a unit" in said
     assert db.ledger.entries() == []
     clean = database(pa.table({"person": [1, 2]}), columns={})
     clean.doctor()

@@ -248,7 +248,7 @@ def test_a_price_without_delta_says_what_to_do() -> None:
     for paid in ({"epsilon": 1}, {"rho": 1}):
         with pytest.raises(UnsupportedQueryError, match="give delta too"):
             db.sql("SELECT k, COUNT(*) FROM t GROUP BY k", **paid)
-    with pytest.raises(UnsupportedQueryError, match="found for epsilon with delta"):
+    with pytest.raises(UnsupportedQueryError, match="found only for epsilon with delta"):
         price(parse(TEXT, db.tables, find=True), Price.of(None, None, 1))
     assert not db.history()
 

@@ -71,7 +71,7 @@ REFUSED = {
     google("epsilon"): "as epsilon = ",
     google("epsilon = 1/2"): "one number",
     google("epsilon = -1"): "one number",
-    google("epsilon=1").replace(")", "", 1): "not SQL|no closing|as epsilon|has no",
+    google("epsilon=1").replace(")", "", 1): "not valid SQL|no closing|as epsilon|has no",
     google("epsilon=lots"): "epsilon",
     f"SELECT n FROM ({google('epsilon=1')})": "outermost SELECT",
     google("epsilon=1", f"{PLAIN} HAVING n > ({google('epsilon=1')})"): "stands once",

@@ -160,7 +160,7 @@ def test_the_weaker_promise_of_a_day_is_said_with_every_answer() -> None:
         db.median("x", bounds=(0, 3), epsilon="0.1"),
     ):
         assert answer.protects == "one who on one day of t (add/remove)"
-        assert "Protected is one who on one day and no more: over k values of day, k times the cost" in str(answer)
+        assert "Only one who on one day is protected: across k values of day the cost is k times as high" in str(answer)
     for wrong in (("who", "day", "x"), 7):
         with pytest.raises(CatalogError, match="unit is a column, or a column and one of dates"):
             dn.connect(held, name="t", unit=wrong, budget=dn.Budget(epsilon=1))  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from tests.query.test_table_expression import engine_of, plan_of, tables_of
     [
         ("SELECT buyer FROM orders UNION ALL SELECT buyer, region FROM people", "1 columns to 2"),
         ("SELECT paid FROM orders UNION ALL SELECT buyer FROM people", "CAST one of them"),
-        ("SELECT item FROM orders UNION ALL SELECT item FROM items", "belong to nobody"),
+        ("SELECT item FROM orders UNION ALL SELECT item FROM items", "have no unit"),
         ("SELECT item FROM orders UNION SELECT item FROM orders", "DISTINCT in UNION"),
         ("SELECT item FROM orders UNION ALL BY NAME SELECT item FROM orders", "BY NAME in UNION"),
         ("(SELECT item FROM orders LIMIT 2) UNION ALL SELECT item FROM orders", "not supported|other units"),

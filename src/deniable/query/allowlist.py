@@ -1,4 +1,4 @@
-"""The allow-list of SQL: which nodes a parsed query may have, with which arguments.
+"""Allow-list of SQL: the nodes of a parsed query, and their arguments.
 
 Meaning hides in arguments (`Group.all`, `Star.except_`, `Union.by_name`), so every argument of a node must be listed
 for its class; a list of classes alone would let it through. What is not listed is refused before data is touched.
@@ -110,7 +110,7 @@ def checked(node: Node) -> Node:
 
 @contextmanager
 def placed(part: object) -> Iterator[None]:
-    """Tell what is refused inside that it lies at this node, or at the first of a list, unless it knows better."""
+    """Give errors raised inside the position of this node, unless they have one."""
     try:
         yield
     except UnsupportedQueryError as error:
@@ -122,7 +122,7 @@ def placed(part: object) -> Iterator[None]:
 
 
 def spoken(node: exp.Expr) -> str:
-    """A node in the user's words: the name of the function or clause, never the text around it."""
+    """Return a node in the user's words: the name of its function or clause."""
     if isinstance(node, exp.Func):
         return f"the function {called(node)}()"
     names: dict[type[exp.Expr], str] = {
@@ -142,7 +142,7 @@ def called(node: exp.Expr) -> str:
 
 
 def instead(node: exp.Func) -> str:
-    """What to do without a function: a statistic of the database, or a function that is spelt like it."""
+    """Return the advice for an unsupported function: a statistic, or a similar name."""
     name = called(node)
     for words, method in STATISTICS.items():
         if f"{name}(".startswith(words):

@@ -1,4 +1,4 @@
-"""From noisy integers to a release: units, expressions, HAVING, ORDER BY, LIMIT. All of it is post-processing."""
+"""From noisy integers to a release, all of it post-processing."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -85,7 +85,7 @@ def check_outcome(query: Query, *, written: bool = False) -> None:
 
 
 def answer_text(noisy: Sequence[NDArray[Any]], question: Question, name: Name) -> str:
-    """What was released for a question: the keys that were found, if any, and noisy integers."""
+    """Return released keys and noisy integers as the ledger keeps them."""
     keys_found = (
         {} if question.found_keys is None else {"keys": [list(map(plain_key, keys)) for keys in question.found_keys]}
     )
@@ -121,7 +121,7 @@ def build_release(
     keys: Mapping[str, Array] | None = None,
     measured: Callable[[OutputColumn], Estimate] | None = None,
 ) -> Release:
-    """The public answer, from one noisy integer array of shape (groups,) per aggregate.
+    """Return the release from one noisy integer array, shape (groups,), per aggregate.
 
     notes: what a reader must know, whatever the question.
     keys: the values of `key 0`, ... in these groups; None for all groups of the question, in their order.
@@ -222,7 +222,7 @@ def divisors_of(expression: Expression) -> Iterator[Expression]:
 
 
 def _rows(outcome: Outcome, values: dict[str, Array], count: int) -> tuple[NDArray[np.int64] | None, bool]:
-    """The rows of the answer in their order, or None for all as they are; and whether noisy values chose them."""
+    """Return the rows of the answer in order, and whether noisy values chose them."""
     if outcome.having is None and not outcome.order and outcome.limit is None:
         return None, False
     rows = np.arange(count)

@@ -86,13 +86,13 @@ def _method(name: str) -> Callable[..., Release]:
     ask.__doc__ = (
         f"{said}\n\nOn the database's unit, rows, relation and ledger; what the columns declare need not be given.\n"
         'where: counts only rows for which this condition holds, as in SQL: "age > 30".\n'
-        "fresh: pays again for new noise, although the question has an answer already."
+        "fresh: charges again for new noise, although an answer is stored."
     )
     return in_words(ask, signature=signature)
 
 
 def _shown(name: str, word: str) -> str:
-    """How a method calls a parameter for private rows."""
+    """Return the name under which a method shows a parameter for private rows."""
     if name in SAMPLES:
         return {"first": "column", "second": "by"}[word]
     return {"values": "column"}.get(word, word)

@@ -1,4 +1,4 @@
-"""Bounds and limits that nobody declared: found privately before the question that needs them, charged, kept, shown.
+"""Undeclared bounds and limits: searched for privately before a question.
 
 A search is an entry of the ledger by itself, so its bounds serve all later questions for nothing. Each search takes a
 quarter of what is left of the price; the answer is then noised for the bounds as they were released, and the losses of
@@ -76,7 +76,7 @@ class BoundsSearch:
         return self.taken or self.known or WIDE
 
     def suiting(self) -> "Iterator[BoundsSearch]":
-        """The search with bounds that the question may take, in this order; the last are those it was paid with."""
+        """Yield the search with bounds to try in order, those it was priced with last."""
         yield self
         if self.known is not None:
             cut = max(self.known[0], WIDE[0]), min(self.known[1], WIDE[1])
@@ -100,7 +100,7 @@ class BoundsSearch:
         return Entry(question=self.question, text=text, loss=self.loss, mechanisms="bounds", safe=safe)
 
     def run(self, engine: Engine, bits: Bits) -> str:
-        """The bounds, of at most `rows` rows of each unit. Whatever goes wrong here looks the same."""
+        """Return private bounds of a column; all failures raise the same error."""
         ends = None
         try:
             held = engine.columns(Scan(self.table), [self.table.column(self.column)])
@@ -154,7 +154,7 @@ class LimitsSearch:
 
     @classmethod
     def of(cls, question: Question, price: Price) -> "LimitsSearch | None":
-        """What a question needs to have found."""
+        """Return the search for limits that a question needs, if any."""
         useful = {"rows": any(not isinstance(each, Units) for each in question.aggregates), "groups": question.keys}
         words = tuple(word for word in question.table.auto if useful[word])
         return cls(question, words, price) if words else None
@@ -202,7 +202,7 @@ class LimitsSearch:
         return Entry(question=self.question, text=text, loss=self.loss, mechanisms="limits", safe=safe)
 
     def run(self, engine: Engine, bits: Bits) -> str:
-        """The limits. Whatever goes wrong here looks the same."""
+        """Return private limits; all failures raise the same error."""
         limits: list[int] | None = None
         with suppress(Exception):  # raised below, so that nothing private is attached to it
             # One row of each unit counts, so no secret is needed to choose among its rows and groups.
@@ -221,7 +221,7 @@ class LimitsSearch:
 
 
 def _least_limit(plan: PricedPlan, exact: NDArray[Any], bits: Bits) -> int:
-    """The least limit that no more units seem to exceed than noise alone shows now and then."""
+    """Return the least limit that units exceed no more often than noise suggests."""
     (part,) = plan.parts
     assert isinstance(part, PricedAggregate)
     noisy = part.release(exact, bits=bits)
@@ -239,7 +239,7 @@ def searches(
     price: Price,
     recall: Callable[[str], str | None],
 ) -> tuple[tuple[PrivateSearch, ...], list[Price]]:
-    """The searches that a question needs, being refused without them; and what is left of its price after each.
+    """Return the searches that a question needs, and the price left after each.
 
     Raises: UnsupportedQueryError if something else is wrong with the question.
     """

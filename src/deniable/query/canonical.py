@@ -122,7 +122,7 @@ def _expressions(question: "Question") -> Iterator[tuple[TableExpression, Expres
 
 
 def _content(column: "pa.ChunkedArray") -> Iterator["NDArray[Any]"]:
-    """What is missing, and the values: numbers as they are; of all others the lengths and letters of their texts."""
+    """Yield NULLs and values of a column: numbers, or lengths and letters of texts."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -169,7 +169,7 @@ def _followed(aggregate: Any, meaning: Meaning) -> Any:
 
 
 def _leaves(tree: TableExpression) -> list[TableExpression]:
-    """What inner joins put together, below all that is done row by row."""
+    """Return the leaves of inner joins, below row-by-row nodes."""
     match tree:
         case FilteredRows(source=source) | Project(source=source) | Renamed(source=source):
             return _leaves(source)
@@ -263,7 +263,7 @@ def _leaf(leaf: TableExpression) -> object:
 
 @kept
 def _inside(leaf: TableExpression, column: Column) -> object:
-    """What a column of a leaf is, whatever it is called there."""
+    """Return what a column of a leaf is computed from, whatever its name."""
     match leaf:
         case GroupedRows(source=source, keys=keys, totals=totals) if column.name != leaf.unit:
             kind, number = column.name.split()

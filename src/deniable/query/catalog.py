@@ -1,4 +1,4 @@
-"""What the owner declares about a table: public facts, and nothing learned from the rows.
+"""Declared tables: public facts, and nothing learned from the rows.
 
 A declaration fails closed: a column without bounds cannot be summed, a column without keys cannot be a group, and a
 name that is not declared cannot be used.
@@ -45,7 +45,7 @@ def each_row(noun: str = "row") -> PrivacyUnit:
 
 @dataclass(frozen=True)
 class Path:
-    """How rows without a unit column reach one: `key` holds what `parent_key` of the rows of `parent` holds."""
+    """Path from rows to their unit: `key` equals `parent_key` of rows of `parent`."""
 
     key: str
     parent: "DeclaredTable"
@@ -115,7 +115,7 @@ class DeclaredTable:
                 raise CatalogError(f"{word} must be a whole number from 1 to {maximum}{alternative}, got {value!r}.")
 
     def _check_readable(self, name: str, declared: Declaration) -> None:
-        """Refuse what no value of a column's type, which is public, can be read as: all answers would be of nothing."""
+        """Refuse declarations that no value of the column's public type can have."""
         stored = self.schema[name]
         plain = declared.kind is None and (declared.lower is not None or declared.null is not None or declared.auto)
         kind = Kind.REAL if plain else declared.kind
@@ -172,7 +172,7 @@ class DeclaredTable:
 
     @property
     def unit_column(self) -> str | None:
-        """The column that says whose row it is: one of the table, or one that is made when it is read."""
+        """Column that identifies the unit of a row, stored or made on reading."""
         return UNIT if self.path is not None or self.unit.period is not None else self.unit.column
 
     @property
@@ -183,12 +183,12 @@ class DeclaredTable:
 
     @property
     def expressions(self) -> Mapping[str, Expression]:
-        """The expressions over columns whose keys are declared, by the text that declares them."""
+        """Expressions with declared keys, by the text that declares them."""
         return {text: parts[0] for text, parts in self.declared_expressions.items() if len(parts) == 1}
 
     @cached_property
     def _keys_by_form(self) -> Mapping[tuple[str, ...], Declaration]:
-        """What is declared of expressions, and of several columns together, by their canonical forms."""
+        """Declarations of expressions and of several columns, by canonical form."""
         declared_by_form: dict[tuple[str, ...], Declaration] = {}
         for name, expressions in self.declared_expressions.items():
             declared = self.columns[name]
@@ -213,12 +213,12 @@ class DeclaredTable:
         return declared_by_form
 
     def keys_of(self, expression: Expression) -> tuple[Key, ...] | None:
-        """The keys that are declared for an expression over columns, however it is written."""
+        """Return the declared keys of an expression, however it is written."""
         declared = self._keys_by_form.get((_form(expression),))
         return None if declared is None else declared.keys
 
     def joint_keys(self, keys: Mapping[int, Expression]) -> Iterator[tuple[tuple[int, ...], tuple[Row, ...]]]:
-        """The values that several of these are declared to have together, by their places, which rise."""
+        """Yield the declared joint values of several keys, by their rising positions."""
         left = {_form(key): index for index, key in keys.items()}
         for forms, declared in self._keys_by_form.items():
             if declared.joint is not None and all(form in left for form in forms):
@@ -228,12 +228,12 @@ class DeclaredTable:
 
     @property
     def protects(self) -> str:
-        """Whose data a price is about, in words."""
+        """Protected unit, table and relation, in words."""
         return f"{self.unit} of {self.name} ({self.relation})"
 
     @property
     def promise(self) -> dict[str, str | int]:
-        """What is protected, and how much of one unit counts, as plain data."""
+        """Protected unit and limits on its contribution, as plain data."""
         promise: dict[str, str | int] = {"table": self.name, "unit": str(self.unit), "relation": str(self.relation)}
         if self.unit.column is not None:
             limits = ("rows", "groups") if self.total_rows is None else ("total_rows",)
@@ -241,7 +241,7 @@ class DeclaredTable:
         return promise
 
     def described(self) -> Iterator[tuple[str, str, str, str, str]]:
-        """Name, type, bounds and keys of each column, and what becomes of its missing values."""
+        """Yield name, type, bounds, keys and treatment of missing values of each column."""
         stored_or_made = {**self.schema, **{name: made.facts.kind for name, made in self.expressions.items()}}
         marks = {self.unit.column: " (unit)"} | ({} if self.path is None else {self.path.key: " (leads to the unit)"})
         for name, stored in stored_or_made.items():
@@ -263,11 +263,11 @@ class DeclaredTable:
 
     @property
     def most_groups(self) -> int:
-        """The number of groups of which one unit can be in no more, whichever way it is bounded."""
+        """Largest number of groups of one unit, by either kind of limit."""
         return self.groups if self.total_rows is None else self.total_rows
 
     def bounding(self, *, grouped: bool) -> str | None:
-        """How much of one unit counts, in words; None where every row is a unit."""
+        """Return the contribution limits in words; None where every row is a unit."""
         noun = self.unit.noun
         if self.unit.column is None:
             return None
@@ -285,7 +285,7 @@ class DeclaredTable:
         return said + smaller
 
     def column(self, name: str) -> Expression:
-        """What `name` means: a column, by exact name or failing that by any case, with its missing values filled.
+        """Return a column by exact name, or by any case, with missing values filled.
 
         Raises: UnsupportedQueryError if there is none or its type is not supported.
         """
@@ -340,7 +340,7 @@ BOUNDS, KEYS = "lower = ... and upper = ...", "keys = [...]"  # as a policy says
 
 
 def declaring(name: str, declaration: str, fields: str) -> str:
-    """How to declare a column or an expression, in Python and in a policy.
+    """Return how to declare a column or expression, in Python and in a policy.
 
     Args:
         declaration: its call, such as `Keys([...])`; fields: the same in a policy.

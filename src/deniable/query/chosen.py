@@ -1,4 +1,4 @@
-"""Columns that a statistic was asked about: what they mean, what is declared about them, and the statistic of them."""
+"""Columns of a statistic: their meaning, their declarations, and the release."""
 
 import hashlib
 import inspect
@@ -43,7 +43,7 @@ class Chosen:
 
     @cached_property
     def expressions(self) -> Mapping[str, Expression]:
-        """What each column means."""
+        """Expressions of the columns, by name."""
         return {name: self.table.column(name) for word in self.asked for name in self._names(word)}
 
     def completed(self, public: Mapping[str, Any]) -> dict[str, Any]:
@@ -72,7 +72,7 @@ class Chosen:
         return parameters
 
     def rehearse(self, public: Mapping[str, Any]) -> tuple[PrivacyLoss, str]:
-        """What the answer costs, and the question in words; found on a table without rows.
+        """Return the cost and the question in words, from a table without rows.
 
         Raises: whatever the statistic says about its parameters and the types of its columns.
         """
@@ -201,7 +201,7 @@ def _plain(word: str, value: object) -> object:
 
 
 def _plain_bounds(word: str, value: object) -> object:
-    """The same of every number in bounds; what is none is left for the statistic to refuse."""
+    """Return bounds with every number in one form; the statistic refuses others."""
     if isinstance(value, list | tuple):
         plain = [_plain_bounds(word, one) for one in value]
         return plain if any(isinstance(one, list | tuple) for one in plain) else tuple(plain)

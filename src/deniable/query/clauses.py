@@ -1,4 +1,4 @@
-"""The clauses of a SELECT: which aggregates are asked of the private table, and what is done with the noisy numbers."""
+"""Clauses of a SELECT: its private aggregates, and what noisy numbers become."""
 
 import re
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ MOST_BESIDE = 1_000  # declared groups for every key that is found
 
 @dataclass
 class ResultScope(Scope):
-    """After the noise: names are groups, aliases and aggregates. Collects the aggregates that it meets."""
+    """Scope after the noise: groups, aliases, and aggregates, which it collects."""
 
     rows: RowScope
     keys: tuple[Expression, ...]
@@ -128,7 +128,9 @@ def check_count(aggregates: int) -> None:
 def read_select(text: str, select: exp.Select, rows: RowScope, *, find: bool = False) -> Query:
     """The plan of a SELECT whose FROM is already resolved; see `parse`."""
     if not rows.source.private:
-        raise UnsupportedQueryError("every table of the query is public: count their rows without noise, elsewhere.")
+        raise UnsupportedQueryError(
+            "every table of the query is public, and needs no privacy budget: query them directly."
+        )
     if select.args.get("distinct") is not None:
         raise UnsupportedQueryError("DISTINCT in SELECT is not supported: GROUP BY lists each group once.")
     where = select.args.get("where")
@@ -166,7 +168,7 @@ def _outcome(select: exp.Select, scope: ResultScope) -> Outcome:
 def _keys(
     select: exp.Select, rows: RowScope, find: bool
 ) -> tuple[tuple[Expression, ...], tuple[Expression, ...], tuple[Axis, ...]]:
-    """The keys of GROUP BY as they are written, and with their public values, if these are known; joint ones too."""
+    """Return the keys of GROUP BY as written, with public values, and joint ones."""
     group = select.args.get("group")
     if group is None:
         return (), (), ()
@@ -197,7 +199,7 @@ def _keys(
 
 
 def meant_key(node: exp.Expr, select: exp.Select, rows: RowScope) -> exp.Expr:
-    """What GROUP BY means: an expression, the position of an output, or an alias that is no column."""
+    """Return the expression that an item of GROUP BY, a position or an alias means."""
     if isinstance(node, exp.Literal) and not node.args["is_string"]:
         position = int(node.this) if re.fullmatch(r"[0-9]{1,9}", str(node.this)) else 0
         if not 1 <= position <= len(select.expressions):

@@ -87,12 +87,14 @@ def connect(
         given = {"unit": unit, "budget": budget, "columns": columns, "name": name, "ledger": ledger, "table": table}
         extra = [word for word, value in (given | bounding).items() if value is not None]
         if extra or relation is not AddRemove:
-            raise InvalidParameterError(f"a policy says it all: put {', '.join(extra) or 'relation'} into the file.")
+            raise InvalidParameterError(
+                f"a policy states everything: put {', '.join(extra) or 'relation'} into the file."
+            )
         return _connect_policy(Path(source), moved, memory, threads, analyst)
     related = Relation(relation)
     if unit is None:
         raise CatalogError(
-            'say who is protected: unit="column" for the column that says whose row it is, or '
+            'say who is protected: unit="column" for the column that identifies the unit, or '
             'unit=dn.each_row("person") if every row is one person.'
         )
     if name is None and not isinstance(source, str | Path):

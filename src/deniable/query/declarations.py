@@ -1,4 +1,4 @@
-"""What the owner declares about a column: public facts, and nothing learned from the rows."""
+"""Declarations of columns: public facts, and nothing learned from the rows."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -20,7 +20,7 @@ Row = tuple[Key, ...]  # the values of several columns together
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Declaration:
-    """What is public about one column. Made by `Number`, `Keys`, `Text`, `Boolean`, `Date`, `Timestamp`.
+    """Public facts of a column. Made by `Number`, `Keys`, `Text`, `Date`, ...
 
     Lists of values are joined by `|`, taken out by `-`, and paired by `*`; so are whole numbers and days with bounds.
     """

@@ -1,4 +1,4 @@
-"""Which columns follow from which expressions, and which values an expression has, whatever the rows hold."""
+"""Columns that follow from expressions, and values that expressions can have."""
 
 from collections.abc import Callable, Iterable
 from functools import wraps

@@ -1,4 +1,4 @@
-"""How much work a question may be to plan: limits that follow from its text and the schema alone, never from rows.
+"""Limits on the work of planning, which follow from text and schema alone.
 
 They hold before anything is paid, for plans and for prices: what calibrates noise and proves losses calls
 `deniable.privacy.deadline.checkpoint`. Other limits stand where a question grows: the number of tables where they meet

@@ -63,7 +63,7 @@ def _constant(value: object) -> Array:
 
 
 def missing(array: Array) -> NDArray[np.bool_]:
-    """Where the array is NULL."""
+    """Return the mask of missing values."""
     if array.dtype == object:
         return np.asarray(np.frompyfunc(lambda value: value is None, 1, 1)(array), dtype=bool)
     return np.isnan(numbers(array))

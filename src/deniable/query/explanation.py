@@ -1,4 +1,4 @@
-"""What a query would do and cost, said before any private row is read."""
+"""Explanations: what a query would do and cost, before private rows are read."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -43,12 +43,12 @@ class Explanation:
         shares = self._shares()
         for number, part in enumerate(plan.parts):
             readers = self._readers(number)
-            shared = f"; paid once for {', '.join(readers)}" if len(readers) > 1 else ""
+            shared = f"; charged once for {', '.join(readers)}" if len(readers) > 1 else ""
             share = f"; {shares[number]:.0%} of the cost" if len(shares) > 1 else ""
             yield str(part.aggregate), part.spoken() + shared + share
         if self.further:
             yield "within", self.further
-        yield "cost", "nothing: this question has its answer already" if self.stored else price(plan.total, every=True)
+        yield "cost", "nothing: the answer is stored" if self.stored else price(plan.total, every=True)
         yield "left", f"{self.left}, before this question"
         if self.refused:
             yield "refused", self.refused

@@ -42,7 +42,7 @@ _WRITTEN_OUT = {Kind.BOOLEAN: len("false"), Kind.INTEGER: len(str(-(2**63))), Ki
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What is publicly known about a value: `lower` and `upper` bound it, `keys` lists all that it can be.
+    """Public facts of a value: bounds `lower` and `upper`, possible values `keys`.
 
     `nullable` is False only where the expression itself rules NULL out; a promise about the data is never relied on.
     `length` is the largest number of characters of a text; None for that of a column, which is limited when it is read.
@@ -164,7 +164,7 @@ def operands(expression: Expression, operator: str) -> Iterator[Expression]:
 
 
 def substituted(expression: Expression, meaning: "Callable[[Column], Expression]") -> Expression:
-    """The same expression over what its columns mean."""
+    """Return an expression with its columns replaced by what they mean."""
     if isinstance(expression, Column):
         return meaning(expression)
     if isinstance(expression, Literal):

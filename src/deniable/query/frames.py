@@ -108,7 +108,7 @@ class FrameRows(RowScope):
         return FrameRows(self.source, self.bases, self.shown, both)
 
     def beside(self, others: tuple[str, ...], *, hoist: bool) -> "FrameRows":
-        """The same rows under names that a join can tell from those of other tables."""
+        """Return the rows under column names that a join can tell from other tables'."""
         rows, base = self, self.bases[0]
         if len(self.bases) > 1 or not (hoist or (self.where is None and set(self.shown.values()) <= self._own)):
             rows = FrameRows.made(Project(self.kept, dict(self.shown)), base)
@@ -151,7 +151,7 @@ class Frame:
         return f"<Frame {self.said}: {', '.join(self.columns)}>"
 
     def rows(self, tables: Mapping[str, DeclaredTable] | None = None) -> FrameRows:
-        """What it reads of these tables; by default, as they are declared."""
+        """Return the rows that the frame reads; of tables as declared by default."""
         return self.read(Known(tables or self.database.tables, self.database._look))
 
     @property

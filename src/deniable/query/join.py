@@ -63,7 +63,7 @@ class Join(TableExpression):
             )
         if self.outer and self.right.private and not self.left.private:
             raise UnsupportedQueryError(
-                "LEFT JOIN keeps rows of the public table that belong to nobody. Put the private table on the left."
+                "LEFT JOIN would keep rows of the public table that have no unit. Put the private table on the left."
             )
 
     def _by_unit(self) -> None:
@@ -98,7 +98,7 @@ class Join(TableExpression):
         return next(((side, expression) for side in (self.left, self.right) if read <= {*side.names, side.unit}), None)
 
     def unit_part(self, expression: Expression) -> str | None:
-        """Where both sides are private, an inner join makes their units equal."""
+        """Return the part of the unit; an inner join makes the units of both sides equal."""
         definition = self.definition(expression)
         equal = definition is None or definition[0] is self.left or not self.outer
         return super().unit_part(expression) if equal else None

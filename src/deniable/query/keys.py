@@ -1,4 +1,4 @@
-"""Groups that nobody declared: which values of GROUP BY occur is private, and found for a part of the price.
+"""Undeclared groups: private keys, found for a part of the price.
 
 Those that were found are public, and the rest of the question is answered as if they had been declared. Each unit is in
 at most `groups` of them, whatever it has: see docs/theory/query/keys.md.
@@ -34,7 +34,7 @@ Noises = tuple[AdditiveNoise, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class KeySearch:
-    """What shows the keys that occur, and how much of a unit it sees.
+    """Private search for the keys that occur, with the weights of a unit.
 
     Args:
         steps: the weight of a unit with one key. With 1, a unit counts 1 for each of its keys; with more, each of its
@@ -51,7 +51,7 @@ class KeySearch:
     price: Price
 
     def losses(self, totals: Sequence[PrivacyLoss]) -> list[PrivacyLoss]:
-        """What is lost by the search and by totals with noise of their own.
+        """Return the losses of the search and of totals with noise of their own.
 
         Raises: InvalidParameterError if the threshold is too low.
         """
@@ -76,7 +76,7 @@ class KeySearch:
 
     @property
     def shared(self) -> int:
-        """What is divided by sqrt(m) for the weight of each of m keys of a unit; all keys weigh 1 where it is 0."""
+        """Weight that m keys of a unit share by sqrt(m); 0 where each key weighs 1."""
         return self.steps - 1
 
     def weight(self, keys: int) -> int:
@@ -84,7 +84,7 @@ class KeySearch:
         return isqrt(self.shared**2 // keys) if self.shared else 1
 
     def needed(self, keys: int, level: float) -> int:
-        """How many units, each with this many keys, a key needs to be found with probability `level` at least.
+        """Return how many units a key needs to be found with probability `level`.
 
         Args:
             level: at least 0.5.
@@ -96,11 +96,11 @@ class KeySearch:
         return [self.mechanism.to_json(), self.steps, self.groups]
 
     def entry(self) -> dict[str, Any]:
-        """What the ledger says of it."""
+        """Return the record of the search in the ledger."""
         return {"aggregate": "keys", "mechanism": self.mechanism.to_json(), "grid": f"1/{self.steps}"}
 
     def spoken(self) -> str:
-        """Which keys are found, for people."""
+        """Return in words which keys are found."""
         each = "" if self.groups == 1 else f" of {self.groups} groups each"
         half, sure = (self.needed(self.groups, level) for level in (0.5, 0.99))
         fewer = ""
@@ -114,14 +114,14 @@ class KeySearch:
 
     @property
     def note(self) -> str:
-        """What a reader of the answer must know."""
+        """Note about keys that are left out, for readers of the answer."""
         return (
             f"Groups were found in the data: those with few {self.noun}s are left out, and one that "
             f"{self.needed(self.groups, 0.99):,} {self.noun}s have is shown with 99%."
         )
 
     def explained(self) -> dict[str, object]:
-        """The same as data."""
+        """Return the search as plain data."""
         return {
             "mechanism": type(self.mechanism).__name__,
             "threshold": self.mechanism.threshold / self.steps,
@@ -144,7 +144,7 @@ def key_searches(
     """
     if price.epsilon is None or not price.delta:
         raise UnsupportedQueryError(
-            "groups that nobody declared are found for epsilon with delta alone: give both, such as epsilon=1 with "
+            "undeclared groups are found only for epsilon with delta: give both, such as epsilon=1 with "
             "delta=1e-6, or declare the groups with dn.Keys([...])."
         )
     groups = table.most_groups

@@ -19,7 +19,7 @@ _CLAUSE = ("SELECT", "WITH", "DIFFERENTIAL_PRIVACY", "OPTIONS", "(")
 
 
 def without_options(text: object) -> tuple[str, dict[str, str]]:
-    """The text with blanks in place of the clause, so that places stay, and its options by name; none if it has none.
+    """Return the text with its OPTIONS clause blanked, and the options by name.
 
     Raises: UnsupportedQueryError if it stands elsewhere than behind the outermost SELECT, or cannot be read.
     """
@@ -52,7 +52,7 @@ def without_options(text: object) -> tuple[str, dict[str, str]]:
 
 
 def _pairs(tokens: list[Any]) -> Iterator[tuple[str, str]]:
-    """Names and values of `name = value, ...`; a value is a number or a name, perhaps of a column of a table."""
+    """Yield the names and values of `name = value, ...`."""
     seen: set[str] = set()
     while tokens:
         stop = next((index for index, each in enumerate(tokens) if each.token_type.name == "COMMA"), len(tokens))
@@ -72,7 +72,7 @@ def _pairs(tokens: list[Any]) -> Iterator[tuple[str, str]]:
 def stricter(
     tables: Mapping[str, DeclaredTable], options: Mapping[str, str], limits: Mapping[str, int | str | None]
 ) -> Mapping[str, DeclaredTable]:
-    """The tables under what the options and the arguments of a question promise of a unit.
+    """Return the tables under the stricter limits of a question.
 
     Args:
         limits: rows, groups or total_rows; None where none is given.
@@ -89,7 +89,7 @@ def stricter(
     for name, value in (*options.items(), *limits.items()):
         if name in LIMITS and value is not None:
             if LIMITS[name] in wanted:
-                raise InvalidParameterError(f"{LIMITS[name]} is limited twice: once is enough.")
+                raise InvalidParameterError(f"{LIMITS[name]} is limited twice. Give one limit.")
             wanted[LIMITS[name]] = _limit(name, value, private)
     if not wanted:
         return tables

@@ -1,4 +1,4 @@
-"""The plan of a query: what is asked of the private table, what is done with the noisy numbers, and what it costs.
+"""Plans of queries: the private question, the noisy outcome, and the price.
 
 text -> Query (Question + Outcome) -> PricedPlan -> exact integers (SECRET) -> Release
 """
@@ -56,7 +56,7 @@ class Question:
 
     @cached_property
     def table(self) -> DeclaredTable:
-        """The table whose promise holds: unit, rows, groups. They are never more than a unit can have here."""
+        """Table with the limits of this question, never above what a unit can have here."""
         table = self.source.table
         if self.unit is None:
             return table
@@ -178,7 +178,7 @@ class Query:
 
 @dataclass(frozen=True)
 class Name:
-    """Name of a question in the ledger, and the order in which its answer keeps the parts of the plan."""
+    """Name of a question in the ledger, and the order of the parts in its answer."""
 
     key: str
     order: tuple[int, ...]

@@ -166,7 +166,7 @@ def _policy(path: Path, content: Mapping[str, Any]) -> Policy:
 
 
 def limits(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What a table knows of how much of a unit counts; 1 stands for what nobody gave, and for what is to be found."""
+    """Return contribution limits; 1 where none is declared or one will be estimated."""
     words = ("rows", "groups")
     auto = tuple(word for word in words if given.get(word) == "auto")
     said = {word: 1 if given.get(word) in (None, "auto") else given[word] for word in words}
@@ -209,7 +209,7 @@ def _check_fields(where: str, fields: object, known: Fields) -> None:
 
 
 def _csv(path: Path, source: Path, content: Mapping[str, Any], columns: Mapping[str, Declaration]) -> Csv | None:
-    """How the source is imported, if it is a text file; else nothing may be said about that."""
+    """Return how a text file is imported; refuse such fields for other sources."""
     if not is_text_file(source):
         for name, fields in content.get("columns", {}).items():
             for word in ("format", "sign"):
@@ -280,7 +280,7 @@ def _check_company(where: str, kind: object, fields: Mapping[str, Any]) -> None:
 
 
 def _declaration(path: Path, name: str, fields: Mapping[str, Any], known: Mapping[str, Declaration]) -> Declaration:
-    """What a section says of a column; of several together, `known` are the keys of each."""
+    """Return the declaration in a section; `known` has those of single columns."""
     where = f"{path.name}: [columns.{name}]"
     kind = fields.get("type")
     _check_company(where, kind, fields)
@@ -316,7 +316,7 @@ def _keys(path: Path, name: str, fields: Mapping[str, Any], known: Mapping[str, 
 
 
 def _public_rows(path: Path, columns: list[str], kind: object) -> Any:
-    """These columns of a public file. Text of a .csv file stays text, unless `kind` says integer or date."""
+    """Return columns of a public file; .csv text stays text unless `kind` differs."""
     import pyarrow as pa
     from pyarrow import csv, parquet
 

@@ -63,7 +63,7 @@ def declared_tables(
 
 
 def of_one_table(columns: Mapping[str, Any], name: str) -> Mapping[str, Declaration]:
-    """What is declared of the columns of a single table, also where it stands under the table's name.
+    """Return declarations of a single table, given directly or under its name.
 
     Raises: CatalogError if it stands under another name, or is no declaration.
     """
@@ -119,7 +119,7 @@ def along_paths(left: TableExpression, right: TableExpression, on: Pairs) -> Pai
 
 
 def _end(column: tuple[DeclaredTable, str] | None) -> tuple[DeclaredTable, str] | None:
-    """Where the path that starts with a column ends."""
+    """Return the table and column at the end of a path."""
     while column is not None and column[0].path is not None and column[0].path.key == column[1]:
         column = column[0].path.parent, column[0].path.parent_key
     return column

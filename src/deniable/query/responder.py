@@ -17,7 +17,7 @@ from deniable.query.plan import Name, PricedPlan, Question
 from deniable.release import Provenance, Release
 
 BEYOND = "Rows beyond that do not count: counts and sums can be far below those of all rows."
-FRACTIONS = "The rows of one {noun} with more share the limit, each as a part of one, so counts may be fractions."
+FRACTIONS = "If one {noun} has more rows, each counts as a fraction of one, so counts may be fractions."
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Responder:
         if question is not None and any(each.in_fractions(question) for each in aggregates):
             notes.append(FRACTIONS.format(noun=unit.noun))
         if unit.period is not None:
-            notes.append(f"Protected is {unit} and no more: over k values of {unit.period}, k times the cost adds up.")
+            notes.append(f"Only {unit} is protected: across k values of {unit.period} the cost is k times as high.")
         if not self.ledger.is_lasting:
             notes.append(
                 "The budget is kept in memory and ends with this process; "

@@ -1,4 +1,4 @@
-"""What names mean: columns in the row part of a query, aggregates, groups and aliases in its result part."""
+"""Scopes: what names mean in the rows of a query and in its result."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -97,7 +97,7 @@ class RowScope(Scope):
         return self.column(node) if isinstance(node, exp.Column) else None
 
     def column(self, node: exp.Column) -> Expression:
-        """What a column of the query means.
+        """Return the expression of a column that the query names.
 
         Raises: UnsupportedQueryError if no table of FROM has it, or several have.
         """

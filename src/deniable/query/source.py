@@ -110,7 +110,7 @@ def open_sources(
 def _part(
     source: object, columns: Mapping[str, Declaration], unit: str | None, table: str | None = None
 ) -> "Located | pa.Table":
-    """What an engine of DuckDB reads for one source."""
+    """Return what DuckDB reads for one source."""
     from deniable.query.engines.duckdb.engine import DuckDBEngine
 
     if isinstance(source, str) and "://" in source:
@@ -156,7 +156,7 @@ def open_policy(
 
 
 def noted(engine: Engine, tables: Mapping[str, DeclaredTable] | None = None) -> Source:
-    """What a ledger notes about a source: its place, the table in it, and its columns. Nothing of the rows.
+    """Return a source's location, tables and columns for the ledger; nothing of rows.
 
     Args:
         tables: by their names, where there are several: of each its place too, and whose its rows are.
@@ -174,7 +174,7 @@ def noted(engine: Engine, tables: Mapping[str, DeclaredTable] | None = None) -> 
 
 
 def _role(table: DeclaredTable) -> str:
-    """Whose rows of a table are."""
+    """Return in words which unit the rows of a table belong to."""
     if table.public:
         return "public"
     if table.path is not None:
@@ -239,7 +239,7 @@ def _as_declared(columns: Mapping[str, Declaration], unit: str | None) -> dict[s
 
 
 def table_name(source: Path) -> str:
-    """What a file, a folder or a pattern is called in SQL."""
+    """Return the name in SQL of a file, folder or pattern."""
     stem = source.parent.name if set("*?[") & set(source.name) else source.stem
     name = "".join(letter if letter.isalnum() else "_" for letter in stem)
     return name if name and not name[0].isdigit() else f"t_{name}"

@@ -26,7 +26,7 @@ def read_statement(text: str, dialect: str = "duckdb") -> exp.Select:
     if not isinstance(text, str) or not text.strip():
         raise UnsupportedQueryError("the query must be text that holds one SELECT statement.")
     if any(0xD800 <= ord(letter) <= 0xDFFF for letter in text):
-        raise UnsupportedQueryError("the query holds bytes that are no text in UTF-8. Type it again.")
+        raise UnsupportedQueryError("the query is not valid UTF-8 text. Type it again.")
     if len(text) > MAX_TEXT_LENGTH:
         raise UnsupportedQueryError(f"the query has {len(text):,} characters; at most {MAX_TEXT_LENGTH:,} are read.")
     try:
@@ -35,9 +35,9 @@ def read_statement(text: str, dialect: str = "duckdb") -> exp.Select:
     except RecursionError:
         raise UnsupportedQueryError("the query is too deeply nested. Write it with fewer nested expressions.") from None
     except sqlglot.errors.SqlglotError as error:
-        raise UnsupportedQueryError(f"the query is not SQL that can be read{_stopped_at(error, dialect)}") from None
+        raise UnsupportedQueryError(f"the query is not valid SQL{_stopped_at(error, dialect)}") from None
     if len(trees) != 1:
-        raise UnsupportedQueryError(f"ask one question at a time: the text holds {len(trees)} statements.")
+        raise UnsupportedQueryError(f"ask one question at a time: the text has {len(trees)} statements.")
     for function in trees[0].find_all(exp.Func):
         if "start" in function.meta:
             function.meta["spelling"] = text[function.meta["start"] : function.meta["end"] + 1]

@@ -52,7 +52,7 @@ class TableExpression(ABC):
 
     @abstractmethod
     def column(self, name: str) -> Expression:
-        """What a name means, by exact spelling or failing that by any case.
+        """Return the column of a name, by exact spelling or else by any case.
 
         Raises: UnsupportedQueryError if there is no such column, or its type is not supported.
         """
@@ -65,7 +65,7 @@ class TableExpression(ABC):
     @property
     @abstractmethod
     def unit(self) -> str | None:
-        """The column that says whose row it is; None where each row is a unit, or nobody's."""
+        """Column that identifies the unit of a row; None if rows are units or public."""
 
     @property
     def unit_expression(self) -> Column:
@@ -75,11 +75,11 @@ class TableExpression(ABC):
 
     @property
     def one_row_per_unit(self) -> bool:
-        """Whether rows are grouped by the unit alone: what names of questions in ledgers say of `multiplicity`."""
+        """Whether rows are grouped by the unit alone, as names of questions state it."""
         return False
 
     def multiplicity(self, fixed: Names = NOTHING) -> int | None:
-        """The most rows of one unit that agree on the columns `fixed`; None if no number is known.
+        """Return the most rows of one unit that agree on columns; None if unknown.
 
         Of public rows, the most of all rows. Proof: docs/theory/query/multiplicity.md.
         """
@@ -124,7 +124,7 @@ class TableExpression(ABC):
 
     @memoized
     def values(self, expression: Expression) -> frozenset[Value] | None:
-        """All values that an expression can have, NULL too, whatever rows hold; None if they are not few."""
+        """Return all values that an expression can have; None if they are many."""
         definition = self.definition(expression) if isinstance(expression, Column) else None
         return values_of(expression, self.values) if definition is None else definition[0].values(definition[1])
 
@@ -133,7 +133,7 @@ class TableExpression(ABC):
         return None
 
     def unit_part(self, expression: Expression) -> str | None:
-        """Which part of the unit an expression over the columns is, as it is stored, so that no two look alike."""
+        """Return which stored part of the unit an expression is; None if it is none."""
         if self.private and self.unit is not None and expression == self.unit_expression:
             return WHOLE
         definition = self.definition(expression)
@@ -163,7 +163,7 @@ class TableExpression(ABC):
         return None if definition is None else definition[0].keys_of(definition[1])
 
     def joint_keys(self, keys: Mapping[int, Expression]) -> Iterator[tuple[tuple[int, ...], tuple[Row, ...]]]:
-        """The declared values that several of these have together, all of them of one row of a table; by place."""
+        """Yield declared joint values of several keys of one table, by position."""
         below: dict[int, tuple[TableExpression, dict[int, Expression]]] = {}
         for index, key in keys.items():
             definition = self.definition(key)
@@ -376,10 +376,10 @@ def named(name: str, known: Mapping[str, object]) -> str:
 
 
 def made_nullable(column: Expression) -> Expression:
-    """A column of the right side of a LEFT JOIN: NULL where there is no partner, whatever made it."""
+    """Return a column of the right side of a LEFT JOIN, which may be NULL."""
     return Column(column.name, replace(column.facts, nullable=True)) if isinstance(column, Column) else column
 
 
 def renamed(expression: Expression, rename: Callable[[str], str]) -> Expression:
-    """The same expression over columns that are called otherwise."""
+    """Return an expression over renamed columns."""
     return substituted(expression, lambda column: Column(rename(column.name), column.facts))

@@ -33,7 +33,7 @@ Look = Callable[[TableExpression, Expression], Sequence[Value]]
 
 @dataclass(frozen=True)
 class Known:
-    """What names in FROM mean, and how public tables are read."""
+    """Tables and subqueries that FROM may name, and how public rows are read."""
 
     tables: Mapping[str, DeclaredTable | TableExpression]
     look: Look | None = None
@@ -43,8 +43,8 @@ class Known:
         tree = _derived(_bare(query), self)
         if tree.private:
             raise UnsupportedQueryError(
-                "a subquery in a condition or an expression reads public tables alone: what it found in private ones "
-                "would tell about all units at once. JOIN them by the column that says whose row it is."
+                "a subquery in a condition or an expression reads public tables alone: its results on private ones "
+                "would reveal all units at once. JOIN them by the unit column."
             )
         if len(tree.names) != 1 or self.look is None:
             raise UnsupportedQueryError(f"a subquery here gives one column, and this one {len(tree.names)}.")

@@ -1,4 +1,4 @@
-"""How much text a question can make of one row: a fact of its expressions, known before any row is read.
+"""Limits on the text that a question makes of one row, from its expressions.
 
 A column of text is missing in rows where it is longer than `LONGEST_TEXT`, and every operator says how long its result
 can be. So no row decides by its values alone how much memory a question needs, or whether it ends.

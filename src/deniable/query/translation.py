@@ -92,7 +92,9 @@ def _moment(text: str) -> date | datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise UnsupportedQueryError(f"{text!r} is no date. Write '2025-12-31' or '2025-12-31 23:59:59'.") from None
+        raise UnsupportedQueryError(
+            f"{text!r} is not a valid date. Write '2025-12-31' or '2025-12-31 23:59:59'."
+        ) from None
     return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
 
 

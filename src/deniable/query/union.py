@@ -34,8 +34,8 @@ class Union(TableExpression):
                     )
             if first.private is not other.private:
                 raise UnsupportedQueryError(
-                    "UNION ALL of private and public tables: the rows of the public one belong to nobody, and would be "
-                    "lost in silence. Count them without noise, elsewhere."
+                    "UNION ALL of private and public tables: rows of the public one have no unit, and would be "
+                    "left out. Count them directly: they need no noise."
                 )
         if not self.private:
             return
@@ -68,7 +68,7 @@ class Union(TableExpression):
         return UNIT if self.private else None
 
     def unit_part(self, expression: Expression) -> str | None:
-        """What an expression is in every source alike."""
+        """Return the part of the unit, if it is the same in every source."""
         whole = super().unit_part(expression)
         if whole or not isinstance(expression, Column):
             return whole
@@ -107,7 +107,7 @@ class Union(TableExpression):
         return None if None in values_of else frozenset(value for each in values_of for value in each or ())
 
     def _definitions(self, name: str) -> list[Expression]:
-        """What a column is in each source."""
+        """Return the expression of a column in each source."""
         index = self.names.index(name)
         return [source.column(source.names[index]) for source in self.sources]
 

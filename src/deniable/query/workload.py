@@ -121,7 +121,9 @@ def plan_workload(
     price = Price.of(first.epsilon, first.delta, first.rho)
     alone = [planner.plan(each, safe=safe) for each in requests]
     if any(plan.searches or plan.key_search is not None for plan in alone):
-        raise UnsupportedQueryError("a workload needs declared groups and bounds: ask by itself what must be found.")
+        raise UnsupportedQueryError(
+            "a workload needs declared groups and bounds. Ask questions that need a search one by one."
+        )
     queries = [plan.query for plan in alone]
     family = QuestionFamily.of(queries) if consistent else None
     if nonnegative and family is None:

@@ -30,7 +30,7 @@ def test_what_is_odd_is_counted_and_no_value_is_listed(call: Call) -> None:
     found = counts(text)
     expected = {
         "rows rows in the source": 601,
-        "person rows of nobody: the unit is missing, they are always left out": 1,
+        "person rows without a unit: they are always left out": 1,
         "person units": 300,
         "person most rows of one unit": 2,
         "person units in more than groups=1 groups of region; they keep 1": 200,
@@ -96,7 +96,7 @@ def test_each_of_several_tables_is_examined(call: Call, place: Path) -> None:
     assert result.exit_code == 0, result.stderr
     found = counts(result.stdout)
     assert found["lines.key rows whose key several hold in orders; they count for each of them"] == 2
-    assert found["lines.key rows of nobody: no who holds their key in orders"] == 2
+    assert found["lines.key rows without a unit: no who holds their key in orders"] == 2
     assert found["lines.who most rows of one unit"] == 3
     assert found["lines.x values above upper=9; they are clamped to it"] == 1
     sql = "SELECT COUNT(*) AS n FROM lines JOIN orders USING (key)"

@@ -35,7 +35,7 @@ def path(tmp_path: Path) -> Path:
 def test_units_are_counted(path: Path) -> None:
     found = findings(path, dict(COLUMNS))
     assert found["rows: rows in the source"] == 10
-    assert found["person: rows of nobody"] == 1
+    assert found["person: rows without a unit"] == 1
     assert found["person: units"] == 5
     assert found["person: most rows of one unit"] == 3
     assert found["person: units with more than rows=1 rows"] == 3
@@ -80,7 +80,7 @@ def test_values_are_counted(path: Path) -> None:
 
 
 def test_rows_without_a_unit_column_have_no_findings_about_units(path: Path) -> None:
-    assert not [what for what in findings(path, {}, unit=None) if what.startswith("person: rows of nobody")]
+    assert not [what for what in findings(path, {}, unit=None) if what.startswith("person: rows without a unit")]
 
 
 def test_a_key_for_missing_values_makes_them_a_group(path: Path) -> None:

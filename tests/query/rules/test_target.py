@@ -149,7 +149,7 @@ def test_a_share_is_reached_for_a_part_of_the_most_and_is_free_again() -> None:
     assert "within 0.5% of n" in str(sharper)
     told = str(db.explain(text, error="5%", epsilon=2))
     assert "5%, by further answers, as long as all cost epsilon=2 at most" in told
-    assert "nothing: this question has its answer already" in told
+    assert "nothing: the answer is stored" in told
 
 
 def test_a_share_that_cannot_be_reached_is_said_and_never_costs_more_than_the_most() -> None:

@@ -1,4 +1,4 @@
-"""What a question asks of every group: exact integers, a bound on how far one unit moves them, and their noise."""
+"""Aggregates of a group: exact integers, their sensitivity and their noise."""
 
 import json
 from abc import ABC, abstractmethod
@@ -44,12 +44,12 @@ class Aggregate(ABC):
 
     @property
     def order_within(self) -> tuple[bool, str]:
-        """Where it stands among those that read the same."""
+        """Sort key among aggregates that read the same column."""
         return True, f"0{self.function}"
 
     @property
     def sort_key(self) -> tuple[str, bool, str]:
-        """Where it stands among all: by what it reads, a sum before its count."""
+        """Sort key: aggregates of the same column together, sums before counts."""
         argument = json.dumps(None if self.argument is None else self.argument.to_json(), sort_keys=True)
         return argument, *self.order_within
 
@@ -59,7 +59,7 @@ class Aggregate(ABC):
 
     @abstractmethod
     def bounded(self, question: "Question") -> "BoundedPart":
-        """How far one unit moves it, from public facts alone."""
+        """Return the aggregate with its sensitivity, from public facts alone."""
 
     def to_json(self) -> dict[str, object]:
         argument = None if self.argument is None else self.argument.to_json()
@@ -77,7 +77,7 @@ class PricedPart(Protocol):
 
     @property
     def loss(self) -> PrivacyLoss:
-        """What it reveals about one unit, in all groups together."""
+        """Loss of one unit in all groups together."""
         ...
 
     def release(self, exact: Any, *, bits: Bits) -> NDArray[Any]:
@@ -89,15 +89,15 @@ class PricedPart(Protocol):
         ...
 
     def column(self, name: str, values: NDArray[Any]) -> Noisy | Estimate | Key:
-        """What was released, as a column."""
+        """Return released integers as a column."""
         ...
 
     def to_json(self) -> object:
-        """What of it the name of a question in the ledger depends on, beside the aggregate and its mechanism."""
+        """Return the plain data that enter the question's name beside the mechanism."""
         ...
 
     def entry(self) -> dict[str, Any]:
-        """What the ledger says of it."""
+        """Return the record of the part in the ledger."""
         ...
 
     def spoken(self) -> str:
@@ -105,7 +105,7 @@ class PricedPart(Protocol):
         ...
 
     def explained(self) -> dict[str, object]:
-        """The same as data."""
+        """Return the noise as plain data."""
         ...
 
 
@@ -117,7 +117,7 @@ class BoundedPart(ABC):
 
     @abstractmethod
     def priced(self, price: Any) -> PricedPart:
-        """The same with its mechanism.
+        """Return this part with its mechanism.
 
         Args:
             price: what it may cost; of totals, which are priced together, the noise.
@@ -168,7 +168,7 @@ class BoundedAggregate(BoundedPart):
     sensitivity: Sensitivity
 
     def priced(self, mechanism: AdditiveNoise) -> "PricedAggregate":
-        """The same with noise."""
+        """Return this aggregate with `mechanism` as its noise."""
         given: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
         return PricedAggregate(**given, mechanism=mechanism, loss=mechanism.privacy_loss(self.sensitivity))
 

@@ -51,7 +51,7 @@ class Units(Aggregate):
     function: ClassVar[str] = "units"
 
     def bounded(self, question: "Question") -> BoundedAggregate:
-        """Where rows are bounded in all, a unit counts in as many groups as it may have rows."""
+        """Return the count with its sensitivity; each row may be in another group."""
         table = question.table
         sensitivity = of_distinct_units(
             groups=table.most_groups, relation=table.relation, cells=question.cells, ids=table.unit.ids
@@ -63,7 +63,7 @@ class Units(Aggregate):
 
 
 def of_total(question: "Question", lower: int, upper: int) -> Sensitivity:
-    """How far one unit moves a total of values in [lower, upper]."""
+    """Return how far one unit moves a total of values in [lower, upper]."""
     table = question.table
     if table.total_rows is not None:
         sensitivity_of = partial(of_spread_sum, total_rows=table.total_rows)

@@ -48,7 +48,7 @@ class Order(Aggregate):
 
     @property
     def facts(self) -> Facts:
-        """What is known of the value."""
+        """Public facts of the value."""
         assert self.argument is not None
         return self.argument.facts
 
@@ -89,7 +89,7 @@ class Order(Aggregate):
         return BoundedOrder(aggregate=self, times=times, rows=table.rows, relation=table.relation)
 
     def at(self, bounded: "BoundedOrder", price: Price) -> "PricedOrder":
-        """The same with the mechanism for a price of one group."""
+        """Return the part with the mechanism for a price of one group."""
         return PricedOrder(bounded=bounded, price=price)
 
     def to_json(self) -> dict[str, object]:
@@ -103,7 +103,7 @@ class Order(Aggregate):
 
 @dataclass(frozen=True, kw_only=True)
 class BoundedOrder(BoundedPart):
-    """How often one unit is seen by the choices, and with how many rows by each.
+    """Ranked values with the choices that see one unit, and its rows in each.
 
     Args:
         times: the most groups in which a unit can change something.
@@ -139,7 +139,7 @@ class PricedOrder(PricedPart):
 
     @property
     def statistic(self) -> Quantile:
-        """The same question about the rows of one group."""
+        """Statistic of the rows of one group."""
         order, price = self.aggregate, self.price
         kinds: dict[Fraction, type[Quantile]] = {Fraction(0): TalliedMinimum, Fraction(1): TalliedMaximum}
         kind = kinds.get(order.share, TalliedQuantile)

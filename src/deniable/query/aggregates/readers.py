@@ -1,4 +1,4 @@
-"""Which aggregate a function of SQL asks for."""
+"""Readers of SQL's aggregate functions."""
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""What an engine must offer: the schema of its source, and exact integers for a priced plan."""
+"""Engines: the schema of a source, and exact integers for a priced plan."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -88,7 +88,7 @@ class Engine(ABC):
         """
 
     def examiner(self) -> "tuple[Generator, Callable[[str], Sequence[tuple[Any, ...]]]]":
-        """What writes statements for the doctor, and what runs them: on behalf of the owner alone."""
+        """Return the generator and runner of the owner's statements, for the doctor."""
         raise NotImplementedError
 
     def unchanged(self) -> bool:
@@ -124,7 +124,7 @@ class Gathered:
         self._tallies[index].append(counted)
 
     def whole(self) -> list[Any]:
-        """What `Engine.exact` gives."""
+        """Return the exact numbers of every part, as `Engine.exact` does."""
         return [
             integers(self._totals[index]) if index in self._totals else Tally.of(counted, self._cells)
             for index, counted in self._tallies.items()

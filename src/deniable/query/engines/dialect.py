@@ -1,4 +1,4 @@
-"""How an engine says expressions in its SQL: total, row by row, never NaN, and with the same value on every engine.
+"""Dialects of SQL: total expressions, never NaN, with equal values everywhere.
 
 Nothing of the analyst's text gets here; names are quoted, constants are printed from Python values. What values mean,
 beyond SQL's own rules: docs/theory/query/dialects.md.
@@ -134,7 +134,7 @@ class Dialect(ABC):
         return self.sharing.format(items=items, sql=filled(sql, named), v=v)
 
     def uses(self, template: str, index: int) -> int:
-        """How often the argument with this number is read where `template` is."""
+        """Return how often a template reads the argument with this number."""
         return len(re.findall(rf"\${index}(?!\d)", template)) + ("$*" in template)
 
     def let(self, name: str, value: str, sql: str) -> str:
@@ -358,7 +358,7 @@ def filled(sql: str, arguments: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Keyed:
-    """What decides which groups and rows of a unit count.
+    """Keyed order that decides which groups and rows of a unit count.
 
     Args:
         secret: at least 16 bytes.

@@ -81,7 +81,7 @@ class Doctor:
             yield from self._ask(name, rows, {STRAY: self._stray(self._value(expression), table.columns[name])})
 
     def _import_losses(self, source: str | None) -> Iterator[Finding]:
-        """What the import of a text file did not read; its report names the lines."""
+        """Yield what the import of a text file did not read; its report names the lines."""
         if source is None or not is_text_file(Path(source)):
             return
         facts = facts_of_import(place_of_import(Path(source))) or {"losses": []}
@@ -97,7 +97,7 @@ class Doctor:
         held = f"SELECT {listed} AS k, count(DISTINCT {unit}) AS n FROM {parent.text} GROUP BY 1"
         where, noun = path.parent.name, table.unit.noun
         odd = {
-            f"rows of nobody: no {noun} holds their key in {where}": "coalesce(n, 0) = 0",
+            f"rows without a unit: no {noun} holds their key in {where}": "coalesce(n, 0) = 0",
             f"rows whose key several hold in {where}; they count for each of them": "n > 1",
         }
         matched = f"FROM (SELECT {key} AS r FROM {self._held.text}) LEFT JOIN ({held}) ON r = k"
@@ -109,7 +109,7 @@ class Doctor:
         limit = f"rows={rows} rows; without GROUP BY they count as {rows}"
         if table.total_rows is not None:
             rows, limit = table.total_rows, f"total_rows={table.total_rows} rows; each row of theirs counts less"
-        nobody = {"rows of nobody: the unit is missing, they are always left out": f"{unit} IS NULL"}
+        nobody = {"rows without a unit: they are always left out": f"{unit} IS NULL"}
         yield from self._ask(noun, f"FROM {held.text}", nobody, {"units": f"count(DISTINCT {unit})"})
         if table.schema.get(table.unit.column or "") is Kind.TEXT:
             text = call("lower", call("trim", Column(table.unit.column or "", Facts(kind=Kind.TEXT))))
@@ -144,7 +144,7 @@ class Doctor:
             yield from self._ask(noun, f"FROM ({per_unit})", odd, lost=lost)
 
     def _limits(self, name: str, declared: Declaration, kind: Kind | None) -> Iterator[str]:
-        """What questions cannot do with a column, or not as its reader may think."""
+        """Return what questions cannot do with a column."""
         if kind is None:
             yield "values of a type that no question can use; declare one, or make a view"
         elif kind.is_number and not (declared.keys or declared.auto) and None in (declared.lower, declared.upper):
@@ -153,7 +153,7 @@ class Doctor:
             yield "moments of a time zone; their days and hours are those of UTC"
 
     def _columns(self, name: str, declared: Declaration, kind: Kind) -> Iterator[tuple[str, str]]:
-        """What may be odd about the values of a column, and the condition for it."""
+        """Return possible irregularities of a column's values, with their conditions."""
         column = Column(name, Facts(kind=kind))
         raw, value, number = self._held.name(name), self._value(column), self._held.expression(column)
         yield "missing values", f"{raw} IS NULL"

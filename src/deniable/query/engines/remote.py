@@ -71,7 +71,7 @@ class RemoteEngine(Engine):
             raise UnsupportedQueryError("the engine cannot run this query. Write it with simpler expressions.")
 
     def _lost(self) -> SourceError:
-        """What to say of a table that cannot be read any more."""
+        """Return the error for a table that cannot be read any more."""
         for name, runner in self._runners.items():
             if cause := runner.cause():
                 return SourceError(f"the table{f' {name!r}' if name else ''} cannot be read: {cause}")

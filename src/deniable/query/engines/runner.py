@@ -23,7 +23,7 @@ def is_remote(source: object) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Described:
-    """What the catalogue says of a table: its comment and constraints; of columns, comments and labels of an enum."""
+    """Catalogue entry of a table: comments, constraints and labels of enums."""
 
     notes: tuple[str, ...] = ()
     comments: dict[str, str] = field(default_factory=dict)

@@ -14,7 +14,7 @@ def selects_rows(select: exp.Expr, understood: Callable[[exp.Expr], object], dia
         understood: whether an expression's own node is a function of the row alone.
     """
     if not isinstance(select, exp.Select):
-        return "it is no SELECT of one table"
+        return "it is not a SELECT of one table"
     used = [key.rstrip("_") for key, value in select.args.items() if value and key.rstrip("_") not in CLAUSES]
     if used:
         return f"it holds {used[0]}"

@@ -34,7 +34,7 @@ def share(plan: Plan) -> Plan:
 
 
 def importance(query: Query, every: Sequence[BoundedPart], weights: Mapping[str, Real]) -> list[float]:
-    """What a unit of variance of each total adds to the squares of the weighted relative errors of all columns.
+    """Return what each total's variance adds to the weighted squared relative errors.
 
     To first order, and about a public point: a thousand rows a group, whose values lie at three quarters of their
     range. A total that no column is computed from counts by itself.

@@ -106,7 +106,7 @@ def _share(error: str) -> float:
 
 
 def first_step(maximum: Price) -> Price:
-    """What the first answer of `approached` costs, where no earlier call paid for one."""
+    """Return the price of the first answer of `approached`."""
     return _at(maximum, _prices(_amount(maximum) * _FIRST / 2, _amount(maximum) * _FIRST)[-1])
 
 
@@ -257,7 +257,7 @@ def _too_wide(release: Release, shares: Mapping[str, float], level: float) -> fl
 
 
 def _columns(query: Query, error: Target, promised: Callable[[Expression], bool]) -> dict[str, Real | str]:
-    """What is wanted of each noisy column, of which something can be promised."""
+    """Return the wanted error of each noisy column for which one can be promised."""
     noisy = {output.name: output.expression for output in query.outcome.outputs if bases_of(output.expression)}
     given: dict[str, Real | str] = dict(error) if isinstance(error, Mapping) else dict.fromkeys(noisy, error)
     for name in given:

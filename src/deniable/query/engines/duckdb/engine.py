@@ -143,7 +143,7 @@ class DuckDBEngine(Engine):
 
     @staticmethod
     def located(path: Path, **how: Any) -> Located:
-        """What is to be read for a path; see `locate`."""
+        """Return the source of a path; see `locate`."""
         return locate(path, connect=lambda: _connect(None, None), **how)
 
     def _open(self) -> "duckdb.DuckDBPyConnection":
@@ -303,7 +303,7 @@ class DuckDBEngine(Engine):
 
 
 def _seen(parts: Iterable[Sequence[Path]]) -> list[tuple[int, int, int, int]]:
-    """What the system says of files without reading them: which they are, when they were changed, how long they are."""
+    """Return identity, time of change and size of files, without reading them."""
     stats = [path.stat() for paths in parts for path in paths]
     return [(each.st_dev, each.st_ino, max(each.st_ctime_ns, each.st_mtime_ns), each.st_size) for each in stats]
 

@@ -26,7 +26,7 @@ QUOTED = re.compile("'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
 
 @dataclass(frozen=True)
 class Located:
-    """What a path holds.
+    """Source of a path.
 
     Args:
         source: SQL for its rows.
@@ -51,7 +51,7 @@ def locate(
     partitions: bool = False,
     connect: Connect,
 ) -> Located:
-    """What is to be read for `path`: a file, a folder or a pattern of Parquet files, a table or view of a database.
+    """Return the source of a path: Parquet files, or a table or view of a database.
 
     Args:
         table: inside a database file.

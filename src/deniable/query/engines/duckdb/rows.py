@@ -34,7 +34,7 @@ class SelectSource:
         return self.seal(f"({Translator(self.dialect, self.types).expression(node, nan_allowed=nan_allowed)})")
 
     def narrow(self, node: Expression) -> str:
-        """The same, for values that are compared and summed alone: DuckDB's integers of few bits stay as they are."""
+        """Return an expression that is only compared or summed: narrow integers stay."""
         base = self.types.get(node.name) if isinstance(node, Column) and node.facts.kind is Kind.INTEGER else None
         if isinstance(node, Column) and base and self.dialect is DUCKDB and KINDS.get(base) is Kind.INTEGER:
             return self.name(node.name)
@@ -170,7 +170,7 @@ def _grouped(tree: GroupedRows, held: SelectSource) -> SelectSource:
 
 
 def _total(total: Total, name: str, held: SelectSource) -> tuple[str, str]:
-    """What is read of a row, and the aggregate of it: exact, whatever the order of rows."""
+    """Return the value read of a row, and its exact aggregate in any order of rows."""
     if total.argument is None:
         return "1", "count(*)"
     value, real = held.expression(total.argument), total.argument.facts.kind is Kind.REAL

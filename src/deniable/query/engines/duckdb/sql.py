@@ -40,7 +40,7 @@ class Generator:
         self.tables, self.dialect, self.seal, self._seals = tables, first.dialect, first.seal, seals
 
     def keyed(self, question: Question, secret: bytes) -> Keyed:
-        """What decides for the units of a question, the same on every engine."""
+        """Return the keyed order of a question's units, equal on every engine."""
         if question.unit is None:
             return Keyed(secret, "0")
         kind = self.dialect.kinds.get(self.source(question.rows).types[question.unit])
@@ -202,7 +202,7 @@ class Generator:
         return self.finished(f"WITH {', '.join(layers)} {body}")
 
     def _layers(self, question: Question, parts: Sequence[PricedPart], share: tuple[int, int] = (0, 1)) -> list[str]:
-        """What every statement begins with; for `share` see `plan`."""
+        """Return the layers that begin every statement; for `share` see `plan`."""
         picked, placed = self._picked(question, parts), self._placed(question, parts, *share)
         return [f"picked AS ({picked})", f"placed AS ({placed})"]
 
@@ -274,7 +274,7 @@ def _in_totals(part: PricedPart) -> bool:
 
 
 def _value(part: PricedPart, argument: Expression, name: str) -> str:
-    """What an aggregate reads of a row: a number of its lattice, the code of a point, or whether there is a value.
+    """Return the SQL for what an aggregate reads of a row.
 
     Args:
         name: of the argument's value, which may be NaN.
@@ -328,7 +328,7 @@ def _value_of(index: int, parts: Sequence[PricedPart]) -> int:
 
 
 def _total(index: int, parts: Sequence[PricedAggregate]) -> str:
-    """What rows that count in full add up to: x minus centre, in 128 bits, or how many of them have a value."""
+    """Return the total of rows that count in full: x minus centre, or their number."""
     part = parts[index]
     if isinstance(part.aggregate, SumAggregate):
         centre = part.centre // part.share

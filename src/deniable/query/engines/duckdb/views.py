@@ -59,7 +59,7 @@ def view_source(
     known = {other.casefold(): other for other in (*tables, *views)}
     below = known.get(table.name.casefold())
     if below is None or (table.db or "main") != "main" or table.catalog:
-        raise _refused(name, f"it reads {table.sql('duckdb')}, which is no table of the file")
+        raise _refused(name, f"it reads {table.sql('duckdb')}, which is not a table of the file")
     columns = ", ".join(map(_total, select.expressions))
     where = select.args.get("where")
     inner = (
@@ -86,7 +86,7 @@ def _select(name: str, statement: str) -> exp.Select:
         raise _refused(name, "its text is not understood") from None
     select = create.args.get("expression")
     if not isinstance(create, exp.Create) or not isinstance(select, exp.Select):
-        raise _refused(name, "it is no SELECT of one table")
+        raise _refused(name, "it is not a SELECT of one table")
     named = create.this.expressions if isinstance(create.this, exp.Schema) else []
     if named:
         raise _refused(name, "it renames its columns in a list; name them with AS")

@@ -1,4 +1,4 @@
-"""What a server's catalogue says of tables, for the owner's first policy: names, keys and comments. No row is read."""
+"""Catalogue of a server, for the owner's first policy. No row is read."""
 
 from collections.abc import Sequence
 
@@ -38,7 +38,7 @@ def readable(url: str) -> list[str]:
 
 
 def describe(runner: PostgresRunner) -> Described:
-    """What the catalogue says of the table that a runner has opened.
+    """Return the catalogue's description of the table that a runner has opened.
 
     Raises: SourceError if the server cannot be asked.
     """

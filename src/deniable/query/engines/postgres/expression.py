@@ -90,7 +90,7 @@ FLOAT = (  # of a NUMERIC
 
 
 def _extract(pattern: str, kind: str) -> str:
-    """What the parentheses of a pattern hold, as a value of `kind`; NULL unless all of the text $1 matches."""
+    """Return SQL for a pattern's group as a value of `kind`; NULL unless all matches."""
     return f"CAST(substring($1 from '^{pattern}$') AS {kind})"
 
 

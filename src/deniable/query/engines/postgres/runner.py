@@ -151,7 +151,7 @@ class PostgresRunner(StatementRunner):
 
 @dataclass(frozen=True, kw_only=True)
 class ServerFacts:
-    """What the catalogue says of a table or view: the facts that must not change while it is asked.
+    """Facts of a table or view that must not change while it is asked.
 
     Args:
         address: host and port, as the URL names them, else those that the connection has.
@@ -179,7 +179,7 @@ def attempt(
     patience: float = 0,
     held: list[Any] | None = None,
 ) -> tuple[T | None, str | None]:
-    """What is found in a transaction of its own, or one of `CAUSES` if there is one.
+    """Return the result of work in a transaction of its own, or one of `CAUSES`.
 
     Args:
         work: takes the connection.

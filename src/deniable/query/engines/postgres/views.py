@@ -1,4 +1,4 @@
-"""What stands between a table of PostgreSQL and its rows: understood, or refused. Only catalogs are asked.
+"""Views and policies of PostgreSQL: understood or refused, by its catalogs.
 
 Rows are those of the table, of its partitions and of what inherits from it; or of a view in which each row comes from
 one row of a table, by expressions that look at that row alone and that no value can stop.
@@ -65,7 +65,7 @@ def refusal(tree: Sequence[tuple[Any, ...]]) -> str | None:
     for kind, populated, policies, generated, own, definition in tree:
         why = None
         if kind not in (*TABLES, *VIEWS):
-            why = f"it is, or reads, {NOUNS.get(kind, 'what is no table')}"
+            why = f"it is, or reads, {NOUNS.get(kind, 'something that is not a table')}"
         elif policies:
             return POLICIES
         elif generated:

@@ -1,4 +1,4 @@
-"""What Spark's catalogue says of tables, for the owner's first policy: comments and partitions. No row is read."""
+"""Catalogue of Spark, for the owner's first policy. No row is read."""
 
 from contextlib import suppress
 
@@ -22,7 +22,7 @@ def readable() -> list[str]:
 
 
 def describe(runner: SparkRunner) -> Described:
-    """What the catalogue says of the table that a runner has opened.
+    """Return the catalogue's description of the table that a runner has opened.
 
     Raises: SourceError if the catalogue cannot be asked.
     """

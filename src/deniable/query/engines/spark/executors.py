@@ -56,14 +56,14 @@ def copy_of_deniable() -> str:
 
 
 def tell_copy(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """What an executor says of its copy."""
+    """Yield the version of an executor's copy."""
     for _ in batches:
         yield pa.RecordBatch.from_pydict({"copy": [copy_of_deniable()]})
 
 
 @dataclass(frozen=True)
 class GroupBlocks:
-    """What an executor makes of its part of a table, whose blocks lie in it whole.
+    """Yield the noisy blocks of an executor's part of a table.
 
     Args:
         work: from the rows of a block, sorted, and its stream to what is released of them.
@@ -187,7 +187,7 @@ class SparkEngine(RemoteEngine):
             )
 
     def read(self, folder: str) -> Any:
-        """What was written there, as a DataFrame."""
+        """Return a DataFrame of a folder that was written."""
         return self._runner.session.read.parquet(folder)
 
     def _find(self, plan: PricedPlan, generator: Generator, folder: str, secret: bytes, bits: Bits) -> PricedPlan:

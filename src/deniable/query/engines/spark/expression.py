@@ -58,7 +58,7 @@ def _like() -> str:
 
 
 def _extract(pattern: str, kind: str) -> str:
-    """What the parentheses of a pattern hold, as a value of `kind`; NULL unless all of the text $1 matches."""
+    """Return SQL for a pattern's group as a value of `kind`; NULL unless all matches."""
     return f"try_cast(regexp_extract($1, {text(f'^{pattern}' + chr(92) + 'z')}, 1) AS {kind})"
 
 

@@ -155,7 +155,7 @@ def _others(session: Any) -> dict[str, str]:
 
 
 def _said(session: Any) -> dict[str, str]:
-    """What somebody said of how SQL is understood in a session."""
+    """Return the settings of a session that change how SQL is understood."""
     said = session.conf.getAll.items()
     return {name: value for name, value in said if name.startswith("spark.sql.") and not name.startswith(LOOSE)}
 

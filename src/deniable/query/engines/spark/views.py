@@ -1,4 +1,4 @@
-"""What stands between a DataFrame or view of Spark and the rows of its files: understood, or refused.
+"""Views and DataFrames of Spark over files: understood or refused.
 
 The analysed plan of EXPLAIN says what a frame is made of, one node a line. Understood is a chain of columns and
 conditions over one table that is stored or in memory, in expressions that look at one row and that no value can stop.
