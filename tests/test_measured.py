@@ -295,7 +295,7 @@ def test_a_wrong_link_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
 VOTES = [
     Vote.gnmax(sigma=8),
     Vote.lnmax(gamma="1/5"),
-    Vote.confident_gnmax(sigma=8, check_sigma=8, threshold=0, most=1),
+    Vote.confident_gnmax(sigma=8, check_sigma=8, threshold=0, max_answers=1),
 ]
 
 

@@ -84,7 +84,7 @@ def students(folder: Path) -> None:
     for name, vote in {
         "gnmax, sigma 40": Vote.gnmax(sigma=40),
         "confident, sigma 40, check 100 at 200": Vote.confident_gnmax(
-            sigma=40, check_sigma=100, threshold=200, most=300
+            sigma=40, check_sigma=100, threshold=200, max_answers=300
         ),
     }.items():
         teachers = Teachers(rows, labels, teacher=Plain(), count=250, classes=[0, 1])

@@ -32,10 +32,8 @@ UNREAD = {
         "datasets",
         "errors",
         "files",
-        "learning",
         "ledger",
         "limits",
-        "local",
         "mechanisms",
         "noise",
         "numbers",
@@ -45,18 +43,12 @@ UNREAD = {
     },
     "first lines": {
         "datasets",
-        "learning",
-        "local",
     },
     "arguments": {
         "datasets",
-        "learning",
-        "local",
     },
     "examples": {
         "datasets",
-        "learning",
-        "local",
     },
 }
 

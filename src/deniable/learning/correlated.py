@@ -343,7 +343,9 @@ class Buffered(Correlation):
 
 @dataclass(frozen=True, kw_only=True)
 class Tree(Correlation):
-    """Noisy sums of 1, 2, 4, ... consecutive steps, of which few make every sum of first steps.
+    """Noisy sums of 1, 2, 4, ... consecutive steps (DP-FTRL).
+
+    Few of them make every sum of first steps.
 
     Guarantee: `squared_tree_sensitivity`: the squared numbers of uses in one node, over the worst steps for a row.
     Source: Kairouz et al. (2021), arXiv:2103.00039 (DP-FTRL); each node is improved by those below: Honaker (2015).

@@ -29,7 +29,9 @@ def accuracy_by_group(
     beside: str | None = None, public: bool = False, epsilon: Real | None = None, delta: Real = 0,
     relation: Relation = AddRemove, ledger: Payer | None = None, bits: Bits = SECURE,
 ) -> Release:  # fmt: skip
-    """The accuracy of models in each group, and its gap to another model or to the best group; `.plot("gap")` draws it.
+    """Release the accuracy of models in each group, and its gap to the best.
+
+    The gap is to another model or to the best group; `.plot("gap")` draws it.
 
     Args:
         models: fitted classifiers by name, such as their epsilons; of this library where rows are private.
@@ -59,18 +61,18 @@ def accuracy_by_group(
         if not isinstance(model, Classifier):
             raise InvalidParameterError(f"{name} may fail on a private row: give a fitted model of this library")
         model.predict(without_rows(X))  # type: ignore[arg-type]
-    reach = of_count(rows=1, groups=len(models) + 1, relation=relation)
-    noise = None if price is None else price.noise(reach)
-    cost = PureLoss(0) if noise is None else noise.privacy_loss(reach)
+    sensitivity = of_count(rows=1, groups=len(models) + 1, relation=relation)
+    noise = None if price is None else price.noise(sensitivity)
+    cost = PureLoss(0) if noise is None else noise.privacy_loss(sensitivity)
     text = f"accuracy of {', '.join(models)} by group"
     left = None if noise is None else Payment(ledger, text=text, bits=bits).charge(cost)
     with silence():
-        places, size = known.places(groups), len(known.classes)
-        masks = [np.ones(len(places), dtype=np.bool_)]
+        group_of_row, size = known.indices(groups), len(known.classes)
+        masks = [np.ones(len(group_of_row), dtype=np.bool_)]
         for name, model in models.items():
-            truth = readers[name].places(y)
-            masks.append((readers[name].places(model.predict(X)) == truth) & (truth < len(readers[name].classes)))
-        exact = np.stack([np.bincount(places[mask], minlength=size + 1)[:size] for mask in masks])
+            truth = readers[name].indices(y)
+            masks.append((readers[name].indices(model.predict(X)) == truth) & (truth < len(readers[name].classes)))
+        exact = np.stack([np.bincount(group_of_row[mask], minlength=size + 1)[:size] for mask in masks])
         counts: NDArray[Any] = exact if noise is None else noise.release(exact, bits=bits).value
     rows, right = np.tile(counts[0], len(models)), counts[1:].ravel()
     share = np.clip(right / np.maximum(rows, 1), 0.0, 1.0)

@@ -219,7 +219,9 @@ class Logistic(_OfMargin):
 
 @dataclass(frozen=True, kw_only=True)
 class Hinge(_OfMargin):
-    """Hinge loss max(0, 1 - margin), for labels above 0 and others; the slope at the corner is 0.
+    """Hinge loss max(0, 1 - margin), for labels above 0 and others.
+
+    The slope at the corner is 0.
 
     >>> Hinge().mean([1, 0], [[1, 0], [2, 2]], [1, -1])
     1.5

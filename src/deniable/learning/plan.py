@@ -1,4 +1,4 @@
-"""The plan of a training run: who is sampled, how gradients are clipped, the noise, what all of it reveals; and runs.
+"""Training plans and runs: sampler, clip, noise, and their privacy loss.
 
 Today's libraries lose privacy where sampler, clip, noise and accountant each keep their own copy of one fact. Here they
 are one immutable value, and its loss is read from the mechanism that adds the noise.
@@ -42,7 +42,9 @@ from deniable.rows import Container, labels, silence, table
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingPlan(Part):
-    """A fixed number of steps, each of which adds up clipped gradients of sampled rows, with Gaussian noise.
+    """Plan of a fixed number of steps, noisy sums of clipped gradients.
+
+    The gradients are of sampled rows, and the noise is Gaussian.
 
     Every step draws, clips and adds noise, also where the sample is empty; sums are divided by a public number.
 
@@ -91,7 +93,7 @@ class TrainingPlan(Part):
 
     @cached_property
     def mechanism(self) -> ClippedSum:
-        """What a step releases: the only statement of clip and noise."""
+        """Mechanism of a step: the only statement of clip and noise."""
         steps, columns = self.clip.lattice, self.clip.columns(self.dimensions)
         noise = Gaussian(sigma_squared=(self.noise_multiplier * steps) ** 2)
         return ClippedSum(noise=noise, columns=columns, radius=self.clip.norm, steps=steps)
@@ -116,12 +118,15 @@ class TrainingPlan(Part):
         return self.sampler.known_loss(self.mechanism, self.relation, self.steps)
 
     def booked(self, delta: Real) -> PrivacyLoss:
-        """`privacy_loss` with its epsilon at delta, for ledgers that add up pairs; samples have no mu and no rho."""
+        """Return the loss with its epsilon at delta, for ledgers of pairs.
+
+        Sampled runs have no mu and no rho.
+        """
         return stated(self.privacy_loss, positive_rational("delta", delta))
 
     @cached_property
     def uses(self) -> Uses:
-        """How a row takes part in the steps."""
+        """Participation of a row in the steps."""
         times, separation = self.sampler.uses(self.steps)
         columns, lattice = self.mechanism.columns, self.clip.lattice
         return Uses(steps=self.steps, dimensions=columns, times=times, separation=separation, lattice=lattice)
@@ -130,7 +135,9 @@ class TrainingPlan(Part):
     def calibrate(
         cls, *, epsilon: Real | None = None, delta: Real | None = None, rho: Real | None = None, **settings: Any
     ) -> "TrainingPlan":
-        """The plan with the least noise that is proved to keep (epsilon, delta), or rho where all rows are looked at.
+        """Return the plan with the least noise for a price.
+
+        It is proved to keep (epsilon, delta), or rho where all rows are looked at.
 
         Args:
             epsilon, delta, rho: of the whole run; rho, of zero-concentrated privacy, in place of both.
@@ -205,7 +212,9 @@ class TrainingPlan(Part):
 
 
 class TrainingRun:
-    """The steps of a plan: iterate over it for the places of the rows of each, and release once in every step.
+    """Steps of a plan: iterate over it for the indices of their rows.
+
+    Release once in every step.
 
     `TrainingPlan.run` makes it and has an example. No step is left out, also where its batch is empty, or taken twice.
     `step` counts steps that were begun, `norm` is that of the clip in this step, `safe` is False with test bits, `paid`
@@ -238,22 +247,24 @@ class TrainingRun:
             raise InvalidParameterError("every step releases, also an empty one: call mean_gradient or noisy before")
         if self.step == self.plan.steps:
             raise StopIteration
-        place = self.step % self.plan.sampler.period
-        if place == 0 or self._allotted is None:
+        turn = self.step % self.plan.sampler.period
+        if turn == 0 or self._allotted is None:
             self._allotted = self.plan.sampler.allot(self._owners(), self._bits, self._allotted)
         self.step, self.norm = self.step + 1, self._next_norm
         taking = self._allotted if self._codes is None else np.append(self._allotted, -1)[self._codes]
-        self._batch = np.flatnonzero(taking == place)
+        self._batch = np.flatnonzero(taking == turn)
         return self._batch
 
     @property
     def scale(self) -> float:
-        """What one lattice step of a noisy sum of this step is in the mean gradient."""
+        """Value of one lattice step of a noisy sum in the mean gradient."""
         return self.norm / self.plan.clip.norm_steps / float(self._expected)
 
     @silence()
     def mean_gradient(self, gradients: Floats) -> Floats:
-        """The noisy sum of clipped gradients over the public number of rows that a step is expected to have.
+        """Release the noisy mean gradient of this step.
+
+        It is the noisy sum of clipped gradients over the public number of rows that a step is expected to have.
 
         Args:
             gradients: secret; of the batch, in its order, (rows, dimensions). A unit's are averaged to one row.
@@ -261,18 +272,20 @@ class TrainingRun:
         Raises: InvalidParameterError for another shape, or a second release in one step.
         """
         plan, batch = self.plan, self._current()
-        found, _ = table(gradients, "gradients", columns=plan.dimensions)
-        if found.shape != (len(batch), plan.dimensions):
+        rows, _ = table(gradients, "gradients", columns=plan.dimensions)
+        if rows.shape != (len(batch), plan.dimensions):
             raise InvalidParameterError(f"gradients must have {plan.dimensions} numbers for each row of the batch")
         if self._codes is not None:
-            found = _averages(found, self._codes[batch])
+            rows = _averages(rows, self._codes[batch])
         total = np.zeros(plan.mechanism.columns, dtype=np.int64)
-        for part in chunks(found):
+        for part in chunks(rows):
             total += plan.clip.integers(part, self.norm).sum(axis=0)
         return self._released([total])[0][: plan.dimensions].astype(np.float64) * self.scale
 
     def noisy(self, sums: NDArray[np.int64] | Sequence[NDArray[np.int64]], *, within: int = 0) -> list[NDArray[Any]]:
-        """The noisy sums of this step, for gradients that were clipped to `norm` and added up elsewhere.
+        """Release noisy sums of gradients that were clipped and added up elsewhere.
+
+        Gradients were clipped to `norm`.
 
         A sum in floats is multiplied by norm_steps / norm and rounded once, to the nearest integer. The caller keeps
         every row's part within `clip.norm_steps` steps in l2, rounding included: rounding the whole sum moves two sums
@@ -289,7 +302,9 @@ class TrainingRun:
         return self._released([*parts, *count])[: len(parts)]
 
     def checkpoint(self) -> str:
-        """What `TrainingPlan.run` needs to go on after this step, as JSON text; weights are the caller's to keep.
+        """Return the state for `TrainingPlan.run` to continue after this step.
+
+        JSON text; weights are the caller's to keep.
 
         It is as private as the rows: it may say which of them come next.
         """
@@ -337,23 +352,23 @@ class TrainingRun:
         mechanism = self.plan.mechanism
         if sum(np.size(part) for part in parts) != mechanism.columns:
             raise InvalidParameterError(f"sums must have {self.plan.dimensions} entries in all, as dimensions says")
-        found: list[NDArray[Any]]
+        noisy: list[NDArray[Any]]
         if self._stream is None:
-            found = [self._noised(part) for part in parts]
+            noisy = [self._noised(part) for part in parts]
         else:
             whole = self._stream.add(np.concatenate([np.ravel(part) for part in parts]), bits=self._bits)
             ends = np.cumsum([np.size(part) for part in parts])[:-1]
-            found = [one.reshape(part.shape) for one, part in zip(np.split(whole, ends), parts, strict=True)]
+            noisy = [one.reshape(part.shape) for one, part in zip(np.split(whole, ends), parts, strict=True)]
         if isinstance(self.plan.clip, AdaptiveClip):
-            self._next_norm = self.plan.clip.next_norm(self.norm, float(found[-1].flat[-1]) / float(self._expected))
+            self._next_norm = self.plan.clip.next_norm(self.norm, float(noisy[-1].flat[-1]) / float(self._expected))
         self._batch = None
-        return found
+        return noisy
 
     def _noised(self, exact: NDArray[np.int64]) -> NDArray[Any]:
         return self.plan.mechanism.noise.release(exact, bits=self._bits).value
 
     def _owners(self) -> int:
-        """How many units there are; where they own several rows, these are read."""
+        """Return the number of units; if they own several rows, these are read."""
         if self._units is None:
             return self._rows
         if self._codes is None:
@@ -362,16 +377,22 @@ class TrainingRun:
 
 
 def _averages(rows: Floats, codes: Indices) -> Floats:
-    """One row for each of the codes: the mean of its rows, of which one that is not finite counts as zero."""
-    owners, places = np.unique(codes, return_inverse=True)
+    """Return the mean row of each code.
+
+    A row that is not finite counts as zero.
+    """
+    owners, owner_of_row = np.unique(codes, return_inverse=True)
     total = np.zeros((len(owners), rows.shape[1]))
-    np.add.at(total, places, np.where(np.isfinite(rows).all(axis=1, keepdims=True), rows, 0.0))
-    return total / np.bincount(places, minlength=len(owners))[:, np.newaxis]
+    np.add.at(total, owner_of_row, np.where(np.isfinite(rows).all(axis=1, keepdims=True), rows, 0.0))
+    return total / np.bincount(owner_of_row, minlength=len(owners))[:, np.newaxis]
 
 
 @lru_cache(maxsize=64)
 def stated(loss: PrivacyLoss, delta: Fraction) -> PrivacyLoss:
-    """The loss with its epsilon at delta, for ledgers that add up pairs; itself where that is infinite."""
+    """Return the loss with its epsilon at delta, for ledgers of pairs.
+
+    Itself where that is infinite.
+    """
     epsilon = loss.epsilon(delta).upper
     return loss if math.isinf(epsilon) else Price.of(decimal_above(Fraction(epsilon), 6), delta, None).stated(loss)
 
@@ -384,7 +405,7 @@ def _calibrated(start: TrainingPlan, epsilon: Fraction, delta: Fraction) -> Trai
     if start.sampler.share() == 1:  # a hair more than one release of real Gaussian noise of the same mu needs
         moved = 1 if start.relation is AddRemove else 2
         guess = moved * math.sqrt(start.steps / float(largest_mu_squared(epsilon, delta)))
-        found = replace(start, noise_multiplier=Fraction(math.ceil(guess * 1e6 * (1 + 1e-7)), 10**6))
-        if found.privacy_loss.proves(epsilon, delta):
-            return found
+        plan = replace(start, noise_multiplier=Fraction(math.ceil(guess * 1e6 * (1 + 1e-7)), 10**6))
+        if plan.privacy_loss.proves(epsilon, delta):
+            return plan
     return replace(start, noise_multiplier=calibrate(loss, over=(0, 10**6), epsilon=epsilon, delta=delta))

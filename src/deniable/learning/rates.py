@@ -48,7 +48,7 @@ def descent_bound(*, radius: Real, lipschitz: Real, steps: int) -> float:
 
 @in_words
 def noisy_descent_steps(*, columns: int, size: int, epsilon: Real, delta: Real) -> int:
-    """Return the number of steps at which the errors of noise and optimisation are equal.
+    """Return the number of steps that balances noise and optimisation errors.
 
     T = n^2 rho / (2 d), rounded up. Valid for descents that use all rows in every step; not for one row a step.
 
@@ -68,7 +68,7 @@ def noisy_descent_steps(*, columns: int, size: int, epsilon: Real, delta: Real) 
 def noisy_descent_excess_risk(
     *, radius: Real, lipschitz: Real, columns: int, size: int, epsilon: Real, delta: Real, steps: int | None = None
 ) -> float:
-    """Bound the expected excess empirical risk of full-batch noisy descent under replace.
+    """Bound the excess empirical risk of full-batch noisy descent under replace.
 
     It is that of the averaged iterate. With noise of variance s^2 = T (2 G / n)^2 / (2 rho) in every coordinate of T
     mean gradients, which is rho-zCDP, and the step R / sqrt(T (G^2 + d s^2)), it is R sqrt((G^2 + d s^2) / T) = R G
@@ -98,7 +98,7 @@ def noisy_descent_excess_risk(
 def exponential_excess_risk(
     *, radius: Real, lipschitz: Real, columns: int, size: int, epsilon: Real, relation: Relation = AddRemove
 ) -> float:
-    """Bound the expected excess empirical risk of the exponential mechanism over a ball.
+    """Bound the excess empirical risk of the exponential mechanism over a ball.
 
     Parameters have density ~ exp(-k L) with k = epsilon n / (2 D), where D = R G under add/remove and 2 R G under
     replace is half of the largest oscillation of what one row changes. The bound is r G + (d ln(2 R / r) + 1) / k with

@@ -1,4 +1,4 @@
-"""Samplers: which rows take part in which step, and what that does to the loss of a run.
+"""Samplers: which rows take part in which step, and the loss of that.
 
 A sampler makes its own loss, so no plan can draw rows in one way and be accounted as if they were drawn in another.
 """
@@ -26,7 +26,9 @@ _Whole = Annotated[int, partial(whole_number, lower=1, upper=2**31)]
 
 @dataclass(frozen=True, kw_only=True)
 class Sampler(Part):
-    """Which rows a step looks at: secret, as is their number, which may be 0. Units with several rows count as one.
+    """Base class of samplers, which choose the rows of each step.
+
+    They are secret, as is their number, which may be 0. Units with several rows count as one.
 
     A subclass draws them and says what that does to the loss: one cannot change alone.
     """
@@ -35,22 +37,30 @@ class Sampler(Part):
 
     @property
     def period(self) -> int:
-        """How many steps are drawn at once."""
+        """Number of steps that are drawn at once."""
         return 1
 
     @abstractmethod
     def allot(self, rows: int, bits: Bits, before: Indices | None = None) -> Indices:
-        """The step, among the next `period`, in which each row takes part; below 0 for one that takes part in none.
+        """Draw the step in which each row takes part.
+
+        Among the next `period`; below 0 for a row that takes part in none.
 
         `before` is what was allotted for the last `period` steps.
         """
 
     def uses(self, steps: int) -> tuple[int, int]:
-        """The most steps that one row takes part in, and the least distance between two of them, in steps."""
+        """Return the largest number of uses of a row, and their least distance.
+
+        The distance is in steps.
+        """
         return -(-steps // self.period), 1
 
     def correlated_loss(self, noise: Correlation, multiplier: Fraction, uses: Uses, relation: Relation) -> PrivacyLoss:
-        """The loss of a run with correlated noise; what is random about samples does not count."""
+        """Return the loss of a run with correlated noise.
+
+        Randomness of samples does not count.
+        """
         return noise.privacy_loss(multiplier, uses, relation)
 
     @abstractmethod
@@ -59,16 +69,27 @@ class Sampler(Part):
 
     @abstractmethod
     def privacy_loss(self, mechanism: ClippedSum, relation: Relation, steps: int) -> PrivacyLoss:
-        """The loss of `steps` steps under `relation`, or under the only one for which it is proved."""
+        """Return the loss of `steps` steps.
+
+        Under `relation`, or under the only one for which it is proved.
+        """
 
     def known_loss(self, mechanism: ClippedSum, relation: Relation, steps: int) -> PrivacyLoss:
-        """The loss if everybody knew who takes part in which step: at least that of secret samples."""
+        """Return the loss if the samples were public.
+
+        It is at least that of secret samples.
+        """
         return _once(mechanism, relation) * self.uses(steps)[0]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Poisson(Sampler):
-    """Each row joins each step with probability `rate`, independently of all others; a rate of 1 takes all rows.
+    """Sample each row independently with probability `rate` in each step.
+
+    A rate of 1 takes all rows.
+
+    Args:
+        rate: the sampling probability, in (0, 1].
 
     Guarantee: the coins are exact, so the step is the Poisson sample that `PrivacyLoss.poisson_sampled` is proved for.
 
@@ -97,9 +118,13 @@ class Poisson(Sampler):
 
 @dataclass(frozen=True, kw_only=True)
 class TruncatedPoisson(Poisson):
-    """A Poisson sample at a rate below 1 of which `cap` rows, drawn at random, are kept where it has more.
+    """Poisson sample of which at most `cap` rows are kept.
+
+    They are chosen at random where there are more; the rate is below 1.
 
     Args:
+        rate: the sampling probability, in (0, 1).
+        cap: the largest number of rows of a step.
         population: a public bound on the number of rows: the guarantee is for tables with no more, and rows beyond are
             never drawn.
 
@@ -113,9 +138,9 @@ class TruncatedPoisson(Poisson):
     population: _Whole
 
     def allot(self, rows: int, bits: Bits, before: Indices | None = None) -> Indices:
-        found, chosen = np.full(rows, -1), np.flatnonzero(super().allot(min(rows, self.population), bits) == 0)
-        found[chosen[uniform.permutation(len(chosen), bits=bits)[: self.cap]]] = 0
-        return found
+        allotted, chosen = np.full(rows, -1), np.flatnonzero(super().allot(min(rows, self.population), bits) == 0)
+        allotted[chosen[uniform.permutation(len(chosen), bits=bits)[: self.cap]]] = 0
+        return allotted
 
     def privacy_loss(self, mechanism: ClippedSum, relation: Relation, steps: int) -> PrivacyLoss:
         once, cap, population = _to_sample(mechanism, AddRemove), self.cap, self.population
@@ -129,7 +154,11 @@ class TruncatedPoisson(Poisson):
 
 @dataclass(frozen=True, kw_only=True)
 class FixedSize(Sampler):
-    """A uniformly random set of `size` rows in each step, under replace; `population` is the public number of rows.
+    """Sample a uniformly random set of `size` rows in each step, under replace.
+
+    Args:
+        size: rows of a step.
+        population: the public number of rows.
 
     Guarantee: `PrivacyLoss.sampled_without_replacement` of a row that is exchanged, which moves a sum by twice the
         norm: not the loss of a Poisson sample, which is far smaller (Lebeda et al. 2024, arXiv:2405.20769).
@@ -147,9 +176,9 @@ class FixedSize(Sampler):
             raise InvalidParameterError(f"size must be at most population={self.population}, got {self.size}")
 
     def allot(self, rows: int, bits: Bits, before: Indices | None = None) -> Indices:
-        found = np.full(max(rows, self.population), -1)
-        found[uniform.permutation(self.population, bits=bits)] = np.arange(self.population) // self.size
-        return np.where(found < self.period, found, -1)[:rows]
+        allotted = np.full(max(rows, self.population), -1)
+        allotted[uniform.permutation(self.population, bits=bits)] = np.arange(self.population) // self.size
+        return np.where(allotted < self.period, allotted, -1)[:rows]
 
     def share(self) -> Fraction:
         return Fraction(self.size, self.population)
@@ -161,7 +190,13 @@ class FixedSize(Sampler):
 
 @dataclass(frozen=True, kw_only=True)
 class ShuffledEpochs(FixedSize):
-    """Every epoch cuts the rows, in random order, into batches of `size` and a rest, as a shuffled loader does.
+    """Cut the rows, in random order, into batches in every epoch.
+
+    There are batches of `size` and a rest, as of a shuffled loader.
+
+    Args:
+        size: rows of a batch.
+        population: the public number of rows.
 
     Guarantee: under replace an exchanged row takes part in one step of each epoch, so an epoch costs what one step on
         all rows does; for any order, hence for a random one, because delta is jointly convex.
@@ -180,9 +215,14 @@ class ShuffledEpochs(FixedSize):
 
 @dataclass(frozen=True, kw_only=True)
 class BallsInBins(Sampler):
-    """Each row joins exactly one of every `bins` steps, drawn uniformly and independently of all others.
+    """Assign each row to one of every `bins` steps, uniformly.
+
+    Independently of all others.
 
     An epoch has `bins` steps; one that is cut short costs a whole one.
+
+    Args:
+        bins: steps of an epoch.
 
     Guarantee: `PrivacyLoss.randomly_allocated`, once an epoch.
     Source: Chua et al. (2024), arXiv:2412.16802; Feldman, Shenfeld (2025), arXiv:2502.08202.
@@ -211,9 +251,15 @@ class BallsInBins(Sampler):
 
 @dataclass(frozen=True, kw_only=True)
 class CyclicPoisson(Poisson):
-    """Each row is put into one of `classes`, once; step t takes each row of class t mod `classes` with chance `rate`.
+    """Assign each row to one of `classes`, and sample classes in turn.
+
+    Once; step t takes each row of class t mod `classes` with probability `rate`.
 
     So uses of a row are at least `classes` steps apart, which correlated noise rewards. A rate of 1 is the default.
+
+    Args:
+        classes: the number of classes.
+        rate: the sampling probability within a class, in (0, 1].
 
     Guarantee: with banded noise of at most `classes` bands and a rate below 1, a Poisson sample of a column of C every
         `classes` steps; else as if everybody's class were known.
@@ -259,7 +305,10 @@ def _once(mechanism: ClippedSum, relation: Relation) -> PrivacyLoss:
 
 
 def _to_sample(mechanism: ClippedSum, relation: Relation) -> PrivacyLoss:
-    """The loss of a step on all rows, by its mu where the lattice is too fine for a table of its law."""
+    """Return the loss of a step on all rows, ready to be sampled.
+
+    By its mu where the lattice is too fine for a table of its law.
+    """
     loss = _once(mechanism, relation)
     square = loss.mu_squared
     if square is None or loss.statement.laws() is not None:

@@ -1,4 +1,4 @@
-"""Local privacy: clients randomise one value each, and a server estimates from their reports.
+"""Local privacy: clients randomise values, a server estimates from reports.
 
 Protocols as they were deployed, and clients that keep their state, are in `deployed`.
 """

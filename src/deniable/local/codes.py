@@ -64,7 +64,10 @@ def column_sums(reports: Bytes, columns: int) -> NDArray[np.int64]:
 
 
 def rows_of_coins(*, p: Fraction, people: int, columns: int, bits: Bits) -> Bytes:
-    """Draw rows of coins, one for each column, packed as in reports; p is a multiple of 2^-64."""
+    """Draw rows of coins, one for each column, packed as in reports.
+
+    p is a multiple of 2^-64.
+    """
     words = -(-columns // 64)
     coins = bernoulli.packed(p=p, words=people * words, bits=bits).reshape(people, words).astype("<u8", copy=False)
     rows = np.ascontiguousarray(coins).view(np.uint8)[:, : row_width(columns)].copy()

@@ -34,7 +34,9 @@ _MIXERS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1))
 
 @dataclass(frozen=True, kw_only=True)
 class PrivUnit(PureProtocol):
-    """The mean of one vector of length at most 1 a person, by PrivUnit over random directions.
+    """The mean of one vector a person, by PrivUnit over random directions.
+
+    Vectors have a length of at most 1.
 
     A client draws a seed, which gives random directions on the sphere, each with its opposite. Exactly `cap_size` of
     these 2 `directions` vectors are the cap: the best aligned with the own one. The report is the seed and one of them,
@@ -93,7 +95,10 @@ class PrivUnit(PureProtocol):
 
     @cached_property
     def likelihood_ratio(self) -> Fraction:
-        """Greatest ratio of two probabilities of one code: a rational just below e^(epsilon / repeats)."""
+        """Greatest ratio of two probabilities of one code.
+
+        A rational just below e^(epsilon / repeats).
+        """
         return likelihood_ratio_below(self.epsilon / self.repeats)
 
     @property
@@ -144,7 +149,9 @@ class PrivUnit(PureProtocol):
         return rows / norms[:, np.newaxis], np.minimum(largest * norms, 1.0)
 
     def ranked_codes(self, unit_vectors: Floats, seeds: Words) -> Integers:
-        """Return all codes of each seed, those of the cap first: a permutation, whatever the vector is.
+        """Return all codes of each seed, those of the cap first.
+
+        They are a permutation, whatever the vector is.
 
         Args:
             unit_vectors: shape (seeds, columns).
@@ -159,7 +166,9 @@ class PrivUnit(PureProtocol):
         return np.concatenate([cap, cap ^ 1, rest, rest ^ 1], axis=1)
 
     def channel(self, values: Any, *, seed: int) -> list[list[Fraction]]:
-        """Return the exact probability of every code of a seed; their ratios are the privacy loss.
+        """Return the exact probability of every code of a seed.
+
+        Their ratios are the privacy loss.
 
         Args:
             values: vectors, shape (vectors, columns).
@@ -249,7 +258,10 @@ class PrivUnit(PureProtocol):
 
 
 def directions(seeds: Words, codes: Integers, columns: int) -> Floats:
-    """Return the direction of each seed and code, shape (seeds, columns): normal numbers, scaled to length 1."""
+    """Return the direction of each seed and code, shape (seeds, columns).
+
+    Normal numbers, scaled to length 1.
+    """
     first = mixed(mixed(seeds) + (codes >> 1).view(np.uint64))[:, np.newaxis]
     words = mixed(first + _GOLDEN * np.arange(columns, dtype=np.uint64)) >> np.uint64(12)
     normals = ndtri((words.astype(np.float64) + 0.5) * 2.0**-52)  # with one more bit 1 would occur, and infinity
@@ -258,7 +270,10 @@ def directions(seeds: Words, codes: Integers, columns: int) -> Floats:
 
 
 def mixed(words: Words) -> Words:
-    """Apply the finisher of SplitMix64, a pseudo-random permutation of words (Steele, Lea, Flood 2014)."""
+    """Apply the finisher of SplitMix64, a pseudo-random permutation.
+
+    Steele, Lea, Flood (2014).
+    """
     words = words + _GOLDEN
     for shift, factor in _MIXERS:
         words = (words ^ (words >> np.uint64(shift))) * np.uint64(factor)
@@ -267,7 +282,9 @@ def mixed(words: Words) -> Words:
 
 @lru_cache(maxsize=64)
 def tops(columns: int, count: int) -> tuple[Floats, Floats]:
-    """Return expected sums of the w greatest |c|, and of their squares, for w = 1, 2, ...
+    """Return expected sums of the w greatest |c|, and of their squares.
+
+    For w = 1, 2, ...
 
     The c are cosines of random directions. The density of the angle of a direction is proportional to sin^(columns -
     2), and the j-th greatest of `count` has a Beta(j, count + 1 - j) probability of being exceeded. Relative error

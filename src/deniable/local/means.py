@@ -27,7 +27,7 @@ _NORMAL_REPORTS = 1000  # from which the mean of reports is taken to be normal
 
 
 class Window(NamedTuple):
-    """Randomizer of a cell: one of cells + length numbers, each more likely in the window from the own cell on.
+    """Randomizer of a cell, more likely to report one of the following numbers.
 
     The `length` numbers of the window are `likelihood_ratio` times as likely as the others. A value is rounded to one
     of the cells 0, ..., cells, up or down at random, so that its mean stays.
@@ -37,7 +37,9 @@ class Window(NamedTuple):
     length: Any  # an integer, or an array of lengths to compare
 
     def moments(self, likelihood_ratio: float) -> tuple[Any, Any]:
-        """Return the excess probability of the window, and E (z - 1/2)^2 for a share z in the middle.
+        """Return the excess probability of the window, and a second moment.
+
+        The moment is E (z - 1/2)^2 of the unbiased estimate z of a share in the middle.
 
         Args:
             likelihood_ratio: of a number in the window and one outside.
@@ -111,7 +113,10 @@ class MeanProtocol(PureProtocol):
 
     @cached_property
     def likelihood_ratio(self) -> Fraction:
-        """Greatest ratio of two probabilities of one coordinate: just below e^(epsilon / sampled)."""
+        """Greatest ratio of two probabilities of one coordinate.
+
+        A rational just below e^(epsilon / sampled).
+        """
         return likelihood_ratio_below(self.epsilon / self.sampled)
 
     @property
@@ -170,7 +175,9 @@ class MeanProtocol(PureProtocol):
         return np.asarray(np.rint(inside * self.steps), dtype=np.int64)
 
     def draw(self, points: Integers, bits: Bits) -> NDArray[np.uint8]:
-        """Randomise grid points to codes of a coordinate, bytes of shape (points, code width).
+        """Randomise grid points to codes of a coordinate.
+
+        Bytes of shape (points, code width).
 
         Args:
             points: shape (points,).
@@ -194,7 +201,7 @@ class MeanProtocol(PureProtocol):
         return to_bytes(codes, self._code_width)
 
     def _split(self, reports: NDArray[np.uint8]) -> tuple[Integers, Integers]:
-        """Return the first coordinate of each report, and its codes of shape (people, sampled)."""
+        """Return the first coordinate of each report, and its codes."""
         codes = np.ascontiguousarray(reports[:, self._start_width :]).reshape(-1, self._code_width)
         return of_bytes(reports[:, : self._start_width]), of_bytes(codes).reshape(-1, self.sampled)
 
@@ -209,7 +216,9 @@ class MeanProtocol(PureProtocol):
         return np.bincount((self._chosen(start) * self.outputs + codes).ravel(), minlength=self.size)
 
     def channel(self, points: Integers | range) -> list[list[Fraction]]:
-        """Return the exact probability of every code from these grid points; their ratios are the privacy loss.
+        """Return the exact probability of every code from these grid points.
+
+        Their ratios are the privacy loss.
 
         Args:
             points: grid points of a coordinate.
@@ -230,7 +239,10 @@ class MeanProtocol(PureProtocol):
 
     @cached_property
     def scores(self) -> Floats:
-        """Unbiased estimate of a number from each code, relative to the middle of its bounds."""
+        """Unbiased estimate of a number from each code.
+
+        Relative to the middle of its bounds.
+        """
         lower, upper = self.bounds
         shares = []
         for _, window in self.parts:
@@ -290,7 +302,9 @@ class MeanProtocol(PureProtocol):
         return self.published(count, *keys, Estimate(name="mean", estimates=means, ends=ends))
 
     def _best(self, shares: Floats) -> tuple[int, float]:
-        """Return the window, and the probability of Piecewise, with the least variance for the worst number.
+        """Return the best window, and the best probability of Piecewise.
+
+        They have the least variance for the worst number.
 
         Variances are quadratic in the number's distance from the middle: the worst is the middle or an end.
         """
@@ -306,7 +320,10 @@ class MeanProtocol(PureProtocol):
 
 
 def rows_of(values: Any, columns: int) -> Floats:
-    """Read rows of numbers, one a person; an array or a frame with other columns is refused."""
+    """Read rows of numbers, one a person.
+
+    An array or a frame with other columns is refused.
+    """
     rows = table(values, columns=columns)[0]
     if rows.shape[1] != columns:
         raise InvalidParameterError(f"rows must have {columns} columns, got {rows.shape[1]}")

@@ -1,4 +1,4 @@
-"""Messages of reports: a versioned header that names the protocol, then checked bytes."""
+"""Messages of reports: a header that names the protocol, then checked bytes."""
 
 import struct
 
@@ -15,7 +15,9 @@ _MAX_REPORTS = 2**32 - 1  # the header has four bytes for their number
 
 
 def pack(protocol: Protocol, reports: NDArray[np.uint8]) -> bytes:
-    """Return a message with reports of one protocol: 17 bytes, then `protocol.width` bytes a report.
+    """Return a message with reports of one protocol.
+
+    It has 17 bytes, then `protocol.width` bytes a report.
 
     Args:
         protocol: of all reports.

@@ -71,7 +71,10 @@ class HeavyHitters(PureProtocol):
 
     @property
     def lengths(self) -> range:
-        """Number of letters that are left out, for each length that a client can draw: 0 for the last."""
+        """Number of letters left out, for each length that a client can draw.
+
+        0 for the last.
+        """
         return range(self.length - self.step, -self.step, -self.step)
 
     @property
@@ -102,7 +105,10 @@ class HeavyHitters(PureProtocol):
         return np.concatenate(parts, axis=1)
 
     def code(self, text: object) -> int:
-        """Return a text as a number, with a digit for each letter and 0 for missing ones; different for all texts."""
+        """Return a text as a number, different for all texts.
+
+        It has a digit for each letter, and 0 for missing ones.
+        """
         number = 0
         known = isinstance(text, str) and len(text) <= self.length and set(text) <= set(self.alphabet)
         for letter in (str(text) if known else "").ljust(self.length, "\0"):

@@ -1,4 +1,4 @@
-"""The price of the local model in people, and estimates that agree with known totals."""
+"""Prices of the local model in people, and estimates with known totals."""
 
 import math
 from dataclasses import replace
@@ -15,7 +15,9 @@ from deniable.release.columns import Estimate
 
 
 class LocalPrice(NamedTuple):
-    """Standard deviations of a mean of numbers in [0, 1], for the worst numbers; result of `local_price`.
+    """Result of `local_price`: standard deviations of a mean.
+
+    The mean is of numbers in [0, 1], the worst ones.
 
     Args:
         sampling: of exact numbers, drawn from a population.
@@ -33,7 +35,7 @@ class LocalPrice(NamedTuple):
 
 
 def local_price(people: int, *, epsilon: Real, columns: int = 1) -> LocalPrice:
-    """Compare the error of a mean without privacy, with a trusted server, and with local reports.
+    """Compare the error of a mean in the clear, in central and in local privacy.
 
     The floor is `deniable.limits.local_floor`.
 
@@ -57,7 +59,7 @@ def local_price(people: int, *, epsilon: Real, columns: int = 1) -> LocalPrice:
 
 
 def consistent(release: Release, *, people: int) -> Release:
-    """Add a column to a release: the nearest counts that are >= 0 and add up to the number of people.
+    """Add counts to a release that are >= 0 and add up to the number of people.
 
     They have less error and a bias, so the counts without bias stay beside them (Norm-Sub: Wang et al. 2020).
 

@@ -36,9 +36,14 @@ _MAX_LISTED = 2**16  # whole numbers that are looked up as keys, and not read as
 
 
 class Protocol(metaclass=InWords):
-    """Base class of local protocols: reports of clients, and estimates from a tally of them.
+    """Base class of local protocols: reports, and estimates from their tally.
 
     A report has one width in bytes. A subclass is a frozen dataclass, whose fields are the public facts.
+
+    Attributes:
+        kind: the name of the protocol in JSON.
+        json_names: keys in JSON of fields that have other names.
+        unit: the privacy unit of a ledger that `encode` charges.
 
     >>> from deniable.local import DirectResponse, Protocol
     >>> protocol = DirectResponse(values=["no", "yes"], epsilon=1)
@@ -47,7 +52,7 @@ class Protocol(metaclass=InWords):
     """
 
     kind: ClassVar[str]
-    json_names: ClassVar[dict[str, str]] = {}  # keys in JSON of fields that have other names
+    json_names: ClassVar[dict[str, str]] = {}
     unit: ClassVar[PrivacyUnit] = PrivacyUnit(noun="value of each donation of one client")
 
     @property
@@ -209,7 +214,10 @@ class PureProtocol(Protocol):
 
     @cached_property
     def likelihood_ratio(self) -> Fraction:
-        """Greatest ratio of two probabilities of one report: a rational just below e^epsilon."""
+        """Greatest ratio of two probabilities of one report.
+
+        A rational just below e^epsilon.
+        """
         return likelihood_ratio_below(self.epsilon)
 
     def tallied(self, reports: NDArray[np.uint8] | Integers, people: int | None) -> tuple[Integers, int]:

@@ -74,7 +74,10 @@ class RangeProtocol(PureProtocol):
 
     @cached_property
     def size(self) -> int:
-        """Number of nodes and levels: a tally ends with the numbers of reports about each level."""
+        """Number of nodes and levels.
+
+        A tally ends with the numbers of reports about each level.
+        """
         return sum(level.size for level in self.levels) + len(self.levels)
 
     @cached_property
@@ -113,7 +116,7 @@ class RangeProtocol(PureProtocol):
     # --- on the server -------------------------------------------------------------------------------------------
 
     def _consistent(self, tally: Integers, count: int) -> tuple[Floats, Floats, Floats]:
-        """Return shares of the leaves by least squares over all levels, and variances of a node of each level.
+        """Return shares of the leaves by least squares, and variances by level.
 
         The first variances are for weighting levels, of a rare node; the second bound those of any node.
         """
@@ -130,7 +133,7 @@ class RangeProtocol(PureProtocol):
         return consistent[: self.values], rare_variances, variances
 
     def _level_shares(self, tally: Integers, count: int) -> tuple[list[Floats], Floats, Floats]:
-        """Return estimated shares of the nodes of each level, and variances of a rare and of the largest one."""
+        """Return estimated shares of the nodes of each level, and variances."""
         people = tally[-len(self.levels) :]
         if people.sum() != count or not people.all():
             raise InvalidParameterError(f"ranges need reports about each of the {len(self.levels)} levels")
@@ -145,7 +148,7 @@ class RangeProtocol(PureProtocol):
         return shares, np.array(rare_variances), np.array(variances)
 
     def _weights(self, noise: Floats) -> Floats:
-        """Return the weight of a node's own estimate beside the sum of its children's, for each level."""
+        """Return weights of nodes' own estimates beside sums of their children."""
         weights = np.ones(len(noise))
         below = noise[-1]
         for level in range(len(noise) - 2, -1, -1):
@@ -190,7 +193,9 @@ class RangeProtocol(PureProtocol):
         return Estimate(name="count", estimates=counts, ends=ends)
 
     def variance(self, lower: Integers, upper: Integers, *, people: int) -> Floats:
-        """Return variances of the estimated shares of [lower, upper), for many people and rare values.
+        """Return variances of the estimated shares of [lower, upper).
+
+        For many people and rare values.
 
         Args:
             lower, upper: ends of ranges, shape (ranges,).
@@ -200,7 +205,9 @@ class RangeProtocol(PureProtocol):
         return self._range_variance(noise, noise, np.asarray(lower), np.asarray(upper))
 
     def estimate(self, reports: NDArray[np.uint8] | Integers, *, people: int | None = None) -> Release:
-        """Estimate the number of people with each value, without bias, with normal intervals: see `ranges`.
+        """Estimate the number of people with each value.
+
+        Without bias, with normal intervals: see `ranges`.
 
         Args:
             reports, people: as in `Protocol.estimate`.
@@ -213,7 +220,9 @@ class RangeProtocol(PureProtocol):
     def ranges(
         self, reports: NDArray[np.uint8] | Integers, ranges: Iterable[tuple[int, int]], *, people: int | None = None
     ) -> Release:
-        """Estimate the number of people in each range, without bias; (0, t) for the distribution function.
+        """Estimate the number of people in each range, without bias.
+
+        (0, t) is a value of the distribution function.
 
         Intervals are normal, with the variance of each level at its largest share.
 
@@ -231,7 +240,9 @@ class RangeProtocol(PureProtocol):
     def quantiles(
         self, reports: NDArray[np.uint8] | Integers, chances: Iterable[Real], *, people: int | None = None
     ) -> Release:
-        """Estimate quantiles: the least value with at least these shares of the people at or below it.
+        """Estimate quantiles, with intervals.
+
+        A quantile is the least value with at least this share of the people at or below it.
 
         Args:
             reports, people: as in `Protocol.estimate`.

@@ -1,4 +1,4 @@
-"""The shuffle model: a shuffler removes senders and order before reports are analysed."""
+"""The shuffle model: reports lose their senders and order."""
 
 from dataclasses import replace
 
@@ -84,7 +84,9 @@ class Shuffler:
         self._reports[sender] = report.tobytes()
 
     def release(self, *, bits: Bits = SECURE) -> bytes:
-        """Return all reports as one message in random order, and forget them and their senders.
+        """Return all reports as one message in random order.
+
+        They and their senders are forgotten.
 
         Args:
             bits: leave it out, except in tests.
@@ -100,7 +102,9 @@ class Shuffler:
 
 
 def analyse(protocol: Protocol, message: bytes, *, min_reports: int) -> Release:
-    """Return the estimate from shuffled reports, with its loss against everybody but the shuffler.
+    """Return the estimate from shuffled reports, with its loss.
+
+    The loss holds against everybody but the shuffler.
 
     Args:
         protocol: of all reports.

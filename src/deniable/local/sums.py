@@ -100,7 +100,10 @@ class ShuffledSum(Protocol):
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
-        """Privacy loss of all messages after the shuffler, if `min_people` follow the protocol."""
+        """Privacy loss of all messages, after the shuffler.
+
+        It holds if `min_people` follow the protocol.
+        """
         return ApproximateLoss(self.epsilon, self._delta(self.messages)).under(Replace)
 
     @property
@@ -210,7 +213,9 @@ class ShuffledSum(Protocol):
 
 @lru_cache(maxsize=256)
 def mixing_distance(people: int, messages: int, modulus: int) -> float:
-    """Bound the total variation of shuffled messages from a law that depends on their sum alone.
+    """Bound the distance of shuffled messages from a law of their sum alone.
+
+    The distance is in total variation.
 
     Half the root of E M^(C - 1) - 1. For the mean E_n of M^C with n people, and c = messages - 2, E_n / M - 1 is at
     most the sum over j = 1, ..., n - 1 of (1 - j / n) E_j / binom(n, j)^c. Beyond 1024 people E_j <= 2 M, if that

@@ -1,4 +1,4 @@
-"""Names of values: equal ones have one name on client and server, and declared ones survive JSON."""
+"""Names of values, the same for equal ones on client and server."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -35,11 +35,11 @@ def name_of(form: Any) -> str:
 
 
 def _name_of_number(form: Any) -> str:
-    near = float("inf")
+    nearest = float("inf")
     with suppress(OverflowError):
-        near = float(form)
-    if near == form and not near.is_integer():
-        return f"float:{near!r}"
+        nearest = float(form)
+    if nearest == form and not nearest.is_integer():
+        return f"float:{nearest!r}"
     if -_LONGEST < form < _LONGEST and (whole := int(form)) == form:
         return f"int:{whole}"
     top, bottom, power = 0, 1, 0
@@ -74,7 +74,10 @@ def indices_among(values: Container, names: dict[str, int], kinds: set[str]) -> 
 
 
 def kind_of(form: Any) -> str:
-    """Return the kind of a declared value, in words; values of two kinds are never equal."""
+    """Return the kind of a declared value, in words.
+
+    Values of two kinds are never equal.
+    """
     if isinstance(form, date):
         return "moments with a zone" if isinstance(form, datetime) and form.tzinfo else "dates"
     return "numbers" if isinstance(form, _NUMBERS) else _KINDS.get(type(form), type(form).__name__)
@@ -127,7 +130,9 @@ _READ: dict[str, Callable[[Any], object]] = {
 
 
 def to_data(form: Any) -> object:
-    """Return plain data of a declared value for JSON, which `of_data` reads as one of the same type.
+    """Return plain data of a declared value for JSON.
+
+    `of_data` reads it as a value of the same type.
 
     Raises: InvalidParameterError for numbers that are too long to write.
     """

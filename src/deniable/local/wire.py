@@ -1,4 +1,4 @@
-"""Reports on the wire: streams of messages, collectors, and protocols by their names."""
+"""Reports on the wire: streams of messages, and collectors."""
 
 from collections.abc import Iterable
 from typing import Any, BinaryIO
@@ -58,7 +58,9 @@ def send(
 
 
 class Collector:
-    """Counter of reports as they come in, in memory that does not grow with their number.
+    """Counter of reports as they come in.
+
+    Its memory does not grow with their number.
 
     Args:
         protocol: of all reports.
@@ -117,7 +119,9 @@ class Collector:
         return self.people - before
 
     def merge(self, other: "Collector") -> None:
-        """Add the counts of another server; servers that trust each other send a collector as a pickle.
+        """Add the counts of another server.
+
+        Servers that trust each other send a collector as a pickle.
 
         Args:
             other: of the same protocol.
@@ -144,7 +148,10 @@ class Collector:
 
 
 def _taken(stream: BinaryIO, length: int) -> bytes:
-    """Read the next bytes of a stream, fewer if it ends; one `read` may return less than it is asked for."""
+    """Read the next bytes of a stream, fewer if it ends.
+
+    One `read` of a stream may return less than it is asked for.
+    """
     parts = []
     while length and (part := stream.read(min(length, _SENT_BYTES))):
         parts.append(part)
@@ -185,7 +192,9 @@ def protocol_of(text: str, *, epsilon: Real | None = None) -> Protocol:
 def best_protocol(
     values: Iterable[object] | int, *, epsilon: Real, share: float = 0.0, width: int | None = None
 ) -> FrequencyProtocol:
-    """Return the protocol with the least exact variance; of equally good ones that with the shortest reports.
+    """Return the frequency protocol with the least exact variance.
+
+    Of equally good ones that with the shortest reports.
 
     Args:
         values: as in the protocols.

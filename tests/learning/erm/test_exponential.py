@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.learning.erm.exponential import _STEPS, Exponential
+from deniable.learning.erm.exponential import _LATTICE_STEPS, Exponential
 from deniable.learning.erm.problem import Problem
 from deniable.learning.losses import Hinge, Logistic, Squared
 from deniable.learning.rates import exponential_excess_risk
@@ -49,7 +49,7 @@ def test_no_row_moves_a_score_by_more_than_the_half_oscillation(loss: object) ->
             rows, labels = facts.read([[5 * np.cos(angle), 5 * np.sin(angle)]], [label])
             losses = facts.loss.values(rows @ method._points.T, labels[:, np.newaxis])
             spreads.append(np.ptp(losses) / (2 * method._half))
-            assert np.abs(method.scores(rows, labels)).max() == round(_STEPS * spreads[-1])
+            assert np.abs(method.scores(rows, labels)).max() == round(_LATTICE_STEPS * spreads[-1])
     assert 0.5 < max(spreads) <= 1 + 1e-12
 
 
@@ -58,7 +58,7 @@ def test_a_loss_beyond_its_bound_moves_no_score_further(monkeypatch: pytest.Monk
     facts = problem(loss=Logistic(), feasible=L2Ball(radius=3, columns=2), row_norm=1)
     method, values = Exponential(facts, 100), Problem.values
     monkeypatch.setattr(Problem, "values", lambda self, *given: 1000 * values(self, *given))
-    assert np.abs(method.scores(np.array([[1.0, 0.0]]), np.array([1.0]))).max() == _STEPS
+    assert np.abs(method.scores(np.array([[1.0, 0.0]]), np.array([1.0]))).max() == _LATTICE_STEPS
 
 
 @pytest.mark.parametrize("columns", [1, 2])
@@ -89,6 +89,6 @@ def test_candidates_lie_in_the_set_and_cover_it() -> None:
 def test_the_price_is_kept_and_too_few_candidates_are_refused() -> None:
     facts = problem(price=Price.of(Fraction(1, 2), 0, None))
     assert Exponential(facts, 16).loss.pure_epsilon == Fraction(1, 2)
-    assert Exponential(problem(relation=AddRemove), 16).mechanism.rate == Fraction(1, 2 * _STEPS)
+    assert Exponential(problem(relation=AddRemove), 16).mechanism.rate == Fraction(1, 2 * _LATTICE_STEPS)
     with pytest.raises(InvalidParameterError, match="candidates must be at least 2\\^2"):
         Exponential(facts, 3)

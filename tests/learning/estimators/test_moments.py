@@ -74,7 +74,7 @@ def test_moments_are_those_of_numpy_where_noise_is_small(cross: bool) -> None:
     rng = np.random.default_rng(1)
     rows = np.clip(rng.normal([3, 5, 7], [1, 0.5, 1.5], (2000, 3)) @ [[1, 0.2, 0], [0, 1, 0], [0, 0, 1]], 0, 10)
     found = box(3, bounds=(0, 10), price={"rho": 10**6}, cross=cross)
-    places = found.places(rows)
+    places = found.positions(rows)
     moments = found.release(2000, lambda some: (np.ones((len(places[some]), 1)), places[some]), DeterministicBits(1))
     assert moments.counts == pytest.approx([2000], abs=0.1)
     assert 5 + 5 * moments.means[0] == pytest.approx(rows.mean(axis=0), abs=1e-3)

@@ -44,7 +44,7 @@ def test_classes_that_are_none_are_refused(classes: object) -> None:
 
 def test_a_label_that_was_not_declared_has_a_place_of_its_own() -> None:
     labels = np.array(["b", "c", None, 3], dtype=object)
-    assert Labels.of(["a", "b"], labels).places(labels).tolist() == [1, 2, 2, 2]
+    assert Labels.of(["a", "b"], labels).indices(labels).tolist() == [1, 2, 2, 2]
 
 
 def test_numbers_to_predict_are_cut_to_their_bounds() -> None:

@@ -136,7 +136,7 @@ def test_no_noise_makes_the_bound_worse_than_that_of_the_worst_votes() -> None:
 
 
 def test_checks_count_in_the_account_too() -> None:
-    vote = Vote.confident_gnmax(sigma=100, check_sigma=200, threshold=600, most=50)
+    vote = Vote.confident_gnmax(sigma=100, check_sigma=200, threshold=600, max_answers=50)
     plain = account_of(agreed(50), Vote.gnmax(sigma=100))
     assert account_of(agreed(50), vote).divergence(8) - plain.divergence(8) == pytest.approx(8 * 50 / (2 * 200**2))
 

@@ -125,7 +125,7 @@ def test_private_prediction_goes_on_until_the_ledger_refuses() -> None:
 
 def test_the_account_counts_answered_queries() -> None:
     teachers = taught()
-    vote = Vote.confident_gnmax(sigma=2, check_sigma=2, threshold=20, most=2)
+    vote = Vote.confident_gnmax(sigma=2, check_sigma=2, threshold=20, max_answers=2)
     found = teachers.label([[1.0]] * 5, vote, bits=DeterministicBits(1))
     assert found.answered.tolist() == [True, True, False, False, False]
     assert teachers.account.divergence(4) < 4 * 5 / 8 + 2 * 4 / 4

@@ -53,7 +53,7 @@ def test_gnmax_costs_a_change_of_root_two() -> None:
 
 
 def test_checks_are_paid_for_every_query_and_answers_for_the_most() -> None:
-    vote = Vote.confident_gnmax(sigma=40, check_sigma=150, threshold=200, most=30)
+    vote = Vote.confident_gnmax(sigma=40, check_sigma=150, threshold=200, max_answers=30)
     assert vote.privacy_loss(500).rho == Fraction(500, 2 * 150**2) + Fraction(30, 40**2)
     assert vote.privacy_loss(10).rho == Fraction(10, 2 * 150**2) + Fraction(10, 40**2)
 
@@ -74,7 +74,7 @@ def test_choices_follow_the_exact_law() -> None:
 
 
 def test_only_agreed_queries_are_answered_and_no_more_than_the_most() -> None:
-    vote = Vote.confident_gnmax(sigma=2, check_sigma=3, threshold=60, most=3)
+    vote = Vote.confident_gnmax(sigma=2, check_sigma=3, threshold=60, max_answers=3)
     votes = np.array([[100, 0], [50, 50], [0, 100], [0, 100], [100, 0]])
     assert vote.release(votes, np.zeros_like(votes), DeterministicBits(1)).tolist() == [0, -1, 1, 1, -1]
     believed = np.array([[100, 0], [0, 0], [100, 0], [0, 0], [0, 0]])

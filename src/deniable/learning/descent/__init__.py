@@ -1,1 +1,1 @@
-"""Projected descents: with exact gradients, with sampled ones, and with private ones."""
+"""Projected descents with exact, sampled and private gradients."""

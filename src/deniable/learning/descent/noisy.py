@@ -1,4 +1,7 @@
-"""Noisy gradient descent by a training plan: clipped gradients of sampled rows, with exact noise on a lattice."""
+"""Noisy gradient descent by a training plan.
+
+Gradients of sampled rows are clipped, with exact noise on a lattice.
+"""
 
 import math
 from dataclasses import dataclass
@@ -68,7 +71,9 @@ class NoisyDescent(metaclass=InWords):
 
     @property
     def bound(self) -> float:
-        """Bound on the expected excess of the mean loss at the average: R^2 / (2 a T) + a (C^2 + V) / 2 + D b.
+        """Bound on the expected excess of the mean loss at the average.
+
+        It is R^2 / (2 a T) + a (C^2 + V) / 2 + D b.
 
         R is the distance from the start to the farthest feasible point, D the diameter, a the step size, C the clip,
         V what noise and sampling add to the expected squared norm, and b = 2 sqrt(d) clip / lattice more than rounding
@@ -83,7 +88,9 @@ class NoisyDescent(metaclass=InWords):
         return radius**2 / (2 * step * self.plan.steps) + step * added + self.feasible.diameter * rounding
 
     def last_iterate_loss(self, *, row_norm: Real) -> PrivacyLoss:
-        """What the last point alone would reveal, in exact arithmetic with real-valued noise: for comparison.
+        """Return the privacy loss of the last point alone, for comparison.
+
+        In exact arithmetic with real-valued noise.
 
         Rounding is not covered, so this may not be booked: `plan.privacy_loss` is. No row is longer than `row_norm`.
 
@@ -108,7 +115,9 @@ class NoisyDescent(metaclass=InWords):
         self, rows: Container, labels: Container, *, ledger: Payer | None = None, delta: Real = "1e-6",
         bits: Bits = SECURE,
     ) -> Released[Descent]:  # fmt: skip
-        """The private average and last point, and the bound; all of it may be published if it is safe.
+        """Release the private average and last point, and the bound.
+
+        All of it may be published if it is safe.
 
         Args:
             rows, labels: secret; (rows, columns) and (rows,). A row with a value that is no number adds nothing, nor
@@ -135,7 +144,10 @@ class NoisyDescent(metaclass=InWords):
 
     @property
     def _added(self) -> float:
-        """Bound on the expected squared norm of what noise and sampling add to the mean gradient."""
+        """Bound on the expected squared norm of noise and sampling errors.
+
+        They are errors of the mean gradient.
+        """
         plan, share = self.plan, float(self.plan.sampler.share())
         noise = float(plan.noise_multiplier * plan.clip.norm) / (share * self.size)
         return float(plan.clip.norm) ** 2 * (1 - share) / (share * self.size) + plan.dimensions * noise**2

@@ -57,10 +57,10 @@ def descend(
     steep = float(positive_rational("lipschitz", lipschitz))
 
     def checked(parameters: Floats, _: int) -> Floats:
-        found = np.asarray(gradient(parameters), dtype=np.float64)
-        if found.shape != parameters.shape or not np.linalg.norm(found) <= steep * (1 + 1e-9):
+        value = np.asarray(gradient(parameters), dtype=np.float64)
+        if value.shape != parameters.shape or not np.linalg.norm(value) <= steep * (1 + 1e-9):
             raise InvalidParameterError(f"a gradient is {parameters.size} numbers of norm at most lipschitz={steep:g}")
-        return found
+        return value
 
     size = radius / (steep * math.sqrt(positive_integer("steps", steps)))
     average, last = walk(checked, feasible, first, steps=steps, step_size=size)
@@ -72,7 +72,9 @@ def descend_by_samples(
     gradient: Callable[[Floats, int], ArrayLike], feasible: FeasibleSet, *, examples: int, steps: int, lipschitz: Real,
     start: ArrayLike | None = None, bits: Bits = SECURE,
 ) -> Descent:  # fmt: skip
-    """Minimise a mean of convex functions by the gradient of one of them a step, chosen at random, without privacy.
+    """Minimise a mean of convex functions by stochastic gradient descent.
+
+    A step takes the gradient of one function, chosen at random, without privacy.
 
     Args:
         gradient: of function number i at parameters of shape (columns,); of that shape, and norm at most `lipschitz`.
@@ -108,7 +110,10 @@ def started(feasible: FeasibleSet, start: ArrayLike | None) -> tuple[Floats, flo
 def walk(
     gradient: Callable[[Floats, int], Floats], feasible: FeasibleSet, first: Floats, *, steps: int, step_size: float
 ) -> tuple[Floats, Floats]:
-    """The average of the points at which gradients were taken, and the point after the last step."""
+    """Return the average of the points of a descent, and its last point.
+
+    The average is of the points at which gradients were taken.
+    """
     total, point = np.zeros_like(first), first
     for step in range(steps):
         total += point

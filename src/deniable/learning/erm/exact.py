@@ -1,4 +1,4 @@
-"""The minimiser of a strongly convex sum over a convex set, with a certificate of how near to it one came."""
+"""Minimiser of a strongly convex sum over a convex set, with a certificate."""
 
 import math
 
@@ -14,7 +14,7 @@ CERTIFIED = 2.0**-14
 
 
 def minimise(problem: Problem, rows: Floats, labels: Floats, strength: float, tilt: Floats) -> Floats:
-    """The minimiser over the set of: sum of losses + strength/2 |w - start|^2 + <tilt, w>.
+    """Minimise a sum of losses + strength/2 |w - start|^2 + <tilt, w> over a set.
 
     By accelerated projected descent (Nesterov 2004), whose steps follow from public numbers and the number of rows.
 
@@ -22,15 +22,15 @@ def minimise(problem: Problem, rows: Floats, labels: Floats, strength: float, ti
     Raises: UnprovedError if rounding prevents it, which takes more than about 10^9 rows; nothing was released.
     Proof: docs/theory/learning/erm.md, "Certified minimisers".
     """
-    most = len(rows) * problem.curved + strength
-    tau, root = CERTIFIED * problem.steep, math.sqrt(strength / most)
-    steps = math.ceil(2 * max(0.0, math.log(2 * most * problem.feasible.diameter / tau)) / root) + 1
+    curvature = len(rows) * problem.curved + strength
+    tau, root = CERTIFIED * problem.steep, math.sqrt(strength / curvature)
+    steps = math.ceil(2 * max(0.0, math.log(2 * curvature * problem.feasible.diameter / tau)) / root) + 1
     momentum, project = (1 - root) / (1 + root), problem.feasible.project
     at = ahead = project(problem.start)
     for step in range(steps):
         slopes = problem.slopes(rows @ ahead, labels)
         gradient = slopes @ rows + strength * (ahead - problem.start) + tilt
-        before, at = at, project(ahead - gradient / most)
+        before, at = at, project(ahead - gradient / curvature)
         ahead = at + (momentum if step else 0.0) * (at - before)  # the first step alone leaves M |start - best|^2 / 2
     if not distance_bound(problem, rows, labels, strength, tilt, at) * strength <= tau:
         raise UnprovedError("the exact minimiser was not reached, and nothing was released. Use method='gradient'.")
@@ -40,14 +40,17 @@ def minimise(problem: Problem, rows: Floats, labels: Floats, strength: float, ti
 def distance_bound(  # noqa: PLR0917 - the terms of the sum, in order
     problem: Problem, rows: Floats, labels: Floats, strength: float, tilt: Floats, point: Floats
 ) -> float:
-    """Bound on the distance from a feasible point to the minimiser, with rounding: `fsum` rounds a sum once."""
-    most = len(rows) * problem.curved + strength
+    """Bound the distance from a feasible point to the minimiser.
+
+    Rounding is included: `fsum` rounds a sum once.
+    """
+    curvature = len(rows) * problem.curved + strength
     slopes = problem.slopes(products(rows, point[np.newaxis])[:, 0], labels)
     total = np.array([math.fsum((column * slopes).tolist()) for column in rows.T])
-    aim = point - (total + strength * (point - problem.start) + tilt) / most
+    aim = point - (total + strength * (point - problem.start) + tilt) / curvature
     unit, row = 2.0**-52, float(problem.row_norm)
-    reach = float(np.linalg.norm(point))
-    terms = len(rows) * ((problem.columns + 4) * problem.curved * reach + 16 * problem.steep)
-    others = (problem.columns + 16) * (most * (reach + problem.radius) + float(np.linalg.norm(tilt)) + row)
-    left = float(np.linalg.norm(point - problem.feasible.project(aim))) * most
+    length = float(np.linalg.norm(point))
+    terms = len(rows) * ((problem.columns + 4) * problem.curved * length + 16 * problem.steep)
+    others = (problem.columns + 16) * (curvature * (length + problem.radius) + float(np.linalg.norm(tilt)) + row)
+    left = float(np.linalg.norm(point - problem.feasible.project(aim))) * curvature
     return (left * (1 + 1e-9) + unit * (terms + others + float(np.linalg.norm(total)))) / strength

@@ -1,4 +1,4 @@
-"""Private empirical risk minimisation: four mechanisms behind one interface, and a picture that compares them."""
+"""Private empirical risk minimisation by four mechanisms, and a comparison."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ _MOST_STEPS = 400
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RiskMinimiser(Estimator):
-    """Parameters of a linear model in a feasible set, with a small sum of losses over private rows.
+    """Minimise a sum of losses of a linear model over private rows.
 
     | method | how | guarantee |
     |---|---|---|
@@ -111,7 +111,7 @@ class RiskMinimiser(Estimator):
         )  # fmt: skip
 
     def _method(self, problem: Problem) -> "Exponential | Output | Objective | _Gradient":
-        """Loss, bound and sentence for the note, decided before a row is read; and how to draw."""
+        """Return the planned method: its loss, bound, note, and how to draw."""
         if self.method not in METHODS:
             raise InvalidParameterError(f"method must be one of {', '.join(METHODS)}, got {shown(self.method)}")
         if self.method == "exponential":
@@ -124,7 +124,10 @@ class RiskMinimiser(Estimator):
 
 
 class _Gradient:
-    """Noisy descent over all rows; its steps are those at which noise and optimisation weigh the same, or fewer."""
+    """Noisy descent over all rows.
+
+    Its steps are those at which the errors of noise and optimisation are equal, or fewer.
+    """
 
     def __init__(self, problem: Problem, steps: int | None) -> None:
         price, columns, clip = problem.price, problem.columns, Clip(norm=Fraction(problem.steep))
@@ -156,7 +159,7 @@ class RiskComparison:
     floor: float
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw risk against epsilon, and the floor, on matplotlib axes, new ones by default."""
+        """Draw risk against epsilon, and the floor, on matplotlib axes."""
         from deniable.privacy.reports.plot import axes_for
 
         ax = axes_for(ax)
@@ -174,7 +177,9 @@ def compare_minimisers(
     rows: Container, labels: Container, *, epsilons: Sequence[Real], methods: Sequence[str] = METHODS, runs: int = 5,
     bits: Bits = SECURE, **public: Any,
 ) -> RiskComparison:  # fmt: skip
-    """Fit by each method at each epsilon and compare the mean losses: for public or made-up rows, to choose a method.
+    """Compare the mean losses of each method at each epsilon.
+
+    For public or made-up rows, to choose a method.
 
     Args:
         rows, labels, public: the comparison is not private; all else as in `RiskMinimiser`.
@@ -198,7 +203,7 @@ def compare_minimisers(
         model = RiskMinimiser(**public, method=method, epsilon=epsilon)
         planned = model._method(model._problem())
         draws = [planned.draw(read, known, bits) for _ in range(positive_integer("runs", runs))]
-        return float(np.mean([problem.loss.mean(found, read, known) for found in draws]))
+        return float(np.mean([problem.loss.mean(parameters, read, known) for parameters in draws]))
 
     shown_at = tuple(float(positive_rational("epsilons", each)) for each in epsilons)
     risks = {method: np.array([risk(method, each) for each in epsilons]) for method in methods}

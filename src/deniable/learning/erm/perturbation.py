@@ -1,4 +1,7 @@
-"""Output and objective perturbation: noise on a minimiser or inside of it. Proofs: docs/theory/learning/erm.md."""
+"""Output and objective perturbation: noise on a minimiser, or inside of it.
+
+Proofs: docs/theory/learning/erm.md.
+"""
 
 import math
 from fractions import Fraction
@@ -17,14 +20,14 @@ from deniable.privacy import AddRemove, GaussianDPLoss, PrivacyLoss, PureLoss, R
 from deniable.privacy.constructors import ObjectivePerturbationLoss
 from deniable.privacy.sensitivity.vectors import of_ball_sum
 
-_FINE, _COARSE = 2**20, 2**10  # lattice steps to the distance of neighbouring outputs
-_INNER = 2**40  # steps to the scale of the noise inside of the objective
-_FARTHEST = 2**44  # steps to the farthest point, which floats count with room to spare
+_FINE_STEPS, _COARSE_STEPS = 2**20, 2**10  # lattice steps to the distance of neighbouring outputs
+_NOISE_STEPS = 2**40  # steps to the scale of the noise inside of the objective
+_MAX_STEPS = 2**44  # steps to the farthest point, which floats count with room to spare
 _COVER = 128  # what hides that minimisers are approximate costs 1/128 of epsilon, or mu = 1/128
 
 
 class _Penalised:
-    """What both share: a penalty that makes the minimiser stable, and a released point on a lattice."""
+    """Base class of both: a penalty for stability, and a release on a lattice."""
 
     regularisation: float
     noise: AdditiveNoise
@@ -44,24 +47,30 @@ class _Penalised:
         return max(best, self.weakest) if given is None else given
 
     def _moves(self, steps: int, relation: Relation) -> Sensitivity:
-        """How far rounded points may be apart, in lattice steps, where exact ones are by `steps`."""
-        most = steps + math.isqrt(self.problem.columns) + 2
-        radius = most if relation is AddRemove else -(-most // 2)
+        """Return the sensitivity of rounded points, where exact ones move `steps`."""
+        moved = steps + math.isqrt(self.problem.columns) + 2
+        radius = moved if relation is AddRemove else -(-moved // 2)
         return of_ball_sum(radius=radius, dimensions=self.problem.columns, rows=1, relation=relation)
 
     def _step(self, distance: float, steps: int) -> float:
-        """The width of a lattice step of which there are `steps` to a distance, rounded up."""
+        """Return the width of a lattice step, for `steps` steps to a distance.
+
+        Rounded up.
+        """
         step = distance * (1 + 2.0**-40) / steps
-        if self.problem.feasible.max_distance(np.zeros(self.problem.columns)) > _FARTHEST * step:
+        if self.problem.feasible.max_distance(np.zeros(self.problem.columns)) > _MAX_STEPS * step:
             raise InvalidParameterError(f"regularisation is too strong to tell points apart: {self.regularisation:.4g}")
         return step
 
     def _released(self, point: Floats, bits: Bits) -> Floats:
-        found = self.noise.release(np.rint(point / self.step).astype(np.int64), bits=bits).value
-        return self.problem.feasible.project(np.asarray(found).astype(np.float64) * self.step)
+        noisy = self.noise.release(np.rint(point / self.step).astype(np.int64), bits=bits).value
+        return self.problem.feasible.project(np.asarray(noisy).astype(np.float64) * self.step)
 
     def _excess(self, tilt: float) -> float:
-        """Bound on the excess: by the penalty, by a linear term with E|b|^2 = tilt, by the noise on the output."""
+        """Bound the excess by the penalty, a linear term and output noise.
+
+        The linear term has E|b|^2 = tilt.
+        """
         problem, strength = self.problem, self.regularisation
         inside = (strength * problem.radius**2 / 2 + tilt / (2 * strength)) / problem.size
         length = math.sqrt(problem.columns) * (self.noise.standard_deviation() + 1) * self.step
@@ -69,15 +78,18 @@ class _Penalised:
 
 
 class Output(_Penalised):
-    """Release the minimiser with noise on it: a term moves it by at most L / strength, and tau / strength more."""
+    """Release the minimiser with noise on it.
+
+    A term moves it by at most L / strength, and tau / strength more.
+    """
 
     def __init__(self, problem: Problem, strength: float | None) -> None:
         super().__init__(problem)
         best = (problem.size * problem.curved * self.guess**2) ** (1 / 3)
         self.regularisation = self._chosen(strength, best)
-        reach = (problem.moved + 2 * CERTIFIED) * problem.steep
-        self.step = self._step(reach / self.regularisation, _FINE)
-        sensitivity = self._moves(_FINE, problem.relation)
+        distance = (problem.moved + 2 * CERTIFIED) * problem.steep
+        self.step = self._step(distance / self.regularisation, _FINE_STEPS)
+        sensitivity = self._moves(_FINE_STEPS, problem.relation)
         self.noise = problem.price.noise(sensitivity)
         self.loss = problem.price.stated(self.noise.privacy_loss(sensitivity))
         self.how = f"{self.noise.kind.capitalize()} noise on the minimiser with penalty {self.regularisation:.4g}."
@@ -101,13 +113,13 @@ class Objective(_Penalised):
         assert price.epsilon is not None
         left = price.epsilon * (1 - Fraction(1, _COVER))
         shared = 2 if replaced and price.delta else 1  # a Gaussian term is proved for one row at a time
-        least = problem.curved / math.expm1(left / 2 / shared)
-        strength = self._chosen(strength, max(self.guess, least))
-        self.regularisation = strength if shared * math.log1p(problem.curved / strength) < left else least
+        weakest = problem.curved / math.expm1(left / 2 / shared)
+        strength = self._chosen(strength, max(self.guess, weakest))
+        self.regularisation = strength if shared * math.log1p(problem.curved / strength) < left else weakest
         ratio = Fraction(problem.curved / self.regularisation) * (1 + Fraction(1, 2**40))
         if price.delta:
             self._law: rounded.Continuous = rounded.Normal()
-            sensitivity = self._moves(_COARSE, AddRemove)
+            sensitivity = self._moves(_COARSE_STEPS, AddRemove)
             cover = GaussianDPLoss(Fraction(1, _COVER))
             self.noise = Gaussian.calibrated(sensitivity, mu_squared=cover.mu_squared)
 
@@ -118,14 +130,14 @@ class Objective(_Penalised):
             multiplier = calibrate(total, over=(0, 10**6), epsilon=price.epsilon, delta=price.delta)
             self.loss = price.stated(total(multiplier))
         else:
-            self._law, sensitivity = rounded.Laplace(), self._moves(_COARSE, problem.relation)
+            self._law, sensitivity = rounded.Laplace(), self._moves(_COARSE_STEPS, problem.relation)
             self.noise = Laplace.calibrated(sensitivity, epsilon=price.epsilon / _COVER)
             jacobian = Fraction(math.log1p(float(ratio))) * (1 + Fraction(1, 2**40))
             l1 = problem.moved * Fraction(math.isqrt(problem.columns << 80) + 1, 2**40)
             multiplier, self.loss = l1 / (left - jacobian), PureLoss(price.epsilon)
         self._scale = float(multiplier) * problem.steep * (1 + 2.0**-40)
-        rounding = math.sqrt(problem.columns) * self._scale / _INNER
-        self.step = self._step(2 * (CERTIFIED * problem.steep + rounding) / self.regularisation, _COARSE)
+        rounding = math.sqrt(problem.columns) * self._scale / _NOISE_STEPS
+        self.step = self._step(2 * (CERTIFIED * problem.steep + rounding) / self.regularisation, _COARSE_STEPS)
         self.how = (
             f"{type(self._law).__name__} noise of scale {self._scale:.4g} on the gradient of the sum, with penalty "
             f"{self.regularisation:.4g}, before it is minimised."
@@ -135,7 +147,7 @@ class Objective(_Penalised):
     def draw(self, rows: Floats, labels: Floats, bits: Bits) -> Floats:
         problem, limit = self.problem, rounded.LARGEST_BOUND
         steps = rounded.sample(
-            self._law, centre=0, scale=_INNER, lower=-limit, upper=limit, size=problem.columns, bits=bits
+            self._law, centre=0, scale=_NOISE_STEPS, lower=-limit, upper=limit, size=problem.columns, bits=bits
         )
-        tilt = steps.astype(np.float64) * (self._scale / _INNER)
+        tilt = steps.astype(np.float64) * (self._scale / _NOISE_STEPS)
         return self._released(minimise(problem, rows, labels, self.regularisation, tilt), bits)

@@ -1,4 +1,4 @@
-"""What is minimised: a sum over private rows, on a feasible set, with everything public about it."""
+"""Public facts of a minimisation over private rows."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -37,7 +37,7 @@ class Problem:
 
     @property
     def moved(self) -> int:
-        """How many terms of the sum one unit can add or remove."""
+        """Number of terms of the sum that one unit can add or remove."""
         return 1 if self.relation is AddRemove else 2
 
     @cached_property
@@ -51,9 +51,9 @@ class Problem:
 
         Raises: InvalidParameterError where the loss has a corner.
         """
-        found = self.loss.smoothness(row_radius=self.row_norm) * _UP
-        if found < np.inf:
-            return found
+        curvature = self.loss.smoothness(row_radius=self.row_norm) * _UP
+        if curvature < np.inf:
+            return curvature
         raise InvalidParameterError(
             f"{type(self.loss).__name__} has a corner, where a minimiser cannot be certified. Use HuberisedHinge, or "
             "method='exponential' or 'gradient'."
@@ -66,22 +66,28 @@ class Problem:
 
     @silence()
     def read(self, rows: Container | object, labels: Container | object) -> tuple[Floats, Floats]:
-        """Rows cut to their norm, and labels. A row with anything that is no finite number is zero, at label 0."""
-        found, _ = table(rows, "X", columns=self.columns)
-        if found.shape[1] != self.columns:
-            raise InvalidParameterError(f"X must have {self.columns} columns, as the set has, got {found.shape[1]}")
+        """Return rows cut to their norm, and labels.
+
+        A row with an entry that is not a finite number is zero, at label 0.
+        """
+        values, _ = table(rows, "X", columns=self.columns)
+        if values.shape[1] != self.columns:
+            raise InvalidParameterError(f"X must have {self.columns} columns, as the set has, got {values.shape[1]}")
         known = numbers(labels, "y")
-        whole = np.isfinite(found).all(axis=1) & ~np.isnan(known)
-        found, known = np.where(whole[:, np.newaxis], found, 0.0), np.where(whole, known, 0.0)
+        whole = np.isfinite(values).all(axis=1) & ~np.isnan(known)
+        values, known = np.where(whole[:, np.newaxis], values, 0.0), np.where(whole, known, 0.0)
         longest = float(self.row_norm) * _DOWN
-        factors = longest / np.maximum(np.sqrt(squared_norms(found)), longest)
-        return found * factors[:, np.newaxis], self.loss._labels(known)
+        factors = longest / np.maximum(np.sqrt(squared_norms(values)), longest)
+        return values * factors[:, np.newaxis], self.loss._labels(known)
 
     def slopes(self, predictions: Floats, labels: Floats) -> Floats:
         """Return slopes of the loss, 0 for a row on which it fails or is not finite."""
         return np.nan_to_num(each_row(self.loss.slopes, predictions, labels), nan=0.0, posinf=0.0, neginf=0.0)
 
     def values(self, predictions: Floats, labels: Floats) -> Floats:
-        """Return losses of rows at several parameters, shape (rows, parameters), 0 likewise."""
-        found = each_row(self.loss.values, predictions, labels[:, np.newaxis], width=predictions.shape[1:])
-        return np.where(np.isfinite(found).all(axis=1, keepdims=True), found, 0.0)
+        """Return losses of rows at several parameters, shape (rows, parameters).
+
+        0 for a row on which the loss fails or is not finite.
+        """
+        losses = each_row(self.loss.values, predictions, labels[:, np.newaxis], width=predictions.shape[1:])
+        return np.where(np.isfinite(losses).all(axis=1, keepdims=True), losses, 0.0)

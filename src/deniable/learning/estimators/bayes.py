@@ -1,4 +1,4 @@
-"""Classifiers from noisy counts and moments of each class: naive Bayes and nearest centroid."""
+"""Naive Bayes and nearest centroid from noisy counts and moments."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -53,14 +53,14 @@ class GaussianNB(Priced, Classifier):
         box = BoxMoments(self, Features.of(self.bounds, X), blocks=len(labels.classes))
 
         def train(bits: Bits) -> dict[str, Any]:
-            places = box.places(X)
-            chosen = np.equal.outer(labels.places(y), np.arange(box.blocks)).astype(np.float64)
-            found = box.release(len(places), lambda some: (chosen[some], places[some]), bits)
-            shares, variances = self._law(found)
-            means = box.middle + box.half * found.means
+            positions = box.positions(X)
+            chosen = np.equal.outer(labels.indices(y), np.arange(box.blocks)).astype(np.float64)
+            moments = box.release(len(positions), lambda some: (chosen[some], positions[some]), bits)
+            shares, variances = self._law(moments)
+            means = box.middle + box.half * moments.means
             return {"classes_": np.array(labels.classes), "n_features_in_": box.features.count, self._means: means,
-                    "class_count_": found.counts, "class_prior_": shares, "var_": variances * box.half**2,
-                    "_fitted": (box, shares, found.means, variances)}  # fmt: skip
+                    "class_count_": moments.counts, "class_prior_": shares, "var_": variances * box.half**2,
+                    "_fitted": (box, shares, moments.means, variances)}  # fmt: skip
 
         how = f"counts and moments of each class were released with {box.noise.kind} noise."
         return self._work(how, box.loss, train)
@@ -71,22 +71,30 @@ class GaussianNB(Priced, Classifier):
         box, shares, means, variances = self._fitted
         with silence():
             logs = np.log(shares) - np.log(variances).sum(axis=1) / 2
-            for column, mean, variance in zip(box.places(X)[:, 0].T, means.T, variances.T, strict=True):
+            for column, mean, variance in zip(box.positions(X)[:, 0].T, means.T, variances.T, strict=True):
                 logs = logs - (column[:, np.newaxis] - mean) ** 2 / (2 * variance)
             return np.asarray(np.exp(logs - log_total(logs)))
 
-    def _law(self, found: Moments) -> tuple[Floats, Floats]:
-        """Shares of the classes, and variances nearer to the common ones the less noise lets differences be seen."""
-        common = np.clip(np.average(found.variances, axis=0, weights=found.counts), _FLOOR, 1.0)
-        apart, doubt = found.variances - common, found.doubt**2
+    def _law(self, moments: Moments) -> tuple[Floats, Floats]:
+        """Return shares of the classes, and shrunken variances.
+
+        Variances are the closer to the common ones, the more noise hides their differences.
+        """
+        common = np.clip(np.average(moments.variances, axis=0, weights=moments.counts), _FLOOR, 1.0)
+        apart, doubt = moments.variances - common, moments.doubt**2
         differ = np.maximum((apart**2 - doubt).mean(axis=1, keepdims=True), 1e-5)
-        variances = np.clip(common + apart * differ / (differ + doubt), _FLOOR, 1.0) + found.blur**2
-        return found.counts / found.counts.sum(), variances
+        variances = np.clip(common + apart * differ / (differ + doubt), _FLOOR, 1.0) + moments.blur**2
+        return moments.counts / moments.counts.sum(), variances
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class NearestCentroid(GaussianNB):
-    """Predict the class whose noisy mean is nearest: `GaussianNB` with equal chances and one variance for all.
+    """Predict the class whose noisy mean is nearest.
+
+    It is `GaussianNB` with equal class probabilities and one variance for all.
+
+    Args:
+        bounds, classes, epsilon, delta, rho, relation: as in `GaussianNB`.
 
     >>> from deniable.learning import NearestCentroid
     >>> model = NearestCentroid(bounds=[(0, 1)], classes=[0, 1], epsilon=1).fit([[0.1], [0.9]] * 900, [0, 1] * 900)
@@ -96,14 +104,16 @@ class NearestCentroid(GaussianNB):
 
     _means = "centroids_"
 
-    def _law(self, found: Moments) -> tuple[Floats, Floats]:
-        common = np.clip(np.average(found.variances, axis=0, weights=found.counts).mean(), _FLOOR, 1.0)
-        return np.full(len(found.counts), 1 / len(found.counts)), np.full(found.means.shape, common)
+    def _law(self, moments: Moments) -> tuple[Floats, Floats]:
+        common = np.clip(np.average(moments.variances, axis=0, weights=moments.counts).mean(), _FLOOR, 1.0)
+        return np.full(len(moments.counts), 1 / len(moments.counts)), np.full(moments.means.shape, common)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CategoricalNB(Priced, Classifier):
-    """Predict a class from independent categories, by noisy counts of each category in each class.
+    """Predict a class from independent categories, by naive Bayes.
+
+    Counts of each category in each class are noisy.
 
     Args:
         categories: for each feature, the list of all values that count; another one counts in other features alone.
@@ -133,24 +143,26 @@ class CategoricalNB(Priced, Classifier):
         bins = Bins.of([None] * len(listed), dict(enumerate(listed)), 1, X)
         ends = np.cumsum([1, *map(len, bins.categories)])
         shape = (len(labels.classes), int(ends[-1]))
-        reach = of_count(rows=1, groups=len(ends), cells=shape[0] * shape[1], relation=self.relation)
-        noise = price.noise(reach)
+        sensitivity = of_count(rows=1, groups=len(ends), cells=shape[0] * shape[1], relation=self.relation)
+        noise = price.noise(sensitivity)
 
         def train(bits: Bits) -> dict[str, Any]:
             exact = np.zeros((shape[0] + 1, shape[1] + 1), dtype=np.int64)  # the last ones for what is not declared
-            known = labels.places(y)
+            known = labels.indices(y)
             for code, start in zip(bins.codes(X).T, ends, strict=False):
                 np.add.at(exact, (known, np.where(code > 0, start + code - 1, shape[1])), 1)
             exact[:, 0] = np.bincount(known, minlength=len(exact))
             noisy = noise.release(exact[:-1, :-1], bits=bits).value.astype(np.float64)
             counts = np.maximum(noisy, 0.0) + alpha
             prior = np.log(counts[:, 0] / counts[:, 0].sum())
-            told = [np.log(part / part.sum(axis=1, keepdims=True)) for part in np.split(counts, ends[:-1], axis=1)[1:]]
+            log_chances = [
+                np.log(part / part.sum(axis=1, keepdims=True)) for part in np.split(counts, ends[:-1], axis=1)[1:]
+            ]
             return {"classes_": np.array(labels.classes), "n_features_in_": len(listed),
-                    "class_count_": counts[:, 0], "class_log_prior_": prior, "feature_log_prob_": told,
-                    "_fitted": (bins, prior, told)}  # fmt: skip
+                    "class_count_": counts[:, 0], "class_log_prior_": prior, "feature_log_prob_": log_chances,
+                    "_fitted": (bins, prior, log_chances)}  # fmt: skip
 
-        loss = price.stated(noise.privacy_loss(reach))
+        loss = price.stated(noise.privacy_loss(sensitivity))
         return self._work(f"counts were released with {noise.kind} noise.", loss, train)
 
     def predict_proba(self, X: Container) -> Floats:
@@ -158,6 +170,6 @@ class CategoricalNB(Priced, Classifier):
         self._check_fitted(X)
         bins, logs, chances = self._fitted
         with silence():
-            for code, told in zip(bins.codes(X).T, chances, strict=True):
-                logs = logs + np.column_stack([np.zeros(len(told)), told]).T[code]
+            for code, log_chances in zip(bins.codes(X).T, chances, strict=True):
+                logs = logs + np.column_stack([np.zeros(len(log_chances)), log_chances]).T[code]
             return np.asarray(np.exp(logs - log_total(logs)))

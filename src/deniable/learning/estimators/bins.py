@@ -1,4 +1,4 @@
-"""Mixed columns as small whole numbers: numbers in bins of equal width between public bounds, categories in a list."""
+"""Columns as small whole numbers: bins of numbers, and categories."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ Categories: TypeAlias = Mapping[int, Sequence[object]]
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """How every feature becomes a code from 0, which is what is missing or not in the list, to `sizes` - 1."""
+    """Codes of every feature: 0 for missing or undeclared values, then bins."""
 
     edges: tuple[Floats, ...]  # the upper ones of the bins of each feature; none for categories
     categories: tuple[tuple[Any, ...], ...]  # of each feature; none for numbers
@@ -31,7 +31,7 @@ class Bins:
     @classmethod
     @silence()
     def of(cls, bounds: object, categories: object, bins: object, rows: object) -> "Bins":
-        """Read what is declared, and check that rows of this type can be read by it, or raise."""
+        """Return the bins of declared columns, or raise for rows of other types."""
         number = whole_number("bins", bins, lower=1, upper=1024)
         listed = {} if categories is None else categories
         if not isinstance(bounds, Sequence) or isinstance(bounds, str) or not bounds:
@@ -39,44 +39,47 @@ class Bins:
         if not any(isinstance(pair, tuple | list | None) for pair in bounds):  # one pair for all
             pairs = Features.of(bounds, rows)
             bounds = list(zip(pairs.lower.tolist(), pairs.upper.tolist(), strict=True))
-        if not isinstance(listed, Mapping) or {place for place, pair in enumerate(bounds) if pair is None} != {*listed}:
+        if not isinstance(listed, Mapping) or {index for index, pair in enumerate(bounds) if pair is None} != {*listed}:
             raise InvalidParameterError(
                 "categories must have a list for each feature whose bounds are None, by its place: "
                 'bounds=[(0, 100), None] with categories={1: ["no", "yes"]}'
             )
         edges, values = [], []
-        for place, pair in enumerate(bounds):
-            known: Any = () if pair is not None else listed[place]
+        for index, pair in enumerate(bounds):
+            known: Any = () if pair is not None else listed[index]
             if isinstance(known, str) or not isinstance(known, Sequence | np.ndarray):
-                raise InvalidParameterError(f"the categories of feature {place} must be a list of values")
+                raise InvalidParameterError(f"the categories of feature {index} must be a list of values")
             if pair is None and not len(known):
-                raise InvalidParameterError(f"the categories of feature {place} must not be empty. Leave it out.")
+                raise InvalidParameterError(f"the categories of feature {index} must not be empty. Leave it out.")
             values.append(distinct(tuple(known)))
             edges.append(np.zeros(0) if pair is None else np.linspace(*checked_bounds(pair), number + 1)[1:])
         if not all(np.isfinite(edge).all() for edge in edges):
             raise InvalidParameterError("bounds must be at most 1e307 in size. Use another unit.")
-        found = cls(tuple(edges), tuple(values))
+        bins = cls(tuple(edges), tuple(values))
         if rows is not None:
-            found.codes(without_rows(rows))
-        return found
+            bins.codes(without_rows(rows))
+        return bins
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """How many codes each feature has."""
-        return np.array([1 + len(edge) + len(found) for edge, found in zip(self.edges, self.categories, strict=True)])
+        """Number of codes of each feature."""
+        return np.array([1 + len(edge) + len(listed) for edge, listed in zip(self.edges, self.categories, strict=True)])
 
     @property
     def ordered(self) -> NDArray[np.bool_]:
         """Which features are numbers."""
-        return np.array([not found for found in self.categories])
+        return np.array([not listed for listed in self.categories])
 
-    def names(self, place: int) -> list[str]:
-        """What each code of a feature stands for."""
-        found = [str(value) for value in self.categories[place]] or [f"to {edge:.4g}" for edge in self.edges[place]]
-        return ["missing", *found]
+    def names(self, feature: int) -> list[str]:
+        """Return the meaning of each code of a feature, in words."""
+        texts = [str(value) for value in self.categories[feature]] or [f"to {edge:.4g}" for edge in self.edges[feature]]
+        return ["missing", *texts]
 
     def codes(self, rows: object) -> NDArray[np.int64]:
-        """Codes of shape (rows, features), each entry by itself; numbers beyond their bounds are in the last bin."""
+        """Return the codes of rows, shape (rows, features).
+
+        Each entry is read by itself; numbers beyond their bounds are in the first or last bin.
+        """
         array, count = None if isinstance(rows, list | tuple) else array_of(rows), len(self.edges)
         if (frame := frame_of(rows, "X")) is not None:
             columns = [part.to_native() for part in frame.iter_columns()]
@@ -88,9 +91,9 @@ class Bins:
             raise InvalidParameterError(f"X must have {count} columns, as was declared, got {len(columns)}")
         return np.column_stack([self._code(*each) for each in enumerate(columns)])
 
-    def _code(self, place: int, column: object) -> NDArray[np.int64]:
-        if known := self.categories[place]:
+    def _code(self, feature: int, column: object) -> NDArray[np.int64]:
+        if known := self.categories[feature]:
             return (places_of(column, known) + 1) % (len(known) + 1)
-        values = numbers(column, f"feature {place}")
-        below = np.searchsorted(self.edges[place][:-1], values, side="right")
+        values = numbers(column, f"feature {feature}")
+        below = np.searchsorted(self.edges[feature][:-1], values, side="right")
         return np.where(np.isnan(values), 0, below + 1)

@@ -39,7 +39,9 @@ _MIN_LEAVES = 3
 
 @dataclass(frozen=True, kw_only=True)
 class _Noise:
-    """Noise of a fit: on the counts of bins, once a feature, and on the sums of residuals, once a round and feature.
+    """Noise of a fit, on the counts of bins and on the sums of residuals.
+
+    Counts are released once a feature, sums once a round and feature.
 
     Args:
         counter: noise on counts.
@@ -89,7 +91,10 @@ class _Noise:
         return np.maximum(self.counter.release(exact, bits=bits).value.astype(np.float64), 0.0)
 
     def sums(self, residuals: Floats, leaf: Integers, leaves: int, bits: Bits) -> Floats:
-        """Return noisy sums of clipped residuals by leaf, in lattice steps, shape (leaves, outputs)."""
+        """Return noisy sums of clipped residuals by leaf, in lattice steps.
+
+        Shape (leaves, outputs).
+        """
         whole = clipped(residuals, radius=self.radius, steps=_LATTICE_STEPS)
         totals = [np.bincount(leaf, weights=column, minlength=leaves) for column in whole.T]
         exact = np.column_stack(totals).astype(np.int64)
@@ -115,7 +120,9 @@ class _Boosting(Priced):
     bins_: Bins = field(init=False)
 
     def plot(self, feature: int, *, ax: "Axes | None" = None) -> "Axes":
-        """Draw the contribution of one feature to the prediction, by bin or category; needs matplotlib.
+        """Draw the contribution of one feature to the prediction.
+
+        By bin or category; needs matplotlib.
 
         Args:
             feature: its index.
@@ -132,7 +139,7 @@ class _Boosting(Priced):
         return axes
 
     def _sums(self, X: Container) -> Floats:
-        """Return the intercept plus the contribution of each feature, shape (rows, outputs)."""
+        """Return the intercept plus contributions of features, (rows, outputs)."""
         self._check_fitted(X)
         with silence():
             codes = self.bins_.codes(X)
@@ -183,7 +190,10 @@ class _Boosting(Priced):
 
 
 def _leaves(counts: Floats, *, ordered: bool, noise: _Noise, bits: Bits) -> Integers:
-    """Return the leaf of each bin: neighbours between random cuts if noise would hide single bins."""
+    """Return the leaf of each bin.
+
+    Leaves are neighbours between random cuts if noise would hide single bins.
+    """
     bins = len(counts)
     leaves = int(np.clip(counts.sum() / (_ROWS_PER_DEVIATION * noise.deviation), _MIN_LEAVES, bins))
     leaf = np.arange(bins)
@@ -194,7 +204,7 @@ def _leaves(counts: Floats, *, ordered: bool, noise: _Noise, bits: Bits) -> Inte
 
 
 def _centred(values: Sequence[Floats], counts: Sequence[Floats]) -> dict[str, Any]:
-    """Return values of bins relative to their means over noisy counts, and the sum of the means."""
+    """Return values of bins relative to their means, and the sum of the means."""
     pairs = zip(values, counts, strict=True)
     means = [np.average(part, axis=0, weights=count + 1e-9) for part, count in pairs]
     return {"intercept_": np.sum(means, axis=0), "feature_values_": tuple(map(np.subtract, values, means))}
@@ -247,7 +257,7 @@ class GradientBoostingClassifier(_Boosting, Classifier):
         classes = len(labels.classes)
 
         def residuals() -> Callable[[Floats], Floats]:
-            indices = labels.places(y)
+            indices = labels.indices(y)
             one_hot = np.eye(classes + 1)[indices][:, :classes]
             known = (indices < classes)[:, np.newaxis]
             first = 1 if classes == 2 else 0  # two classes have one output

@@ -1,4 +1,4 @@
-"""What all estimators share: parameters of the constructor, payment before a row is read, an honest note."""
+"""Base classes of estimators: parameters, payment, and an honest note."""
 
 import html
 import inspect
@@ -48,7 +48,7 @@ class Work:
     others: tuple[PrivacyLoss, ...] = ()
 
     def note(self, *, safe: bool) -> str:
-        """What is promised, and what is not."""
+        """Return the promise of a fit in words, and its limits."""
         exchanged = "is exchanged for another (their number is public)"
         differ = "is there or not" if self.relation is AddRemove else exchanged
         lines = [
@@ -66,7 +66,9 @@ class Work:
 
 
 class Estimator(ABC):
-    """A model that is fitted to private rows and pays for it; a subclass keeps to scikit-learn's conventions.
+    """Base class of models that are fitted to private rows, and charge for it.
+
+    A subclass keeps to scikit-learn's conventions.
 
     The constructor of a subclass only stores its parameters, under their names. After `fit` there are `cost_`,
     `note_`, `safe_`, `budget_left_`, and what the subclass adds.
@@ -74,7 +76,9 @@ class Estimator(ABC):
 
     @abstractmethod
     def _planned(self, X: Container, y: Container | None) -> Work:
-        """Decide everything from declared facts, types and the number of rows under replace; read no row.
+        """Decide everything before a row is read.
+
+        It uses declared facts, types, and under replace the number of rows.
 
         Raises: InvalidParameterError for whatever does not fit, since nothing may be refused after the payment.
         """
@@ -112,7 +116,10 @@ class Estimator(ABC):
 
     @cached_property
     def note_(self) -> str:
-        """What is promised, and what is not; epsilon is certified when the note is first read."""
+        """The promise of the fit in words, and its limits.
+
+        Epsilon is certified when the note is first read.
+        """
         self._check_fitted()
         return self._promised.note(safe=self.safe_)
 
@@ -121,7 +128,10 @@ class Estimator(ABC):
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def set_params(self, **params: object) -> Self:
-        """Set parameters of the constructor, or raise; a model that was fitted stays as it is until the next fit."""
+        """Set parameters of the constructor, or raise.
+
+        A fitted model stays as it is until the next fit.
+        """
         known = self.get_params()
         for name, value in params.items():
             if name not in known:
@@ -131,7 +141,7 @@ class Estimator(ABC):
         return self
 
     def _check_fitted(self, X: object = None) -> None:
-        """Raise: InvalidParameterError if the model was not fitted, or to other columns than those of X."""
+        """Raise: InvalidParameterError if the model is not fitted to such columns."""
         if not self.__sklearn_is_fitted__():
             kinds: tuple[type[Exception], ...] = (InvalidParameterError,)
             if "sklearn" in sys.modules:  # whose users catch its own error
@@ -146,7 +156,7 @@ class Estimator(ABC):
         return hasattr(self, "cost_")
 
     def __sklearn_tags__(self) -> Any:
-        """What scikit-learn asks of an estimator, for its pipelines and checks."""
+        """Return scikit-learn's tags of the estimator."""
         try:
             from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags, TransformerTags
         except ImportError:
@@ -199,21 +209,24 @@ class Classifier(Estimator):
         """The probability of each class for each row, of shape (rows, classes)."""
 
     def _scores(self, X: Container) -> Floats:
-        """Numbers of shape (rows, classes), of which the largest belongs to the class that is predicted."""
+        """Return scores, shape (rows, classes): the largest is predicted."""
         return self.predict_proba(X)
 
     def predict(self, X: Container) -> NDArray[Any]:
-        """The predicted class of each row: the most probable one, where there are probabilities."""
-        places = self._scores(X).argmax(axis=1)
-        return np.asarray(self.classes_[places])
+        """Return the predicted class of each row.
+
+        The most probable one, where there are probabilities.
+        """
+        indices = self._scores(X).argmax(axis=1)
+        return np.asarray(self.classes_[indices])
 
     def score(self, X: Container, y: Container) -> float:
-        """The share of rows that are predicted right: private on private rows, and no part of `cost_`."""
+        """Return the accuracy: private on private rows, and not in `cost_`."""
         self._check_fitted()
         if not same_length(X, y):
             raise InvalidParameterError("a score needs at least one row, got none")
-        places = places_of(y, tuple(self.classes_.tolist()))
-        return float((self._scores(X).argmax(axis=1) == places).mean())
+        indices = places_of(y, tuple(self.classes_.tolist()))
+        return float((self._scores(X).argmax(axis=1) == indices).mean())
 
 
 class Regressor(Estimator):
@@ -226,17 +239,22 @@ class Regressor(Estimator):
         """The predicted number of each row."""
 
     def score(self, X: Container, y: Container) -> float:
-        """The coefficient of determination, R^2: private on private rows, and no part of `cost_`."""
+        """Return R^2, the coefficient of determination.
+
+        Private on private rows, and not in `cost_`.
+        """
         self._check_fitted()
         if same_length(X, y) < 2:
             raise InvalidParameterError("a score needs at least two rows")
-        values, found = numbers(y), self.predict(X)
+        values, predicted = numbers(y), self.predict(X)
         spread = float(((values - values.mean()) ** 2).sum())
-        return 1.0 - float(((values - found) ** 2).sum()) / spread if spread else 0.0
+        return 1.0 - float(((values - predicted) ** 2).sum()) / spread if spread else 0.0
 
 
 def unpaid_steps(frame: FrameType | None) -> Iterator[str]:
-    """Say what scikit-learn does around a fit that `cost_` does not count, from the calls that led to it.
+    """Yield warnings of what scikit-learn does around a fit outside `cost_`.
+
+    Found from the calls that led to the fit.
 
     Args:
         frame: of the caller of `fit`.
@@ -264,7 +282,10 @@ def unpaid_steps(frame: FrameType | None) -> Iterator[str]:
 
 
 def _learning_steps(steps: Any) -> Iterator[Any]:
-    """The steps of a pipeline that are not of this library and learn from rows, those inside other steps too."""
+    """Yield the steps of a pipeline that learn from rows without privacy.
+
+    Those inside other steps too.
+    """
     from sklearn.utils import get_tags
 
     for step in (each[1] for each in steps):
@@ -276,7 +297,7 @@ def _learning_steps(steps: Any) -> Iterator[Any]:
 
 
 def same_length(X: object, y: object) -> int:
-    """How many rows there are.
+    """Return the number of rows.
 
     Raises: InvalidParameterError if X and y are no rows, or not equally many.
     """

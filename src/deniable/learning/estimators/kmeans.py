@@ -145,7 +145,10 @@ class KMeans(Priced):
         return 1 + gaussian + accurate
 
     def _radius(self, half: Floats, *, pure: bool) -> float:
-        """Return the radius of the ball of rows: by default one that holds the bounds, in the l1 or the l2 norm."""
+        """Return the radius of the ball of rows.
+
+        By default one that holds the bounds, in the l1 or the l2 norm.
+        """
         holds = half.sum() if pure else np.sqrt((half**2).sum())
         return float(holds if self.radius is None else positive_rational("radius", self.radius))
 
@@ -220,18 +223,24 @@ def _half_widths(features: Features) -> Floats:
 
 
 def nearest(points: Floats, centres: Floats) -> Integers:
-    """Return the index of the nearest centre of each point, of equally near ones the first."""
+    """Return the index of the nearest centre of each point.
+
+    Of equally near ones the first.
+    """
     return np.asarray(np.argmin([squared_norms(points - centre) for centre in centres], axis=0))
 
 
 def totals(whole: Integers, cluster_of_row: Integers, clusters: int) -> tuple[Integers, Integers]:
-    """Return the number of rows of each cluster, and their sum, shape (clusters, columns): exact, secret."""
+    """Return the number of rows of each cluster, and their sum: exact, secret.
+
+    Shape (clusters,) and (clusters, columns).
+    """
     sums = np.array([whole[cluster_of_row == cluster].sum(axis=0) for cluster in range(clusters)])
     return np.bincount(cluster_of_row, minlength=clusters), sums
 
 
 def _from_grid(points: Floats, half: Floats, clusters: int, noise: AdditiveNoise, bits: Bits) -> Floats:
-    """Return centres from noisy counts of cells along up to four axes: of the features, or random directions.
+    """Return centres from noisy counts of cells along up to four axes.
 
     Directions are orthonormal, so a point is nearest to the same centre in all dimensions as along the axes.
     """

@@ -1,4 +1,7 @@
-"""Linear classifiers by noisy gradient descent, where the sums of gradients are exact products of integer matrices."""
+"""Linear classifiers by noisy gradient descent.
+
+The sums of gradients are exact products of integer matrices.
+"""
 
 import math
 from abc import abstractmethod
@@ -140,7 +143,7 @@ def gradient_sum(rows: Floats, residual_gradients: Floats, *, radius: float, ste
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LinearClassifier(Classifier):
-    """Base class of linear classifiers: noisy descent on a loss of predictions, around a private centre of the rows.
+    """Base class of linear classifiers, by noisy descent around a centre.
 
     A tenth of the steps releases the sum of the rows, from which the centre is computed; the others are gradients.
     `coef_` has the weights of the scaled features around the centre, `intercept_` the prediction where all are 0.
@@ -199,7 +202,7 @@ class LinearClassifier(Classifier):
 
         def train(bits: Bits) -> dict[str, Any]:
             descent = _Descent(self, features, plan, size=size, learning_rate=learning_rate)
-            mapped, weights = descent.run(X, labels.places(y), bits)
+            mapped, weights = descent.run(X, labels.indices(y), bits)
             neutral = mapped.integers(mapped.unit_vectors(features.neutral[np.newaxis]))
             intercept = (predictions(neutral, weights) / mapped.steps)[0]
             return {
@@ -273,7 +276,9 @@ def _calibrated(price: Price, steps: int, norm: Fraction, dimensions: int) -> tu
 
 
 class _Descent:
-    """Noisy descent of a linear classifier: steps that find a centre of the rows, then gradient steps around it.
+    """Noisy descent of a linear classifier.
+
+    First steps find a centre of the rows, later ones are gradient steps around it.
 
     Args:
         model: gives residual gradients.

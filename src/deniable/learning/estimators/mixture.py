@@ -19,13 +19,13 @@ from deniable.rows import Container, silence
 
 _REACH = 2.5  # deviations of a component from its mean to where a step looks
 _START = 0.1  # variance of each feature in [-1, 1] before the first step
-_LEAST = 1e-4, 0.02  # variance in [-1, 1] at all, and in the coordinates of a step
+_MIN_VARIANCES = 1e-4, 0.02  # variance in [-1, 1] at all, and in the coordinates of a step
 _LOST = 4  # deviations of its noise within which a count says that a component has no rows
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GaussianMixture(Priced):
-    """Fit a mixture of normal laws by a fixed number of noisy steps of expectation and maximisation.
+    """Fit a mixture of normal distributions by noisy steps of EM.
 
     A step sees each row from every component: its distance from the mean, in deviations of that component as known by
     then, cut to 2.5 in each direction, times the responsibility for the row. So noise shrinks with the components. They
@@ -64,11 +64,11 @@ class GaussianMixture(Priced):
         def train(bits: Bits) -> dict[str, Any]:
             from scipy.stats import qmc
 
-            places, size = box.places(X)[:, 0], box.features.count
+            positions, size = box.positions(X)[:, 0], box.features.count
             spread = 2 * qmc.Halton(size, scramble=False).random(blocks + 1)[1:] - 1
             state = _State(np.ones(blocks), spread, np.tile(_START * np.eye(size), (blocks, 1, 1)))
             for step in range(steps):
-                state = _stepped(state, places, box, bits)
+                state = _stepped(state, positions, box, bits)
                 if step < steps - 1:
                     state = _without_lost(state, _LOST * box.deviation)
             covariances = state.covariances * np.outer(box.half, box.half)
@@ -99,7 +99,7 @@ class GaussianMixture(Priced):
         self._check_fitted(X)
         box, state = self._fitted
         with silence():
-            return np.asarray(_seen(state, box.places(X)[:, 0])[0] - np.log(box.half).sum())
+            return np.asarray(_seen(state, box.positions(X)[:, 0])[0] - np.log(box.half).sum())
 
 
 class _State(NamedTuple):
@@ -110,31 +110,36 @@ class _State(NamedTuple):
     covariances: Floats
 
 
-def _seen(state: _State, places: Floats) -> tuple[Floats, Floats]:
-    """Logarithms of weight times density, (rows, components), and rows in deviations from every component."""
+def _seen(state: _State, positions: Floats) -> tuple[Floats, Floats]:
+    """Return logarithms of weight times density, and standardised rows.
+
+    Logarithms have the shape (rows, components).
+    """
     inverses = np.linalg.inv(np.linalg.cholesky(state.covariances))
-    seen = [products(places - mean, inverse) for mean, inverse in zip(state.means, inverses, strict=True)]
+    seen = [products(positions - mean, inverse) for mean, inverse in zip(state.means, inverses, strict=True)]
     scale = np.log(state.sizes / state.sizes.sum()) + np.log(np.diagonal(inverses, axis1=1, axis2=2)).sum(axis=1)
     squares = np.column_stack([squared_norms(part) for part in seen])
-    return scale - squares / 2 - places.shape[1] * np.log(2 * np.pi) / 2, np.stack(seen, axis=1)
+    return scale - squares / 2 - positions.shape[1] * np.log(2 * np.pi) / 2, np.stack(seen, axis=1)
 
 
-def _stepped(state: _State, places: Floats, box: BoxMoments, bits: Bits) -> _State:
+def _stepped(state: _State, positions: Floats, box: BoxMoments, bits: Bits) -> _State:
     def parts(some: slice) -> tuple[Floats, Floats]:
-        logs, seen = _seen(state, places[some])
+        logs, seen = _seen(state, positions[some])
         return np.exp(logs - log_total(logs)), np.clip(seen / _REACH, -1.0, 1.0)
 
-    found, wide = box.release(len(places), parts, bits), _REACH * np.linalg.cholesky(state.covariances)
-    means = np.clip(state.means + (wide @ found.means[:, :, np.newaxis])[:, :, 0], -1.0, 1.0)
-    unseen = np.clip(found.doubt.mean(axis=1), _LEAST[1], _REACH**-2)  # nothing shrinks that noise may hide
-    inner = _between(found.covariances + found.blur[:, :, np.newaxis] ** 2 * np.eye(places.shape[1]), unseen)
-    return _State(found.counts, means, _between(wide @ inner @ wide.transpose(0, 2, 1), np.array([_LEAST[0]])))
+    moments, wide = box.release(len(positions), parts, bits), _REACH * np.linalg.cholesky(state.covariances)
+    means = np.clip(state.means + (wide @ moments.means[:, :, np.newaxis])[:, :, 0], -1.0, 1.0)
+    unseen = np.clip(moments.doubt.mean(axis=1), _MIN_VARIANCES[1], _REACH**-2)  # nothing shrinks that noise may hide
+    inner = _between(moments.covariances + moments.blur[:, :, np.newaxis] ** 2 * np.eye(positions.shape[1]), unseen)
+    return _State(
+        moments.counts, means, _between(wide @ inner @ wide.transpose(0, 2, 1), np.array([_MIN_VARIANCES[0]]))
+    )
 
 
-def _without_lost(state: _State, least: float) -> _State:
+def _without_lost(state: _State, min_rows: float) -> _State:
     """The same, where each component with fewer rows takes half of the largest, along its longest axis."""
     sizes, means, covariances = (part.copy() for part in state)
-    for lost in np.flatnonzero(sizes < least):
+    for lost in np.flatnonzero(sizes < min_rows):
         values, axes = np.linalg.eigh(covariances[largest := sizes.argmax()])
         away, both = axes[:, -1] * np.sqrt(values[-1]), [lost, largest]
         sizes[both] = sizes[largest] / 2
@@ -143,7 +148,7 @@ def _without_lost(state: _State, least: float) -> _State:
     return _State(sizes, means, covariances)
 
 
-def _between(matrices: Floats, least: Floats) -> Floats:
+def _between(matrices: Floats, lower: Floats) -> Floats:
     """Symmetric matrices with eigenvalues between `least`, one for each matrix, and 1."""
     values, axes = np.linalg.eigh((matrices + matrices.transpose(0, 2, 1)) / 2)
-    return np.asarray((axes * np.clip(values, least[:, np.newaxis], 1.0)[:, np.newaxis, :]) @ axes.transpose(0, 2, 1))
+    return np.asarray((axes * np.clip(values, lower[:, np.newaxis], 1.0)[:, np.newaxis, :]) @ axes.transpose(0, 2, 1))

@@ -1,4 +1,4 @@
-"""Noisy counts, means and covariances of rows between public bounds, for each class or component."""
+"""Noisy counts, means and covariances of rows, by class or component."""
 
 import math
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from deniable.numbers.arrays import Floats
 from deniable.privacy.sensitivity.vectors import of_ball_sum
 from deniable.rows import Container
 
-_STEPS = 2**20  # of the lattice to the largest norm
+_LATTICE_STEPS = 2**20  # of the lattice to the largest norm
 _TOGETHER = 2**18  # numbers that are looked at together
 _LARGEST = 2**20  # numbers in one release
 _WIDEST = 1e100  # bounds whose squares are floats
@@ -67,35 +67,36 @@ class BoxMoments:
         squares = size * (1 + self._weight**2) + len(self._pairs[0]) * (2 * self._weight) ** 2
         self.radius = math.sqrt(self._constant**2 + squares)  # where all |t| are 1; no vector is longer
         price = Price.of(model.epsilon, model.delta, model.rho)
-        ball = of_ball_sum(radius=_STEPS, dimensions=self.columns, rows=1, relation=model.relation)
+        ball = of_ball_sum(radius=_LATTICE_STEPS, dimensions=self.columns, rows=1, relation=model.relation)
         self.sensitivity = replace(ball, coordinates=self.columns * blocks)
         self.noise = price.noises([self.sensitivity] * releases)[0]
         self.loss = price.stated(self.noise.privacy_loss(self.sensitivity) * releases)
-        self.deviation = self.noise.standard_deviation() * self.radius / _STEPS / self._constant  # of counts
+        self.deviation = self.noise.standard_deviation() * self.radius / _LATTICE_STEPS / self._constant  # of counts
 
-    def places(self, values: Container) -> Floats:
+    def positions(self, values: Container) -> Floats:
         """Rows in [-1, 1], of shape (rows, 1, features)."""
-        found = (self.features.cut(values) - self.middle) / self.half
-        return np.clip(found, -1.0, 1.0)[:, np.newaxis, :]
+        positions = (self.features.cut(values) - self.middle) / self.half
+        return np.clip(positions, -1.0, 1.0)[:, np.newaxis, :]
 
-    def vectors(self, weights: Floats, places: Floats) -> Floats:
+    def vectors(self, weights: Floats, positions: Floats) -> Floats:
         """What is added up, for weights (rows, blocks) and places (rows, 1, features) or (rows, blocks, features)."""
         first, second = self._pairs
-        count = np.full((*places.shape[:-1], 1), self._constant)
-        products = 2 * self._weight * places[..., first] * places[..., second]
-        found = np.concatenate([count, places, self._weight * (2 * places**2 - 1), products], axis=-1)
-        return np.asarray((weights[:, :, np.newaxis] * found).reshape(len(weights), self.blocks * self.columns))
+        count = np.full((*positions.shape[:-1], 1), self._constant)
+        products = 2 * self._weight * positions[..., first] * positions[..., second]
+        entries = np.concatenate([count, positions, self._weight * (2 * positions**2 - 1), products], axis=-1)
+        return np.asarray((weights[:, :, np.newaxis] * entries).reshape(len(weights), self.blocks * self.columns))
 
     def release(self, rows: int, parts: Callable[[slice], tuple[Floats, Floats]], bits: Bits) -> Moments:
         """The moments of the rows: `parts` gives weights and places of some of them, row by row alike; secret."""
         width = self.blocks * self.columns
         total, together = np.zeros(width, dtype=np.int64), max(1, _TOGETHER // width)
         for start in range(0, rows, together):
-            found = clipped(self.vectors(*parts(slice(start, start + together))), radius=self.radius, steps=_STEPS)
-            found[np.abs(found).sum(axis=1) ** 2 > self.columns * _STEPS**2] = 0
-            total += found.sum(axis=0)
+            vectors = self.vectors(*parts(slice(start, start + together)))
+            whole = clipped(vectors, radius=self.radius, steps=_LATTICE_STEPS)
+            whole[np.abs(whole).sum(axis=1) ** 2 > self.columns * _LATTICE_STEPS**2] = 0
+            total += whole.sum(axis=0)
         noisy = self.noise.release(total, bits=bits).value.astype(np.float64)
-        return self._moments(noisy.reshape(self.blocks, self.columns) * (self.radius / _STEPS))
+        return self._moments(noisy.reshape(self.blocks, self.columns) * (self.radius / _LATTICE_STEPS))
 
     def _moments(self, sums: Floats) -> Moments:
         size, (first, second) = self.features.count, self._pairs
@@ -113,5 +114,5 @@ class BoxMoments:
 
 def log_total(logs: Floats) -> Floats:
     """log(sum(exp)) of every row, of shape (rows, 1), each row by the same operations."""
-    most = logs.max(axis=1, keepdims=True)
-    return np.asarray(most + np.log(sum(np.exp(logs - most).T, np.zeros(len(logs))))[:, np.newaxis])
+    largest = logs.max(axis=1, keepdims=True)
+    return np.asarray(largest + np.log(sum(np.exp(logs - largest).T, np.zeros(len(logs))))[:, np.newaxis])

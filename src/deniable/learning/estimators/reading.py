@@ -1,4 +1,4 @@
-"""Rows as an estimator reads them: by declared bounds and classes alone, each row by itself."""
+"""Rows as an estimator reads them: by declared bounds and classes alone."""
 
 import warnings
 from collections.abc import Sequence
@@ -20,14 +20,20 @@ Bounds: TypeAlias = tuple[Real, Real] | Sequence[tuple[Real, Real]]
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Public bounds of the features, both of shape (features,): values are cut to them."""
+    """Public bounds of the features, to which values are cut.
+
+    Both have the shape (features,).
+    """
 
     lower: Floats
     upper: Floats
 
     @classmethod
     def of(cls, bounds: object, rows: object) -> "Features":
-        """Read the bounds, or raise; one pair for all features needs rows whose type tells how many there are."""
+        """Read the bounds, or raise.
+
+        One pair for all features needs rows whose type states the number of columns.
+        """
         if not isinstance(bounds, Sequence | np.ndarray) or isinstance(bounds, str) or not len(bounds):
             raise InvalidParameterError(f"bounds must be a pair (lower, upper) or a list of pairs, got {shown(bounds)}")
         listed: list[Any] = list(bounds)
@@ -41,36 +47,45 @@ class Features:
                 )
             pairs = [checked_bounds(listed)] * shape[1]
         lower, upper = np.array(pairs).T
-        found = cls(lower, upper)
+        features = cls(lower, upper)
         if rows is not None:
-            found.cut(without_rows(rows))
-        return found
+            features.cut(without_rows(rows))
+        return features
 
     @property
     def count(self) -> int:
-        """How many features there are."""
+        """Number of features."""
         return len(self.lower)
 
     @property
     def neutral(self) -> Floats:
-        """What a value that is no number counts as: 0 where bounds start at 0, else their middle."""
+        """Value of a non-numeric entry: 0 where bounds start at 0, else their middle."""
         return np.where(self.lower == 0, 0.0, self.lower / 2 + self.upper / 2)
 
     def cut(self, values: Container | object) -> Floats:
-        """The rows within their bounds, of shape (rows, features); raise for other columns, or no numbers."""
-        found, _ = table(values, "X", columns=self.count)
-        if found.shape[1] != self.count:
-            raise InvalidParameterError(f"X must have {self.count} columns, as bounds has, got {found.shape[1]}")
-        return np.clip(np.where(np.isnan(found), self.neutral, found), self.lower, self.upper)
+        """Return rows within their bounds, shape (rows, features).
+
+        Raises for other columns, or columns that are not numeric.
+        """
+        numbers_, _ = table(values, "X", columns=self.count)
+        if numbers_.shape[1] != self.count:
+            raise InvalidParameterError(f"X must have {self.count} columns, as bounds has, got {numbers_.shape[1]}")
+        return np.clip(np.where(np.isnan(numbers_), self.neutral, numbers_), self.lower, self.upper)
 
     def scaled(self, values: Container | object) -> Floats:
-        """The rows in [0, 1] where bounds start at 0, else in [-1, 1], so that what is no number becomes 0."""
+        """Return rows in [0, 1] where bounds start at 0, else in [-1, 1].
+
+        Non-numeric entries become 0.
+        """
         half = np.where(self.lower == 0, self.upper, self.upper / 2 - self.lower / 2)
         return np.clip((self.cut(values) - self.neutral) / half, -1.0, 1.0)
 
 
 def column_names(values: object) -> NDArray[Any] | None:
-    """The names of a frame's columns, which are public; None for rows without names, or with names that are no text."""
+    """Return the names of a frame's columns, which are public.
+
+    None for rows without names, or with names that are not text.
+    """
     frame = frame_of(values, "X")
     if frame is None or not all(isinstance(name, str) for name in frame.columns):
         return None
@@ -78,7 +93,9 @@ def column_names(values: object) -> NDArray[Any] | None:
 
 
 def check_column_names(model: str, fitted: NDArray[Any] | None, given: NDArray[Any] | None) -> None:
-    """Compare the names of columns with those of the fit; the words are scikit-learn's.
+    """Compare the names of columns with those of the fit.
+
+    The words are scikit-learn's.
 
     Raises: InvalidParameterError if the names are others, or stand in another order.
     """
@@ -87,11 +104,11 @@ def check_column_names(model: str, fitted: NDArray[Any] | None, given: NDArray[A
             lacks, has = ("X does not have valid", "") if given is None else ("X has", "out")
             warnings.warn(f"{lacks} feature names, but {model} was fitted with{has} feature names", stacklevel=4)
     elif fitted.tolist() != given.tolist():
-        found, known = list(given), list(fitted)
+        now, known = list(given), list(fitted)
         words = ["The feature names should match those that were passed during fit."]
         for title, some, others in (
-            ("Feature names unseen at fit time", found, known),
-            ("Feature names seen at fit time, yet now missing", known, found),
+            ("Feature names unseen at fit time", now, known),
+            ("Feature names seen at fit time, yet now missing", known, now),
         ):
             if differ := [f"- {name}\n" for name in some if name not in others]:
                 words.append(f"{title}:\n{''.join(differ)}")
@@ -111,20 +128,23 @@ class Labels:
         """Read the classes and check that labels of this type can be among them, or raise."""
         if isinstance(classes, str) or not isinstance(classes, Sequence | np.ndarray | range) or len(classes) < 2:
             raise InvalidParameterError(f"classes must be a list of all labels, two at least, got {shown(classes)}")
-        found = cls(distinct(tuple(classes)))
+        read = cls(distinct(tuple(classes)))
         if labels is not None:
             try:
-                found.places(without_rows(labels))
+                read.indices(without_rows(labels))
             except InvalidParameterError as unlike:
                 raise InvalidParameterError(f"classes must be of the type of the labels: {unlike}") from None
-        return found
+        return read
 
-    def places(self, values: Container | object) -> NDArray[np.int64]:
-        """The place of each label among the classes; their number for one that is not among them."""
+    def indices(self, values: Container | object) -> NDArray[np.int64]:
+        """Return the index of each label among the classes.
+
+        The number of classes for an undeclared one.
+        """
         return np.asarray(places_of(values, self.classes))
 
 
 def targets(values: Container | object, bounds: tuple[float, float]) -> Floats:
-    """Numbers to predict, cut to public bounds; what is no number counts as their middle."""
-    found = numbers(values, "y")
-    return np.clip(np.where(np.isnan(found), sum(bounds) / 2, found), *bounds)
+    """Return targets cut to public bounds; non-numeric ones are their middle."""
+    values_ = numbers(values, "y")
+    return np.clip(np.where(np.isnan(values_), sum(bounds) / 2, values_), *bounds)

@@ -1,4 +1,4 @@
-"""Linear and ridge regression with scikit-learn's conventions, by the private regressions of `deniable.statistics`."""
+"""Linear and ridge regression with scikit-learn's conventions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -52,8 +52,8 @@ class LinearRegression(Priced, Regressor):
         self._check_fitted(X)
         with silence():
             features, ends = self._fitted
-            found = products(features.cut(X), self.coef_[np.newaxis])[:, 0] + self.intercept_
-        return np.asarray(np.clip(found, *ends))
+            values = products(features.cut(X), self.coef_[np.newaxis])[:, 0] + self.intercept_
+        return np.asarray(np.clip(values, *ends))
 
     def _planned(self, X: Container, y: Container | None) -> Work:
         same_length(X, y)
@@ -64,8 +64,8 @@ class LinearRegression(Priced, Regressor):
         statistic = self._statistic(bounds=pairs, target_bounds=ends, **price)
 
         def train(bits: Bits) -> Mapping[str, Any]:
-            found = np.asarray(statistic((X, y), bits=bits)["coefficient"], dtype=np.float64)
-            return {"coef_": found[1:], "intercept_": float(found[0]), "n_features_in_": features.count,
+            coefficients = np.asarray(statistic((X, y), bits=bits)["coefficient"], dtype=np.float64)
+            return {"coef_": coefficients[1:], "intercept_": float(coefficients[0]), "n_features_in_": features.count,
                     "_fitted": (features, ends)}  # fmt: skip
 
         return self._work(f"one call of {statistic.name}, whatever the rows were.", statistic.privacy_loss, train)
@@ -73,10 +73,15 @@ class LinearRegression(Priced, Regressor):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Ridge(LinearRegression):
-    """Predict a number by ridge regression, with a ridge that is no larger than the noise needs (AdaSSP).
+    """Predict a number by ridge regression (AdaSSP).
+
+    The ridge is no larger than the noise needs.
 
     The smallest eigenvalue of the second moments is released first, and the ridge is what it lacks. This is
-    `statistics.linear_regression(method="ada_ssp")` as an estimator, with the parameters of `LinearRegression`.
+    `statistics.linear_regression(method="ada_ssp")` as an estimator.
+
+    Args:
+        bounds, target_bounds, epsilon, delta, rho, relation: as in `LinearRegression`.
 
     >>> from deniable.learning import Ridge
     >>> model = Ridge(bounds=(0, 10), target_bounds=(0, 30), epsilon=1, delta="1e-6")

@@ -17,7 +17,9 @@ from deniable.rows import Container, silence, table
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class StandardScaler(Priced):
-    """Scale every feature to mean 0 and variance 1, by noisy moments. No variance is below the deviation of its noise.
+    """Scale every feature to mean 0 and variance 1, by noisy moments.
+
+    No variance is below the deviation of its noise.
 
     Args:
         bounds: a pair (lower, upper) for all features, or a list with one pair for each.
@@ -59,33 +61,42 @@ class StandardScaler(Priced):
     def _planned(self, X: Container, y: Container | None) -> Work:
         same_length(X, X)
         features = Features.of(self.bounds, X)
-        reach = None if self.clip is None else float(positive_rational("clip", self.clip))
+        largest = None if self.clip is None else float(positive_rational("clip", self.clip))
         box = BoxMoments(self, features, cross=self._cross)
 
         def train(bits: Bits) -> dict[str, Any]:
-            places = box.places(X)
-            found = box.release(len(places), lambda some: (np.ones((len(places[some]), 1)), places[some]), bits)
-            mean = box.middle + box.half * found.means[0]
-            matrix, told = self._told(found, box.half)
+            positions = box.positions(X)
+            moments = box.release(
+                len(positions), lambda some: (np.ones((len(positions[some]), 1)), positions[some]), bits
+            )
+            mean = box.middle + box.half * moments.means[0]
+            matrix, attributes = self._attributes(moments, box.half)
             ends = [matrix * (end - mean) for end in (features.lower, features.upper)]
             lower, upper = np.minimum(*ends).sum(axis=1), np.maximum(*ends).sum(axis=1)
-            if reach is not None:
-                lower, upper = np.full(len(lower), -reach), np.full(len(upper), reach)
+            if largest is not None:
+                lower, upper = np.full(len(lower), -largest), np.full(len(upper), largest)
             pairs = list(zip(lower.tolist(), upper.tolist(), strict=True))
-            return told | {"n_features_in_": features.count, "n_samples_seen_": float(found.counts[0]), "mean_": mean,
-                           "bounds_": pairs, "_fitted": (features, mean, matrix, lower, upper)}  # fmt: skip
+            return attributes | {
+                "n_features_in_": features.count,
+                "n_samples_seen_": float(moments.counts[0]),
+                "mean_": mean,
+                "bounds_": pairs,
+                "_fitted": (features, mean, matrix, lower, upper),
+            }
 
         return self._work(f"moments of the features were released with {box.noise.kind} noise.", box.loss, train)
 
-    def _told(self, found: Moments, half: Floats) -> tuple[Floats, dict[str, Any]]:
-        """The matrix that differences from the mean are multiplied by, and what else is kept."""
-        variances = np.clip(found.variances[0], np.minimum(found.doubt[0], 1.0), 1.0) * half**2
+    def _attributes(self, moments: Moments, half: Floats) -> tuple[Floats, dict[str, Any]]:
+        """Return the matrix for differences from the mean, and attributes."""
+        variances = np.clip(moments.variances[0], np.minimum(moments.doubt[0], 1.0), 1.0) * half**2
         return np.diag(variances**-0.5), {"var_": variances, "scale_": np.sqrt(variances)}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PCA(StandardScaler):
-    """Turn features into their principal components, by noisy moments; the largest loading of each is positive.
+    """Turn features into their principal components, by noisy moments.
+
+    The largest loading of each component is positive.
 
     Noise makes the first of `explained_variance_` too large.
 
@@ -106,15 +117,17 @@ class PCA(StandardScaler):
     n_components: int | None = None
 
     def _planned(self, X: Container, y: Container | None) -> Work:
-        most = Features.of(self.bounds, X).count
-        whole_number("n_components", most if self.n_components is None else self.n_components, lower=1, upper=most)
+        features = Features.of(self.bounds, X).count
+        whole_number(
+            "n_components", features if self.n_components is None else self.n_components, lower=1, upper=features
+        )
         return super()._planned(X, y)
 
-    def _told(self, found: Moments, half: Floats) -> tuple[Floats, dict[str, Any]]:
-        values, axes = np.linalg.eigh(found.covariances[0] * np.outer(half, half))
+    def _attributes(self, moments: Moments, half: Floats) -> tuple[Floats, dict[str, Any]]:
+        values, axes = np.linalg.eigh(moments.covariances[0] * np.outer(half, half))
         variances, components = np.maximum(values[::-1], 0.0), axes.T[::-1][: self.n_components]
         peaks = np.abs(components).argmax(axis=1)[:, np.newaxis]
         components = components * np.sign(np.take_along_axis(components, peaks, axis=1))
         kept, total = variances[: self.n_components], max(variances.sum(), np.finfo(np.float64).tiny)
-        told = {"components_": components, "n_components_": len(components)}
-        return components, told | {"explained_variance_": kept, "explained_variance_ratio_": kept / total}
+        attributes = {"components_": components, "n_components_": len(components)}
+        return components, attributes | {"explained_variance_": kept, "explained_variance_ratio_": kept / total}

@@ -26,7 +26,7 @@ from deniable.privacy.sensitivity import of_clamped_unit_sum
 from deniable.rows import Container
 from deniable.statistics.statistic import checked_bounds
 
-_POINTS = 2**20  # for one row that is predicted exactly
+_SCORE_STEPS = 2**20  # for one row that is predicted exactly
 _ASIDE = Fraction(1, 5)  # of the rows, for the score of a run
 _DELTA_SHARE = Fraction(1, 20)  # of delta times `stop`, at which one run is calibrated
 _FEWER, _TRIES = Fraction(97, 100), 40
@@ -34,7 +34,9 @@ _FEWER, _TRIES = Fraction(97, 100), 40
 
 @dataclass(eq=False, repr=False)
 class PrivateGridSearch(Estimator):
-    """Fit settings drawn at random a random number of times, score each fit privately, and keep the best.
+    """Choose settings by private scores of a random number of fits.
+
+    Settings are drawn at random, and the best fit is kept.
 
     One run draws a setting, sets one row in five aside by coins, fits the estimator to the others, and scores it by a
     noisy sum over the rows set aside: right predictions, or 1 - (error / width of the bounds)^2. The runs are as many
@@ -76,12 +78,18 @@ class PrivateGridSearch(Estimator):
         return getattr(self.estimator, "_estimator_type", None)
 
     def predict(self, X: Container) -> NDArray[Any]:
-        """What the best estimator predicts; its other methods are those of `best_estimator_`."""
+        """Return the prediction of the best estimator.
+
+        Its other methods are those of `best_estimator_`.
+        """
         self._check_fitted()
         return np.asarray(self.best_estimator_.predict(X))
 
     def score(self, X: Container, y: Container) -> float:
-        """The score of the best estimator: private on private rows, and no part of `cost_`."""
+        """Return the score of the best estimator.
+
+        Private on private rows, and not in `cost_`.
+        """
         self._check_fitted()
         return float(self.best_estimator_.score(X, y))
 
@@ -99,14 +107,14 @@ class PrivateGridSearch(Estimator):
 
         def train(bits: Bits) -> Mapping[str, Any]:
             def run() -> tuple[Any, dict[str, Any], float]:
-                place = int(uniform.below(len(models), bits=bits))
+                chosen = int(uniform.below(len(models), bits=bits))
                 aside = bernoulli.sample(p=_ASIDE, size=rows, bits=bits)
-                model = copy.copy(models[place]).fit(_rows_at(X, ~aside), _rows_at(y, ~aside), bits=bits)
+                model = copy.copy(models[chosen]).fit(_rows_at(X, ~aside), _rows_at(y, ~aside), bits=bits)
                 points = int(_points(model, _rows_at(X, aside), _rows_at(y, aside)).sum())
                 noisy = noise.release(np.array([points]), bits=bits).value
-                return model, settings[place], float(noisy[0]) / _POINTS / max(float(_ASIDE) * size, 1.0)
+                return model, settings[chosen], float(noisy[0]) / _SCORE_STEPS / max(float(_ASIDE) * size, 1.0)
 
-            best = BestOf(base=noise, stop=stop).best_of(run, score=lambda found: found[2], bits=bits)
+            best = BestOf(base=noise, stop=stop).best_of(run, score=lambda candidate: candidate[2], bits=bits)
             assert best is not None  # there is one run at least
             best[0].cost_, best[0]._promised = loss, replace(work, train=dict)
             vars(best[0]).pop("note_", None)
@@ -119,11 +127,11 @@ class PrivateGridSearch(Estimator):
         return work
 
     def _size(self, rows: int, relation: Relation) -> int:
-        """The public number of rows; the true one only where no other is declared, under replace."""
-        told = self.expected_rows or getattr(self.estimator, "expected_rows", None)
-        if told is None and relation is not Relation.REPLACE:
+        """Return the public number of rows; under replace the true one by default."""
+        given = self.expected_rows or getattr(self.estimator, "expected_rows", None)
+        if given is None and relation is not Relation.REPLACE:
             raise InvalidParameterError("expected_rows must be about how many rows there are: their number is private")
-        return rows if told is None else whole_number("expected_rows", told, lower=1)
+        return rows if given is None else whole_number("expected_rows", given, lower=1)
 
     def _settings(self) -> list[dict[str, Any]]:
         """All settings of the grid. Raises: InvalidParameterError if there are none."""
@@ -139,7 +147,10 @@ class PrivateGridSearch(Estimator):
     def _priced(
         self, price: Price, settings: list[dict[str, Any]], X: Container, y: Container | None
     ) -> tuple[list[Any], Gaussian, PrivacyLoss, Relation]:
-        """The models, not fitted, the noise of a score, and the loss of all: with Gaussian curves, or a little less."""
+        """Return the models, the noise of a score, and the loss of all.
+
+        Models are not fitted; Gaussian curves are used, or a little less.
+        """
         assert price.epsilon is not None
         stop = exact_rational("stop", self.stop)
         models = [copy.copy(self.estimator).set_params(**each) for each in settings]
@@ -158,9 +169,12 @@ class PrivateGridSearch(Estimator):
             if any(work.relation is not relation for work in works):
                 raise InvalidParameterError("all settings must have one relation")
             self._size(0, relation)  # refuses soon
-            reach = of_clamped_unit_sum(lower=0, upper=_POINTS, groups=1, relation=relation, cells=1)
-            noise = Gaussian.calibrated(reach, epsilon=once, delta=failed)
-            parts = [*dict.fromkeys(_as_bounded(work.loss, relation) for work in works), noise.privacy_loss(reach)]
+            sensitivity = of_clamped_unit_sum(lower=0, upper=_SCORE_STEPS, groups=1, relation=relation, cells=1)
+            noise = Gaussian.calibrated(sensitivity, epsilon=once, delta=failed)
+            parts = [
+                *dict.fromkeys(_as_bounded(work.loss, relation) for work in works),
+                noise.privacy_loss(sensitivity),
+            ]
             loss = BestOfLoss(parallel(parts, relation=relation, fixed=relation is Relation.REPLACE), stop)
             if loss.proves(price.epsilon, price.delta):
                 return models, noise, price.stated(loss), relation
@@ -169,7 +183,10 @@ class PrivateGridSearch(Estimator):
 
 
 def _as_bounded(loss: PrivacyLoss, relation: Relation) -> PrivacyLoss:
-    """The loss, or the worst one of its epsilon where that is pure: of many questions, its own curve takes minutes."""
+    """Return the loss, or the worst one of its epsilon if that is pure.
+
+    Of many questions, its own curve takes minutes.
+    """
     pure = loss.pure_epsilon
     return loss if pure is None else PureLoss(pure).under(relation)
 
@@ -181,13 +198,16 @@ def _share(epsilon: Fraction, delta: Fraction, stop: Fraction) -> Fraction:
 
 
 def _points(model: Any, X: Any, y: Any) -> NDArray[np.int64]:
-    """Whole numbers in [0, 2^20], one for each row, a function of that row and the model."""
+    """Return scores as whole numbers in [0, 2^20], one for each row.
+
+    A function of that row and the model.
+    """
     if isinstance(model, Classifier):
-        known = Labels(tuple(model.classes_.tolist())).places(y)
-        return np.asarray(np.where(model._scores(X).argmax(axis=1) == known, _POINTS, 0))
+        known = Labels(tuple(model.classes_.tolist())).indices(y)
+        return np.asarray(np.where(model._scores(X).argmax(axis=1) == known, _SCORE_STEPS, 0))
     lower, upper = checked_bounds(getattr(model, "target_bounds", None) or model.target)
     away = (targets(y, (lower, upper)) - model.predict(X)) / (upper - lower)
-    return np.asarray(np.rint(_POINTS * (1 - np.minimum(np.nan_to_num(away, nan=1.0) ** 2, 1.0))), dtype=np.int64)
+    return np.asarray(np.rint(_SCORE_STEPS * (1 - np.minimum(np.nan_to_num(away, nan=1.0) ** 2, 1.0))), dtype=np.int64)
 
 
 def _rows_at(values: Any, where: NDArray[np.bool_]) -> Any:
@@ -198,5 +218,5 @@ def _rows_at(values: Any, where: NDArray[np.bool_]) -> Any:
         return values[where]
     import narwhals as nw
 
-    found = nw.from_native(values, eager_only=True, allow_series=True)
-    return found.filter(where.tolist()).to_native()
+    frame = nw.from_native(values, eager_only=True, allow_series=True)
+    return frame.filter(where.tolist()).to_native()

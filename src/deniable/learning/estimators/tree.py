@@ -1,4 +1,7 @@
-"""A decision tree whose splits are chosen by permute-and-flip and whose leaves are noisy counts."""
+"""Decision tree with private splits, and noisy counts in its leaves.
+
+Splits are chosen by permute-and-flip.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,7 +23,7 @@ from deniable.rows import Container, silence
 
 Codes: TypeAlias = NDArray[np.int64]
 
-_FINE = 16  # steps of impurity to one row
+_STEPS_PER_ROW = 16  # steps of impurity to one row
 _LARGEST = 2**25  # counts are taken to be at most this, so that squares are 64 bits
 _LEAVES = Fraction(3, 10)  # of epsilon; chosen on training rows of Adult
 
@@ -68,7 +71,10 @@ class DecisionTreeClassifier(Classifier):
     bins_: Bins = field(init=False)
 
     def predict_proba(self, X: Container) -> Floats:
-        """The share of each class in the leaf of each row, by noisy counts; shape (rows, classes)."""
+        """Return the share of each class in the leaf of each row.
+
+        By noisy counts; shape (rows, classes).
+        """
         self._check_fitted(X)
         with silence():
             codes = self.bins_.codes(X)
@@ -84,21 +90,21 @@ class DecisionTreeClassifier(Classifier):
         bins, labels = Bins.of(self.bounds, self.categories, self.bins, X), Labels.of(self.classes, y)
         once = epsilon if relation is AddRemove else epsilon / 2
         classes, questions = len(labels.classes), int((bins.sizes - bins.ordered).sum())
-        reach = of_count(rows=1, groups=questions, relation=AddRemove) * (2 * _FINE)
-        choice = PermuteAndFlip.calibrated(reach, epsilon=once * (1 - _LEAVES) / depth, monotone=True)
+        sensitivity = of_count(rows=1, groups=questions, relation=AddRemove) * (2 * _STEPS_PER_ROW)
+        choice = PermuteAndFlip.calibrated(sensitivity, epsilon=once * (1 - _LEAVES) / depth, monotone=True)
         counts = of_count(rows=1, groups=1, cells=2**depth * classes, relation=relation)
         noise = Laplace.calibrated(counts, epsilon=epsilon * _LEAVES)
-        levels = [parallel([choice.privacy_loss(reach)] * 2**level, relation=relation) for level in range(depth)]
+        levels = [parallel([choice.privacy_loss(sensitivity)] * 2**level, relation=relation) for level in range(depth)]
 
         def train(bits: Bits) -> dict[str, Any]:
-            places = labels.places(y)
-            codes, places = bins.codes(X)[places < classes], places[places < classes]
+            indices = labels.indices(y)
+            codes, indices = bins.codes(X)[indices < classes], indices[indices < classes]
             node, asked = np.zeros(len(codes), dtype=np.int64), []
             for level in range(depth):
-                exact = scores(bins, codes, node * classes + places, (2**level, classes))
+                exact = scores(bins, codes, node * classes + indices, (2**level, classes))
                 asked.append(_chosen(exact, choice, bits))
                 node = _below(bins, codes, node, asked[-1])
-            leaves = np.bincount(node * classes + places, minlength=2**depth * classes).reshape(-1, classes)
+            leaves = np.bincount(node * classes + indices, minlength=2**depth * classes).reshape(-1, classes)
             noisy = np.maximum(noise.release(leaves, bits=bits).value.astype(np.float64), 0.0) + 1.0
             feature, code = zip(*asked, strict=True)
             return {"classes_": np.array(labels.classes), "n_features_in_": len(bins.edges), "bins_": bins,
@@ -110,35 +116,42 @@ class DecisionTreeClassifier(Classifier):
 
 
 def _below(bins: Bins, codes: Codes, node: Codes, question: tuple[Codes, Codes]) -> Codes:
-    """The node of each row on the next level: numbers above the code go right, as do other categories."""
+    """Return the node of each row on the next level.
+
+    Numbers above the code go right, as do other categories.
+    """
     feature, code = (part[node] for part in question)
-    found = codes[np.arange(len(codes)), feature]
-    return np.asarray(2 * node + np.where(bins.ordered[feature], found > code, found != code))
+    own = codes[np.arange(len(codes)), feature]
+    return np.asarray(2 * node + np.where(bins.ordered[feature], own > code, own != code))
 
 
 def impurity(counts: Codes) -> Codes:
-    """n - sum(n_c^2) / n of counts of shape (..., classes), in steps of 1/16 row, rounded up.
+    """Return the Gini impurity of counts, in steps of 1/16 row, rounded up.
+
+    It is n - sum(n_c^2) / n for counts of shape (..., classes).
 
     Guarantee: one more row of class c adds n (1 - 2 p_c + sum p^2) / (n + 1) with p = n_c / n. The bracket lies between
         (1 - p_c)^2 and 2, so the sum is at least 0 and below 2, and at most 32 steps after the rounding.
     """
-    few = np.minimum(counts, _LARGEST)
-    rows = few.sum(axis=-1)
-    return np.asarray(_FINE * rows - _FINE * (few**2).sum(axis=-1) // np.maximum(rows, 1))
+    limited = np.minimum(counts, _LARGEST)
+    rows = limited.sum(axis=-1)
+    return np.asarray(_STEPS_PER_ROW * rows - _STEPS_PER_ROW * (limited**2).sum(axis=-1) // np.maximum(rows, 1))
 
 
-def scores(bins: Bins, codes: Codes, places: Codes, shape: tuple[int, int]) -> list[Codes]:
-    """The exact score of every question of each feature, of shape (nodes, questions), at a shape of (nodes, classes).
+def scores(bins: Bins, codes: Codes, cell_of_row: Codes, shape: tuple[int, int]) -> list[Codes]:
+    """Return the exact score of every question of each feature.
+
+    Shape (nodes, questions), at a shape of (nodes, classes).
 
     A row has codes, of shape (rows, features), and is at the place node * classes + class.
     """
-    found = []
+    scores_by_feature = []
     for size, ordered, column in zip(bins.sizes, bins.ordered, codes.T, strict=True):
-        cells = np.bincount(column * (shape[0] * shape[1]) + places, minlength=size * shape[0] * shape[1])
+        cells = np.bincount(column * (shape[0] * shape[1]) + cell_of_row, minlength=size * shape[0] * shape[1])
         counts = np.moveaxis(cells.reshape(size, *shape), 0, 1)  # (nodes, codes, classes)
         left = np.cumsum(counts, axis=1)[:, :-1] if ordered else counts
-        found.append(-impurity(left) - impurity(counts.sum(axis=1, keepdims=True) - left))
-    return found
+        scores_by_feature.append(-impurity(left) - impurity(counts.sum(axis=1, keepdims=True) - left))
+    return scores_by_feature
 
 
 def _chosen(exact: list[Codes], choice: PermuteAndFlip, bits: Bits) -> tuple[Codes, Codes]:

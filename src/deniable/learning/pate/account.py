@@ -1,4 +1,4 @@
-"""What votes say about their own privacy: as secret as they are, until noise is added to it too."""
+"""Data-dependent privacy losses of votes: as secret as the votes."""
 
 import math
 from fractions import Fraction
@@ -19,16 +19,27 @@ from deniable.privacy.notions.conversion import ORDERS, checked_order, renyi_eps
 from deniable.release import Release
 from deniable.release.columns import Estimate
 
-_STEPS = 2**16  # of the lattice, to the largest divergence of one query
+_LATTICE_STEPS = 2**16  # of the lattice, to the largest divergence of one query
 Choice = NoisyMax | Gaussian
 
 
 class VoteAccount:
-    """Data-dependent Rényi divergences of votes: SECRET, and nothing that a ledger counts.
+    """Data-dependent Rényi divergences of votes: SECRET.
 
-    `divergence` and `epsilon` are doubles for the eyes of who may see the rows; `sanitise` gives what may be published.
+    No ledger counts them. `divergence` and `epsilon` are doubles for those who may see the rows; `sanitise` releases a
+    bound that may be published.
+
+    Args:
+        teachers: their number.
+        relation: AddRemove or Replace.
 
     Source: Papernot et al. (2018), arXiv:1802.08908, Theorem 6; (2017), arXiv:1610.05755; docs/theory/learning/pate.md.
+
+    >>> from deniable.privacy import AddRemove
+    >>> account = VoteAccount(100, AddRemove)
+    >>> account.add(Vote.gnmax(sigma=10), 3, np.array([[90, 10], [80, 20], [85, 15]]))
+    >>> account.divergence(2) <= 3 * 2 / 10**2  # at most that of the worst votes
+    True
     """
 
     def __init__(self, teachers: int, relation: Relation) -> None:
@@ -41,21 +52,26 @@ class VoteAccount:
         self._asked.append((vote, queries, ranked[:, :1] - ranked[:, 1:]))
 
     def divergence(self, order: Real) -> float:
-        """A bound on the Rényi divergence of all answers from those on any neighbouring table: SECRET."""
+        """Bound the Rényi divergence of all answers: SECRET.
+
+        From those on any neighbouring table.
+        """
         a = float(checked_order(order))
         return self._of_checks(a) + sum(
             float(divergences(log_wrong(gaps, vote.choice), vote.choice, a).sum()) for vote, _, gaps in self._asked
         )
 
     def epsilon(self, delta: Real) -> float:
-        """The same as an epsilon: SECRET."""
+        """Return the data-dependent epsilon at delta: SECRET."""
         return min(renyi_epsilon(order, Fraction(self.divergence(order)), delta) for order in ORDERS)
 
     def sanitise(
         self, *, epsilon: Real, delta: Real, order: Real | None = None, spread: int | None = None,
         failure: Real = Fraction(1, 1000), ledger: Payer | None = None, bits: Bits = SECURE,
     ) -> Release:  # fmt: skip
-        """Release an upper bound on the data-dependent epsilon, by Laplace noise on a sum that no row moves far.
+        """Release an upper bound on the data-dependent epsilon.
+
+        It has Laplace noise on a sum that no row moves far.
 
         Of each query the gap between its two largest numbers of votes counts, which a row moves by 2 at most. The
         divergence that a gap implies is raised until a step of the gap moves it by at most the largest over `spread`.
@@ -72,7 +88,7 @@ class VoteAccount:
             raise InvalidParameterError("sanitise() needs answers, and a failure between 0 and 1/2. Call label first.")
         best = checked_order(order) if order is not None else min(ORDERS, key=lambda o: self._publicly(o, share))
         a = float(best)
-        unit = max(_worst(vote.choice, a) for vote, *_ in self._asked) / _STEPS
+        unit = max(_worst(vote.choice, a) for vote, *_ in self._asked) / _LATTICE_STEPS
         sized = [(vote.choice, a, unit, width, (self._teachers + 1, gaps.shape[1])) for vote, _, gaps in self._asked]
         tables = [raised(*each) for each in sized]
         moved = sum(2 * slope * len(gaps) for (_, slope), (*_, gaps) in zip(tables, self._asked, strict=True))
@@ -81,9 +97,9 @@ class VoteAccount:
         left = Payment(ledger, text=text, bits=bits).charge(cost)
         total = sum(int(table[gaps[:, 0]].sum()) for (table, _), (*_, gaps) in zip(tables, self._asked, strict=True))
         noisy = int(noise.release([total], bits=bits).value[0]) + noise.half_width(1 - 2 * missed)
-        told = renyi_epsilon(best, Fraction(unit) * max(noisy, 0) + Fraction(self._of_checks(a)), share)
+        bound = renyi_epsilon(best, Fraction(unit) * max(noisy, 0) + Fraction(self._of_checks(a)), share)
         note = f"An upper bound at delta={float(share):g}, except with probability {float(missed):g}, for these rows "
-        parts = (Estimate(name="epsilon", estimates=np.array([min(told, self._publicly(best, share))])),)
+        parts = (Estimate(name="epsilon", estimates=np.array([min(bound, self._publicly(best, share))])),)
         notes = (note + "and no other table. The ledger keeps the certified loss.",)
         return Release(parts=parts, cost=cost, budget_left=left, text=text, safe=bits.safe, notes=notes)
 
@@ -102,7 +118,9 @@ class VoteAccount:
 
 
 def log_wrong(gaps: Floats | Votes, choice: Choice) -> Floats:
-    """Logarithms of bounds on the chance that the class with most votes is not chosen, by the gaps to all others.
+    """Bound the logarithm of the probability that another class is chosen.
+
+    By the gaps of the class with most votes to all others.
 
     Guarantee: sums of (2 + rate gap) / (4 e^(rate gap)), of Gaussian noise Phi(-(gap - 1/2) / (sqrt(2) sigma)), where
         all gaps are at least sqrt(2) sigma + 1/2 and sigma at least 2.
@@ -111,12 +129,15 @@ def log_wrong(gaps: Floats | Votes, choice: Choice) -> Floats:
         behind = float(choice.rate) * gaps
         return np.asarray(np.minimum(logsumexp(np.log(2 + behind) - math.log(4) - behind, axis=1), 0.0))
     behind = (gaps - 0.5) / math.sqrt(2 * choice.sigma_squared)
-    found = np.minimum(logsumexp(log_ndtr(-behind), axis=1), 0.0)
-    return np.where((behind >= 1).all(axis=1) & (choice.sigma_squared >= 4), found, 0.0)
+    logs = np.minimum(logsumexp(log_ndtr(-behind), axis=1), 0.0)
+    return np.where((behind >= 1).all(axis=1) & (choice.sigma_squared >= 4), logs, 0.0)
 
 
 def divergences(logs: Floats, choice: Choice, order: float) -> Floats:
-    """Rényi divergences of choices that are some class except with probability e^logs; at most the worst one."""
+    """Return Rényi divergences of choices that nearly always are one class.
+
+    Other classes have the probability e^logs; at most the worst divergence.
+    """
     worst, less = _worst(choice, order), order - 1
     with np.errstate(all="ignore"):
         right = np.log1p(-np.exp(logs))
@@ -133,12 +154,14 @@ def divergences(logs: Floats, choice: Choice, order: float) -> Floats:
             proved = (order < first) & (second > 1) & (logs + twice < 0) & (logs <= room)
             usual = right - np.log1p(-np.exp((logs + twice) * (second - 1) / second))
             seldom = once - logs / (first - 1)
-        found = np.logaddexp(right + less * usual, logs + less * seldom) / less
-    return np.where(proved & (found < worst), found, worst)
+        mixed = np.logaddexp(right + less * usual, logs + less * seldom) / less
+    return np.where(proved & (mixed < worst), mixed, worst)
 
 
 def raised(choice: Choice, order: float, unit: float, width: int, shape: tuple[int, int]) -> tuple[Votes, int]:
-    """For each gap from 0 on a number of units above its divergence, and how far it falls at most from one to the next.
+    """Return raised divergences for each gap, and their largest fall.
+
+    They are units above the divergence, for each gap from 0 on; the fall is from one to the next.
 
     `shape` is that of a table of such gaps, one a row, to all classes but the first.
     """

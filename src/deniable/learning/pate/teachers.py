@@ -1,4 +1,4 @@
-"""Teachers: models of disjoint parts of private rows, who are heard through a noisy vote alone."""
+"""Teachers: models of disjoint parts of private rows, and their votes."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -26,7 +26,9 @@ from deniable.rows.attempts import Log
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Answers of `Teachers.label`; all of them are public, and so is their number, which noise decided.
+    """Answers of `Teachers.label`, all of them public.
+
+    Their number is public too: noise decided it.
 
     Args:
         queries: the rows that were asked about, shape (queries, columns).
@@ -45,14 +47,19 @@ class Answers:
     budget_left: Remaining | None = field(default=None, repr=False)
 
     def teach(self, student: Any) -> Any:
-        """A copy of the student, fitted to the answered queries: post-processing, which costs nothing."""
+        """Return a copy of the student, fitted to the answered queries.
+
+        Post-processing, which costs nothing.
+        """
         if not self.safe:
             raise UnsafeReleaseError("these labels hold noise of a test stream. Leave the argument bits out.")
         return deepcopy(student).fit(self.queries[self.answered], self.labels)
 
 
 class Teachers:
-    """Models of disjoint parts of private rows, which stay private: only noisy votes about public rows come out.
+    """Models of disjoint parts of private rows, which answer by noisy votes.
+
+    The models stay private: only noisy votes about public rows are released.
 
     Each row joins a teacher by a fair draw of its own, so a row changes one teacher and one vote of each query. A row
     with an undeclared label is left out; a teacher who fails, or whose answer is no declared class, votes for none.
@@ -124,44 +131,44 @@ class Teachers:
         left = Payment(ledger, text=text, bits=bits).charge(loss)
         with silence():
             votes = self._votes(asked, bits)
-            places = vote.release(votes, np.floor(chances * self.count).astype(np.int64), bits)
-        answered = places >= 0
+            indices = vote.release(votes, np.floor(chances * self.count).astype(np.int64), bits)
+        answered = indices >= 0
         self.account.add(vote, len(asked), votes[answered])
-        labels = np.array(self._labels.classes)[places[answered]]
+        labels = np.array(self._labels.classes)[indices[answered]]
         return Answers(asked, labels, answered, loss, bits.safe, left)
 
     def _votes(self, queries: Floats, bits: Bits) -> Votes:
         """SECRET."""
         if not self._taught:
             rows, _ = table(self._rows, "X", columns=queries.shape[1])
-            places, names = self._labels.places(self._marks), np.array(self._labels.classes)
+            indices, names = self._labels.indices(self._marks), np.array(self._labels.classes)
             parts = uniform.below(self.count, size=len(rows), bits=bits)
-            parts[places == len(names)] = self.count
+            parts[indices == len(names)] = self.count
             order = np.argsort(parts, kind="stable")
             split = np.split(order, np.searchsorted(parts[order], np.arange(1, self.count + 1)))[:-1]
-            self._taught = [attempted(self._teacher, rows[part], names[places[part]], log=self._log) for part in split]
+            self._taught = [attempted(self._teacher, rows[part], names[indices[part]], log=self._log) for part in split]
         votes = np.zeros((len(queries), len(self._labels.classes) + 1), dtype=np.int64)
         for answer in self._taught:
             if answer is None:
                 continue
-            found = attempted(self._places, answer, queries.copy(), log=self._log)
-            if found is not None:
-                votes[np.arange(len(queries)), found] += 1
+            named = attempted(self._indices, answer, queries.copy(), log=self._log)
+            if named is not None:
+                votes[np.arange(len(queries)), named] += 1
         return votes[:, :-1]
 
-    def _places(self, answer: Callable[[Floats], Any], queries: Floats) -> NDArray[np.int64]:
-        found = places_of(answer(queries), self._labels.classes)
-        if found.shape != (len(queries),):
+    def _indices(self, answer: Callable[[Floats], Any], queries: Floats) -> NDArray[np.int64]:
+        indices = places_of(answer(queries), self._labels.classes)
+        if indices.shape != (len(queries),):
             raise InvalidParameterError(f"a teacher must give {len(queries)} labels, one for each query")
-        return found
+        return indices
 
 
 def _numbers(name: str, values: ArrayLike) -> Floats:
     """Public numbers of two dimensions, at least one row."""
     try:
-        found = np.array(values, dtype=np.float64)
+        numbers = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
-        found = np.empty(0)
-    if found.ndim != 2 or not found.size:
+        numbers = np.empty(0)
+    if numbers.ndim != 2 or not numbers.size:
         raise InvalidParameterError(f"{name} must be a table of numbers with at least one row")
-    return found
+    return numbers

@@ -1,4 +1,4 @@
-"""How votes of teachers become labels: LNMax, GNMax and Confident-GNMax."""
+"""Noisy votes of teachers: LNMax, GNMax and Confident-GNMax."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,12 +21,14 @@ Votes = NDArray[np.int64]  # SECRET: how many teachers name each class for each 
 
 @dataclass(frozen=True, kw_only=True)
 class Vote(metaclass=InWords):
-    """A noisy choice of the class that most teachers name; make one with `lnmax`, `gnmax` or `confident_gnmax`.
+    """Noisy choice of the class with most votes.
+
+    Make one with `lnmax`, `gnmax` or `confident_gnmax`.
 
     Args:
         choice: NoisyMax, or Gaussian noise of which the largest sum is taken.
         check, threshold: noise on the largest number of votes of each query, and what it has to reach.
-        most: how many queries are answered: the first ones that reach it.
+        max_answers: the number of queries that are answered: the first ones that reach it.
 
     Guarantee: `privacy_loss`, where a row belongs to one teacher, so that one vote of each query moves.
     Source: Papernot et al. (2017), arXiv:1610.05755; (2018), arXiv:1802.08908; docs/theory/learning/pate.md.
@@ -39,7 +41,7 @@ class Vote(metaclass=InWords):
     choice: NoisyMax | Gaussian
     check: Gaussian | None = None
     threshold: Annotated[int, partial(whole_number, lower=0)] = 0
-    most: Annotated[int, partial(whole_number, lower=1)] = 2**31
+    max_answers: Annotated[int, partial(whole_number, lower=1)] = 2**31
 
     def __post_init__(self) -> None:
         read_fields(self)
@@ -48,40 +50,56 @@ class Vote(metaclass=InWords):
 
     @classmethod
     def lnmax(cls, *, gamma: Real) -> "Vote":
-        """Laplace noise of scale 1 / gamma on every number of votes: (2 gamma, 0)-DP for each query."""
+        """Return the vote with Laplace noise of scale 1 / gamma (LNMax).
+
+        It is (2 gamma, 0)-DP for each query.
+        """
         return cls(choice=NoisyMax(rate=gamma))  # type: ignore[arg-type]
 
     @classmethod
     def gnmax(cls, *, sigma: Real) -> "Vote":
-        """Discrete Gaussian noise with this sigma: Rényi divergence order / sigma^2 for each query."""
+        """Return the vote with discrete Gaussian noise of this sigma (GNMax).
+
+        Its Rényi divergence is order / sigma^2 for each query.
+        """
         return cls(choice=_gaussian("sigma", sigma))
 
     @classmethod
-    def confident_gnmax(cls, *, sigma: Real, check_sigma: Real, threshold: int, most: int) -> "Vote":
-        """GNMax where teachers agree; the check costs order / (2 check_sigma^2) for every query, answered or not."""
+    def confident_gnmax(cls, *, sigma: Real, check_sigma: Real, threshold: int, max_answers: int) -> "Vote":
+        """Return the vote that answers where teachers agree (Confident-GNMax).
+
+        The check costs order / (2 check_sigma^2) for every query, answered or not.
+        """
         check = _gaussian("check_sigma", check_sigma)
-        return cls(choice=_gaussian("sigma", sigma), check=check, threshold=threshold, most=most)
+        return cls(choice=_gaussian("sigma", sigma), check=check, threshold=threshold, max_answers=max_answers)
 
     def privacy_loss(self, queries: int, *, relation: Relation = AddRemove) -> PrivacyLoss:
-        """What the answers to this many queries reveal about one row, whatever the votes are."""
+        """Return the privacy loss of the answers to a number of queries.
+
+        For one row, whatever the votes are.
+        """
         asked = whole_number("queries", queries, lower=1)
-        found = self.choice.privacy_loss(_moved(2, relation)) * min(asked, self.most)
-        return found if self.check is None else compose([self.check.privacy_loss(_moved(1, relation)) * asked, found])
+        chosen_loss = self.choice.privacy_loss(_moved(2, relation)) * min(asked, self.max_answers)
+        if self.check is None:
+            return chosen_loss
+        return compose([self.check.privacy_loss(_moved(1, relation)) * asked, chosen_loss])
 
     def release(self, votes: Votes, believed: Votes, bits: Bits) -> NDArray[np.int64]:
-        """The chosen class of each query, or -1; the check takes public numbers off the votes.
+        """Choose the class of each query, or -1.
+
+        The check subtracts public numbers from the votes.
 
         All checks come before the first choice: for which queries there is one depends on what was released.
         """
         passed = np.ones(len(votes), dtype=np.bool_)
         if self.check is not None:
             passed = self.check.release((votes - believed).max(axis=1), bits=bits).value >= self.threshold
-        places, answered = np.full(len(votes), -1), np.flatnonzero(passed)[: self.most]
+        indices, answered = np.full(len(votes), -1), np.flatnonzero(passed)[: self.max_answers]
         if isinstance(self.choice, NoisyMax):
-            places[answered] = [self.choice.release(row, bits=bits).value for row in votes[answered]]
+            indices[answered] = [self.choice.release(row, bits=bits).value for row in votes[answered]]
         else:
-            places[answered] = self.choice.release(votes[answered], bits=bits).value.argmax(axis=1)
-        return places
+            indices[answered] = self.choice.release(votes[answered], bits=bits).value.argmax(axis=1)
+        return indices
 
     def compared(self, queries: int, *, delta: Real, relation: Relation = AddRemove) -> dict[str, float]:
         """Epsilon of a number of answers by three sums, without checks.

@@ -221,7 +221,9 @@ def _train(run: "PrivateOptimizer", show: bool, board: Any) -> "Iterator[Private
 
 
 class PrivateLoader:
-    """Loader of every step's sample of rows, which may be empty; `make_private` makes it.
+    """Loader of every step's sample of rows; `make_private` makes it.
+
+    Samples may be empty.
 
     A pass has as many samples as an epoch has on average.
 
@@ -252,7 +254,9 @@ class PrivateLoader:
 
 
 class PrivateOptimizer(torch.optim.Optimizer):
-    """Optimizer whose `step` uses the noisy mean gradient of the last batch, and nothing else of the rows.
+    """Optimizer whose `step` uses a noisy mean gradient alone.
+
+    It is that of the last batch; nothing else of the rows is used.
 
     `make_private` makes it. It has the run's `plan`, its `privacy_loss` as it was charged, and `done`, the number of
     steps so far.

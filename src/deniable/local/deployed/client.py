@@ -22,7 +22,7 @@ from deniable.rows import silence
 
 
 class Client(metaclass=InWords):
-    """One device: its permanent answers, its donations of today, and the cost of all donations.
+    """Client on a device: permanent answers, donations of today, and their cost.
 
     A memoised protocol is charged for a value once, and reports of it cost nothing afterwards, as long as the value
     stays; any other protocol is charged for every donation. Every donation counts for its day, charged or not, so that
@@ -96,7 +96,10 @@ class Client(metaclass=InWords):
         return pack(self.protocol, self.protocol.encode([value], bits=bits))
 
     def _memoised(self, protocol: Memoised, value: object, bits: Bits) -> bytes:
-        """Return a message about the permanent answer to a value, which is drawn and charged once."""
+        """Return a message about the permanent answer to a value.
+
+        The answer is drawn and charged once.
+        """
         settled = _row(self._settled) if self._settled else protocol.settle(1, bits=bits)
         self._settled = settled.tobytes()
         keys = protocol.keys(protocol._indices([value]), settled)
@@ -140,7 +143,10 @@ class Client(metaclass=InWords):
 
     @property
     def paid(self) -> int:
-        """Number of answers or reports that were charged; secret with a memoised protocol: it counts values."""
+        """Number of answers or reports that were charged.
+
+        Secret with a memoised protocol, since it counts values.
+        """
         return self._paid if self._ledger is None else len(self._days(self._ledger.entries()))
 
     @property

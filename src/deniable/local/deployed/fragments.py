@@ -28,7 +28,9 @@ _MAX_CODES = 2**21  # pairs of a hash and a fragment, which the server looks up 
 
 @dataclass(frozen=True, kw_only=True)
 class FragmentPuzzle(PureProtocol):
-    """The texts that many people hold, out of all over an alphabet, from tallies of bounded memory.
+    """The texts that many people hold, from tallies of bounded memory.
+
+    All texts over an alphabet are possible.
 
     A client draws a position, and reports the fragment of its text there with a hash of the whole text, the puzzle
     piece; and it reports the whole text. The server keeps frequent pairs of a piece and a fragment, joins fragments of
@@ -90,7 +92,7 @@ class FragmentPuzzle(PureProtocol):
 
     @property
     def fragments(self) -> int:
-        """Number of possible fragments; one that ends early is filled with a letter of its own."""
+        """Number of possible fragments, with a letter for the end of a text."""
         return int((len(self.alphabet) + 1) ** self.step)
 
     @cached_property
@@ -121,7 +123,7 @@ class FragmentPuzzle(PureProtocol):
         return self.parts.size + self.words.size
 
     def _encode(self, values: Container, bits: Bits) -> Bytes:
-        """Draw a position for each text, and randomise the fragment there and the whole text."""
+        """Randomise a fragment of each text and the whole text."""
         text_of_row, texts = codes(values)
         own = np.array([*(self.texts.code(text) for text in texts), 0], dtype=np.int64)
         keys = keys_of([self.texts._text(int(code)) for code in own])[text_of_row]
@@ -131,7 +133,7 @@ class FragmentPuzzle(PureProtocol):
         return np.concatenate([self.parts.report(code, settled, bits=bits), whole], axis=1)
 
     def code(self, own: Integers, piece: Integers, position: Integers) -> Integers:
-        """Return the number of a position, a piece and the fragment there: different for different ones.
+        """Return the number of a position, a piece and the fragment there.
 
         Args:
             own: codes of texts.
@@ -186,7 +188,10 @@ class FragmentPuzzle(PureProtocol):
         return self.published(count, Key(name="text", values=texts), counts, note=note, normal=True)
 
     def _frequent_pairs(self, tally: Integers, count: int) -> tuple[list[Integers], NDArray[np.float64]]:
-        """Return the pairs of a piece and a fragment that pass a test, by position, and the recall of all tests."""
+        """Return frequent pairs of a piece and a fragment, and the recall.
+
+        Pairs are by position; the recall is that of all tests together.
+        """
         table, _, _ = self.parts.grouped_tally(tally, count, [0])
         pairs = np.arange(self.pieces * self.fragments)
         kept = []
@@ -220,7 +225,10 @@ class FragmentPuzzle(PureProtocol):
         return threshold, bdtrc(threshold - 1, people, q + (p - q) * _SHARES)
 
     def _joined(self, kept: list[Integers], *, width: int) -> tuple[list[str], bool]:
-        """Return the texts whose fragments are all kept with the text's own piece, and whether some were left out."""
+        """Return texts whose fragments are all kept with the text's own piece.
+
+        Returns also whether some were left out.
+        """
         names = []
         truncated = False
         for piece in set.intersection(*(set((pairs // self.fragments).tolist()) for pairs in kept)):

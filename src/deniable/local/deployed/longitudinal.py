@@ -17,7 +17,7 @@ from deniable.numbers.rationals import positive_rational
 
 @dataclass(frozen=True, kw_only=True)
 class LongitudinalUnary(Memoised, UnaryEncoding):
-    """Report a row of bits every day, from an optimised unary encoding that is kept (L-OSUE).
+    """Report a row of bits every day, from a permanent unary encoding (L-OSUE).
 
     The bits of the permanent answer flip independently in each report.
 

@@ -20,7 +20,7 @@ _PEOPLE_AT_ONCE = 1 << 14  # who are encoded: it bounds memory
 
 @dataclass(frozen=True, kw_only=True)
 class Memoised(PureProtocol):
-    """Base class of protocols with permanent answers, on which all reports of a value are based.
+    """Base class of protocols with permanent answers.
 
     A client draws settings once (`settle`), a permanent answer to each value (`remember`), and reports of the answer
     (`report`).
@@ -36,7 +36,10 @@ class Memoised(PureProtocol):
             """Return values as whole numbers."""
 
     def settle(self, people: int, *, bits: Bits = SECURE) -> Bytes:
-        """Draw the settings of clients, once and before any value, as bytes of shape (people, any)."""
+        """Draw the settings of clients, once and before any value.
+
+        Bytes of shape (people, any).
+        """
         return np.zeros((people, 0), dtype=np.uint8)
 
     def keys(self, indices: Integers, settled: Bytes) -> Integers:

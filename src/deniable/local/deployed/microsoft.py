@@ -1,4 +1,4 @@
-"""Permanent reports of one bit of a number, or a few bits of a histogram (Microsoft)."""
+"""Permanent reports of a number's bit or a histogram's bits (Microsoft)."""
 
 from dataclasses import dataclass, field
 from fractions import Fraction

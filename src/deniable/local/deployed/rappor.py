@@ -1,4 +1,4 @@
-"""Bloom filters of text, randomised once for good and again for every report (RAPPOR)."""
+"""Bloom filters of text, with permanent and temporary noise (RAPPOR)."""
 
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -25,7 +25,7 @@ from deniable.rows import Container
 
 @dataclass(frozen=True, kw_only=True)
 class Rappor(Grouped, Memoised):
-    """Report values from an open domain, such as text, as noisy bits of a Bloom filter.
+    """Report values from an open domain as noisy bits of a Bloom filter.
 
     A client draws its cohort once. The filter of a value has `hashes` bits. The permanent answer keeps each bit with
     probability 1 - f and is a fair coin otherwise; a report has 1 with probability q where the answer has 1, p where 0.
@@ -79,7 +79,10 @@ class Rappor(Grouped, Memoised):
 
     @property
     def chances(self) -> tuple[Fraction, Fraction]:
-        """Probabilities of a 1 in a report for a bit of the value, and for another one: q* and p*."""
+        """Probabilities q* and p* of a 1 in a report.
+
+        For a bit of the value, and for another one.
+        """
         fair = self.f * (self.p + self.q) / 2
         return fair + (1 - self.f) * self.q, fair + (1 - self.f) * self.p
 
@@ -157,5 +160,5 @@ class Rappor(Grouped, Memoised):
 
 
 def log_above(ratio: Fraction) -> Fraction:
-    """Return a multiple of 2^-32 that is certified to be at least ln(ratio), and within 2^-32 of it."""
+    """Return a multiple of 2^-32 that is at least ln(ratio), certified."""
     return Fraction(-certified_floor(lambda: -ball(ratio).log() * 2**32), 2**32)

@@ -1,4 +1,4 @@
-"""Sketches of values from an open domain: count mean sketch and its Hadamard form (Apple)."""
+"""Sketches of values from an open domain (Apple)."""
 
 import hashlib
 from abc import abstractmethod
@@ -57,7 +57,10 @@ def cells_of(functions: Integers, keys: Integers, *, shape: tuple[int, int]) -> 
 
 
 class Grouped(PureProtocol):
-    """Base class of reports of a random public group, and a row about the cells of a value in that group."""
+    """Base class of reports of a random public group and a row of bits.
+
+    The row is about the cells of a value in that group.
+    """
 
     @property
     @abstractmethod
@@ -76,7 +79,10 @@ class Grouped(PureProtocol):
 
     @property
     def size(self) -> int:
-        """Number of entries of a tally: for each group its reports, and the tally of their rows."""
+        """Number of entries of a tally.
+
+        For each group its reports, and the tally of their rows.
+        """
         return self.groups * (1 + self.row.size)
 
     def settle(self, people: int, *, bits: Bits = SECURE) -> Bytes:
@@ -129,7 +135,9 @@ def normal_counts(counts: Floats, variance: Floats) -> Estimate:
 
 @dataclass(frozen=True, kw_only=True)
 class CountMeanSketch(Grouped):
-    """Report values from an open domain: a random public hash function, and noisy bits for its cell.
+    """Report values from an open domain by a random hash function and its cell.
+
+    The hash function is public; bits of the cell are noisy.
 
     Args:
         epsilon: of one report, in (0, 40].
@@ -196,7 +204,9 @@ class CountMeanSketch(Grouped):
         return np.concatenate(supports)
 
     def estimate(self, reports: Any, *, people: int | None = None, candidates: Any = None) -> Release:
-        """Estimate the number of people with each candidate value, without bias over coins and functions.
+        """Estimate the number of people with each candidate value.
+
+        Without bias over coins and functions:
 
         m / (m - 1) (sum over functions of the estimate for the value's cell - n / m). Intervals are normal ones by
         `variance`, where all people with none of the candidates are taken to hold one value, the worst case.
@@ -224,7 +234,9 @@ class CountMeanSketch(Grouped):
         return normal_counts(counts, self.variance(held, people=count, squares=squares))
 
     def variance(self, counts: Any, *, people: int, squares: Any) -> Floats:
-        """Return the variance of the estimated count of a value, over coins and public functions.
+        """Return the variance of the estimated count of a value.
+
+        It is over coins and public functions.
 
         With V(f) the variance of `row` for one person, v = (1 - 1/m) / m, k functions, and n_x people for each other x:
         (m / (m - 1))^2 [(n - n_d) (V(1/m) + v) + n_d V(1) + v (squares - (n - n_d)) / k], where `counts` has n_d,
@@ -246,7 +258,7 @@ class CountMeanSketch(Grouped):
 
 @dataclass(frozen=True, kw_only=True)
 class HadamardSketch(CountMeanSketch):
-    """Report a random public hash function, and one sign of a Hadamard matrix for its cell.
+    """Report a random hash function and one Hadamard sign for its cell.
 
     The sign is an entry of the matrix, in the column of the cell.
 

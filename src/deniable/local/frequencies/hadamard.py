@@ -42,7 +42,7 @@ class HadamardResponse(FrequencyProtocol):
 
     @property
     def q(self) -> Fraction:
-        """Probability that a report supports a given other value: any two halves share a half of each."""
+        """Probability that a report supports a given other value: one half."""
         return Fraction(1, 2)
 
     @property
@@ -70,7 +70,7 @@ class HadamardResponse(FrequencyProtocol):
         return np.asarray(of_bytes(reports) < self.outputs)
 
     def _supports(self, reports: NDArray[np.uint8]) -> Integers:
-        """Return the number of reports that support each value, by a Walsh-Hadamard transform."""
+        """Count the reports that support each value, by a Hadamard transform."""
         sums = np.bincount(of_bytes(reports), minlength=self.outputs)
         step = 1
         while step < self.outputs:  # a fast Walsh-Hadamard transform, in integers

@@ -55,7 +55,7 @@ class LocalHashing(FrequencyProtocol):
 
     @property
     def q(self) -> Fraction:
-        """Probability that a report supports a given other value: about 1 / cells, here exact."""
+        """Probability that a report supports a given other value, about 1 / cells."""
         shares = [Fraction(int(length), 2**self._half) for length in np.diff(self._starts)]
         same = sum(share**2 for share in shares)
         return same * self.p + (1 - same) * (1 - self.p) / (self.cells - 1)
@@ -97,7 +97,7 @@ class LocalHashing(FrequencyProtocol):
         return np.asarray(reports[:, -1] < self.cells)
 
     def _supports(self, reports: NDArray[np.uint8]) -> Integers:
-        """Return the number of reports whose function takes each value to the reported cell."""
+        """Count the reports whose function takes each value to the reported cell."""
         supports = np.zeros(self.size, dtype=np.int64)
         word = np.dtype(self._word).newbyteorder("<")
         begin = self._starts[:-1]

@@ -64,7 +64,10 @@ class SubsetSelection(FrequencyProtocol):
         return np.concatenate([self._sets(indices[start : start + _PEOPLE_AT_ONCE], bits) for start in starts])
 
     def _sets(self, own: Integers, bits: Bits) -> NDArray[np.uint8]:
-        """Draw a set of w values, with or without the own, by Floyd's algorithm for all people at once."""
+        """Draw a set of w values, with or without the own.
+
+        Floyd's algorithm, for all people at once.
+        """
         held = bernoulli.sample(p=self.p, size=own.shape, bits=bits)
         chosen = np.zeros((len(own), self.size - 1), dtype=bool)  # of the others
         row = np.arange(len(own))
