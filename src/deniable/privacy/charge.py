@@ -124,4 +124,5 @@ class Charge:
 
 
 def _plus(a: Fraction | None, b: Fraction | None) -> Fraction | None:
+    """Return a sum; None if a summand is unknown."""
     return None if a is None or b is None else a + b

@@ -114,6 +114,7 @@ class Filter:
         return self.rule.epsilon(delta)
 
     def _priced(self, loss: PrivacyLoss) -> Charge:
+        """Return the charge of a loss, after checking its relation."""
         return self.budget.price(proved_for(self.relation, loss))
 
     def _after(self, charge: Charge) -> tuple[Rule, Charge, bool]:

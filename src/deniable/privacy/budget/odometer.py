@@ -27,8 +27,8 @@ class Odometer(ABC):
     Base class of `ConcentratedOdometer` and `RenyiOdometer`. Call `add(loss)` before each mechanism; `epsilon(delta)`
     at any moment, for a delta that was fixed before the first answer (for several deltas at once, add them).
 
-    `add(loss)` before each mechanism; `epsilon(delta)` at any moment, for a delta that was fixed before the first
-    answer (for several deltas at once, add them).
+    Args:
+        relation: the neighbouring relation that is protected; losses must be proved for it.
 
     Guarantee: let E_n be `epsilon(delta).upper` after n answers and P, Q the laws of the conversation for neighbouring
         data. Whatever the analyst does, with probability at least 1 - delta under P, ln(P/Q) of the first n answers is
@@ -36,6 +36,12 @@ class Odometer(ABC):
         the integral of (P - exp(E_n) Q)_+ is at most delta. With failures only this last statement holds.
     Source: Rogers, Roth, Ullman, Vadhan (2016), arXiv:1605.08294, for the definition; Whitehouse, Ramdas, Rogers, Wu
         (2023), arXiv:2203.05481; proofs in docs/theory/privacy/budget.md, theorem 5.
+
+    >>> from deniable.privacy import AddRemove, PureLoss
+    >>> odometer: Odometer = RenyiOdometer(orders=[8], relation=AddRemove)
+    >>> odometer.add(PureLoss("0.1"))
+    >>> print(odometer.epsilon("1e-6").upper)
+    0.1
     """
 
     def __init__(self, relation: Relation) -> None:
@@ -218,4 +224,5 @@ def _least_positive(excess: Callable[[float], Arb]) -> float:
 
 
 def _is_positive(excess: Callable[[float], Arb], x: float) -> bool:
+    """Return whether a certified number is positive."""
     return certified(lambda: excess(x), within=_REAL_LINE).lower > 0

@@ -27,14 +27,22 @@ _SHOWN_AS = {
 class Rule(ABC):
     """Limits on sums of charges and failures; one of `sums` must be within its own.
 
-    Base class; a subclass states its limits under a budget and the guarantee of each sum.
+    Base class; a subclass states its limits under a budget and the guarantee of each sum. A budget makes its rule:
+    `budget.rule()`.
 
-    A subclass says which limits it sets under a budget, and what one sum guarantees.
+    Args:
+        sums: the limit of each sum, by the name of the field of a charge.
+        failure: the limit of the sum of failures; None where the rule has none.
 
     Guarantee: what `delta` says of the whole conversation, when each mechanism and its parameters are chosen after
         seeing all earlier answers, and the rule before the first; docs/theory/privacy/budget.md, for each by name.
         Mechanisms may be interactive and run at the same time (Haney et al. 2023, arXiv:2309.05901), if each is charged
         before it begins.
+
+    >>> from deniable.privacy import Budget, PureLoss
+    >>> rule = Budget(epsilon=1).rule()
+    >>> print(rule.left(PureLoss("0.25").charge()))
+    epsilon=0.75
     """
 
     name: ClassVar[str]
@@ -99,6 +107,7 @@ class Rule(ABC):
         return self._shown({name: getattr(charge, name) for name in self.sums}, charge, limit=None)
 
     def _shown(self, amounts: Mapping[str, Fraction | None], charge: Charge, *, limit: Fraction | None) -> "Remaining":
+        """Return amounts by their public names, with failures."""
         shown = {_SHOWN_AS.get(name, name): amount for name, amount in amounts.items()}
         if self.failure is not None:
             failed = getattr(charge, self.failures)
@@ -173,4 +182,5 @@ class Remaining:
 
 
 def _at_most(spent: Fraction | None, limit: Fraction) -> bool:
+    """Return whether a sum is known and within its limit."""
     return spent is not None and spent <= limit

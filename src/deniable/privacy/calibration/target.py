@@ -130,6 +130,7 @@ def goal_of(target: Target) -> Goal:
 
 
 def _advantage(limit: Fraction) -> Goal:
+    """Return the goal of an advantage of at most `limit`."""
     if limit == 0:
         raise InvalidParameterError("a target of 0 allows no release at all. Give an epsilon, delta or advantage > 0.")
     return Goal(limit, lambda loss, width: loss.delta(0, tolerance=width))

@@ -142,6 +142,7 @@ class GroupStatement(Statement):
 
     @cached_property
     def _guide(self) -> "_Guide":
+        """Curve of the base in floats, which guides the choice of splits."""
         return _Guide(self.base)
 
     @property
@@ -164,6 +165,7 @@ class GroupStatement(Statement):
 
     @property
     def failing_epsilon(self) -> Fraction | None:
+        """Epsilon of the base times the size."""
         limit = self.base.failing_epsilon
         return None if limit is None else limit * self.size
 
@@ -177,6 +179,7 @@ class GroupStatement(Statement):
 
     @property
     def mu_squared(self) -> Fraction | None:
+        """Value of mu^2 of the base times the squared size."""
         if self.base.failure or self.base.mu_squared is None:
             return None
         return self.base.mu_squared * self.size**2

@@ -177,6 +177,7 @@ class PublicMixture(OneOf):
 
     @property
     def infinite_mass(self) -> Fraction:
+        """Greatest weighted infinite mass of a part."""
         return max(weight * loss.infinite_mass for weight, loss in self.parts)
 
     @property
@@ -184,6 +185,7 @@ class PublicMixture(OneOf):
         return tuple(loss for _, loss in self.parts)
 
     def _merged(self, failures: list[Fraction]) -> Fraction:
+        """Return the weighted sum of the failures."""
         return sum((weight * failed for (weight, _), failed in zip(self.parts, failures, strict=True)), Fraction(0))
 
     def to_data(self) -> dict[str, object]:
@@ -299,6 +301,7 @@ def greatest(values: Iterable[Fraction | None]) -> Fraction | None:
 
 
 def _both(parts: list[tuple[Fraction, tuple[LossLaw, LossLaw]]]) -> tuple[LossLaw, LossLaw]:
+    """Return the mixtures of both directions, or one for both."""
     one = MixedLaw([(weight, both[0]) for weight, both in parts])
     if all(both[0] is both[1] for _, both in parts):
         return one, one
@@ -306,8 +309,10 @@ def _both(parts: list[tuple[Fraction, tuple[LossLaw, LossLaw]]]) -> tuple[LossLa
 
 
 def _once(both: tuple[LossLaw, LossLaw]) -> list[list[Part]]:
+    """Return both directions, each as one run."""
     return [[Part(law, 1)] for law in both]
 
 
 def _from_above_to_below(upper: Interval, lower: Interval) -> Interval:
+    """Return the interval from the lower answer to the upper one."""
     return Interval(min(lower.lower, upper.upper), upper.upper)

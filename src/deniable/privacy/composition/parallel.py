@@ -125,6 +125,7 @@ class ParallelStatement(OneOf):
         return max(loss.infinite_mass for loss in self.alternatives)
 
     def _merged(self, failures: list[Fraction]) -> Fraction:
+        """Return the greatest failure."""
         return max(failures)
 
     @classmethod
@@ -167,6 +168,7 @@ def law_above(laws: list[LossLaw]) -> LossLaw | None:
 
 
 def _ordered(losses: Iterable[Stated]) -> Losses:
+    """Return the statements of parts in their order, at least one."""
     given = tuple(statement_of("every part", loss) for loss in losses)
     if not given:
         raise InvalidParameterError("a parallel composition needs at least one part, got none")
@@ -174,6 +176,7 @@ def _ordered(losses: Iterable[Stated]) -> Losses:
 
 
 def _proved(losses: Losses, relation: Relation) -> Losses:
+    """Return losses, after checking that all are proved for the relation."""
     for loss in losses:
         if relation not in loss.relations:
             raise UnprovedError(

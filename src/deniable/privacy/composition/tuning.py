@@ -131,12 +131,14 @@ class SelectedStatement(Statement):
 
     @property
     def failure(self) -> Fraction:
+        """Failure of the base times E[K]."""
         if not self.base.failure:
             return Fraction(0)
         return min(decimal_above(Fraction(self.mean_runs.upper) * self.base.failure, DIGITS), Fraction(1))
 
     @property
     def failing_epsilon(self) -> Fraction | None:
+        """Epsilon of the base plus the growth at its end."""
         limit = self.base.failing_epsilon
         if limit is None:
             return None
@@ -194,6 +196,7 @@ class BestOfStatement(SelectedStatement):
         return certified(formula, within=Interval(1.0, math.inf))
 
     def _growth(self, point: Point) -> float:
+        """Return (1 + shape) ln of the greatest ratio at the corners, rounded up."""
         if not any(point):
             return 0.0
 

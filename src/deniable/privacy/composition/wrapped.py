@@ -30,6 +30,7 @@ class WrappedStatement(Statement):
 
     @property
     def sort_key(self) -> str:
+        """Key of the inner loss, then this one's JSON."""
         return self.loss.sort_key + self.to_json()
 
     @property
@@ -45,6 +46,7 @@ class WrappedStatement(Statement):
         return self
 
     def replaced(self) -> Statement:
+        """Return the inner loss, which is to be put under replace."""
         return self.loss
 
 

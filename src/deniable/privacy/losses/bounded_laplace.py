@@ -96,6 +96,7 @@ class BoundedLaplaceStatement(Statement):
 
     @cached_property
     def failing_epsilon(self) -> Fraction:
+        """Sum of g over the coordinates, the l1 change spread evenly."""
         norms = self.sensitivity.integral()
         l1 = int(norms.l1)
         changed = l1 if norms.coordinates is None else min(l1, norms.coordinates)

@@ -79,6 +79,7 @@ class ConcentratedStatement(Statement):
 
     @property
     def failing_rho(self) -> Fraction | None:
+        """Rho as given; with a shift only where rho is 0."""
         if self.shift == 0:
             return self.limit
         return None if self.limit else self.shift**2 / 2

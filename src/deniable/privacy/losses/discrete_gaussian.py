@@ -125,14 +125,17 @@ class DiscreteGaussianStatement(IntegerNoiseStatement):
 
     @property
     def failing_epsilon(self) -> Fraction | None:
+        """Epsilon 0 where nothing changes; otherwise the loss is unbounded."""
         return None if self.sensitivity.integral().l1 else Fraction(0)
 
     @property
     def failing_rho(self) -> Fraction:
+        """Rho l2^2 / (2 sigma_squared)."""
         return self.sensitivity.integral().l2_squared / (2 * self.sigma_squared)
 
     @property
     def mu_squared(self) -> Fraction | None:
+        """Value of mu^2 of one step times l2^2."""
         moved = self.sensitivity.integral().l2_squared
         step = mu_squared_of_step(self.sigma_squared) if moved else Fraction(0)
         return None if step is None else step * moved

@@ -66,6 +66,7 @@ class DiscreteLaplaceStatement(IntegerNoiseStatement):
 
     @property
     def failing_epsilon(self) -> Fraction:
+        """Epsilon l1 / scale."""
         return self.sensitivity.integral().l1 / self.scale
 
 

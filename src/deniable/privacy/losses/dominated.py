@@ -190,6 +190,7 @@ class DominatedStatement(Statement):
 
     @property
     def failing_epsilon(self) -> Fraction | None:
+        """Greatest size of a loss, if losses are bounded."""
         if self._range is None:
             return None
         return decimal_above(max(Fraction(self.law.highest), -Fraction(self.law.lowest)), DIGITS)
@@ -201,6 +202,7 @@ class DominatedStatement(Statement):
 
     @property
     def mu_squared(self) -> Fraction | None:
+        """Value of mu^2 of r/2-DP, for a loss that lies in an interval of length r."""
         return None if self._range is None else mu_squared_of_pure(self._range / 2)
 
     def to_data(self) -> dict[str, object]:

@@ -121,14 +121,17 @@ class ExponentialMechanismStatement(_SelectionStatement):
         return Pairs.symmetric(BoundedRangeLaw(limit), attained)
 
     def laws_of_runs(self, count: int) -> list[tuple[Pairs | None, int]]:
+        """Return pairs above the best adaptive strategy of the runs."""
         return [*chosen_one_after_another(self.limit, count)] if count > 1 else super().laws_of_runs(count)
 
     @property
     def failing_rho(self) -> Fraction:
+        """Rho epsilon^2 / 8, as the loss has bounded range."""
         return self.limit**2 / 8
 
     @property
     def mu_squared(self) -> Fraction:
+        """Value of mu^2 of epsilon/2-DP, as the loss has bounded range."""
         return mu_squared_of_pure(self.limit / 2)
 
 

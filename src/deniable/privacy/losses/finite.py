@@ -190,6 +190,7 @@ class FiniteStatement(Statement):
 
     @property
     def failure(self) -> Fraction:
+        """Greatest probability of an infinite loss of a pair, in either direction."""
         return max(max(polygon.infinite, polygon.vanishing) for polygon in self._polygons)
 
     @property

@@ -53,6 +53,7 @@ class GaussianStatement(Statement):
         return both_ways(Interval.around(order * self.mu_squared / 2))
 
     def grouped(self, units: int) -> Statement:
+        """Return the loss with the noise multiplier over the size."""
         return GaussianStatement(self.noise_multiplier / units)
 
     @property
@@ -61,4 +62,5 @@ class GaussianStatement(Statement):
 
     @property
     def mu_squared(self) -> Fraction:
+        """Value of mu^2: 1 / noise_multiplier^2, exactly."""
         return 1 / self.noise_multiplier**2

@@ -161,6 +161,7 @@ class GaussianMixtureStatement(Statement):
 
     @property
     def failing_rho(self) -> Fraction:
+        """Rho mu^2 / 2."""
         return self.mu_squared / 2
 
     @property

@@ -92,9 +92,11 @@ class IntegerNoiseStatement(Statement):
         return self._with(of_one_integer(shift, self.sensitivity.relation))
 
     def grouped(self, units: int) -> Statement:
+        """Return the loss of this noise at the sensitivity to a group."""
         return self._with(self.sensitivity.of_group(units))
 
     def replaced(self) -> Statement:
+        """Return the loss at the sensitivity to two units, under replace."""
         return self._with(replace(self.sensitivity.of_group(2), relation=Relation.REPLACE))
 
     @abstractmethod

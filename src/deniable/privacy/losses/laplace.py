@@ -66,6 +66,7 @@ class LaplaceStatement(Statement):
         return both_ways(certified(formula, within=NONNEGATIVE))
 
     def grouped(self, units: int) -> Statement:
+        """Return the loss with the noise multiplier over the size."""
         return LaplaceStatement(self.noise_multiplier / units)
 
     @property
@@ -74,4 +75,5 @@ class LaplaceStatement(Statement):
 
     @property
     def failing_epsilon(self) -> Fraction:
+        """Epsilon 1 / noise_multiplier."""
         return 1 / self.noise_multiplier

@@ -60,6 +60,7 @@ class PureStatement(Statement):
 
     @property
     def failing_epsilon(self) -> Fraction:
+        """Epsilon as given."""
         return self.limit
 
 

@@ -160,6 +160,7 @@ class RandomizedResponseStatement(Statement):
 
     @property
     def failing_epsilon(self) -> Fraction:
+        """Logarithm of the likelihood ratio of two true answers, rounded up."""
         if self.truth is None:
             assert self.limit is not None
             return self.limit

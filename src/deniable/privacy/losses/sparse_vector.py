@@ -111,6 +111,7 @@ class SparseVectorStatement(Statement):
 
     @property
     def failing_epsilon(self) -> Fraction:
+        """Greatest loss in either direction."""
         return max(self._greatest_losses)
 
     @property

@@ -110,4 +110,5 @@ class StaircaseStatement(Statement):
 
     @property
     def failing_epsilon(self) -> Fraction:
+        """Rate times the steps crossed."""
         return self.crossed * self.rate

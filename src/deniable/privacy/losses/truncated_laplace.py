@@ -94,14 +94,17 @@ class TruncatedLaplaceStatement(Statement):
 
     @property
     def failure(self) -> Fraction:
+        """Probability of an infinite loss, from above."""
         return Fraction(self._infinite.upper)
 
     @property
     def infinite_mass(self) -> Fraction:
+        """Probability of an infinite loss, from below."""
         return Fraction(self._infinite.lower)
 
     @property
     def failing_epsilon(self) -> Fraction:
+        """Epsilon 1 / noise_multiplier, up to the failure."""
         return 1 / self.noise_multiplier
 
 
@@ -191,14 +194,17 @@ class DiscreteTruncatedLaplaceStatement(Statement):
 
     @property
     def failure(self) -> Fraction:
+        """Probability of an infinite loss after the l1 change, from above."""
         return Fraction(self._infinite(self._shift).upper)
 
     @property
     def infinite_mass(self) -> Fraction:
+        """Probability of an infinite loss after the largest single change, from below."""
         return Fraction(self._infinite(self._single).lower)
 
     @property
     def failing_epsilon(self) -> Fraction:
+        """Epsilon l1 / scale, up to the failure."""
         return self._shift / self.scale
 
 

@@ -202,6 +202,7 @@ class TradeOffCurve:
         return [self._knots[epsilon] for epsilon in sorted(self._knots)]
 
     def _certain_corners(self) -> list[Corner]:
+        """Return the corners of the least curve that the knots allow."""
         knots = self._sorted()
         return self._corners([(k.x_low, k.lower) for k in knots], [(k.x_high, k.upper) for k in knots])
 

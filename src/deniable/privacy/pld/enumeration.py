@@ -43,6 +43,7 @@ class Enumeration:
         return max(self._sum(epsilon + self.slack) * (1 - self.error) - self.rest, 0.0)
 
     def _sum(self, epsilon: float) -> float:
+        """Return the sum of probability times 1 - exp(epsilon - loss) above epsilon."""
         begin = int(np.searchsorted(self.losses, epsilon, side="right"))
         return float(-(self.p[begin:] * np.expm1(epsilon - self.losses[begin:])).sum())
 

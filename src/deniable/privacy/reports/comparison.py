@@ -90,6 +90,7 @@ def _advanced(parts: Parts, delta: Fraction, drift: Callable[[Arb], Arb]) -> flo
 
 
 def _concentrated(loss: Statement, delta: Fraction) -> float | None:
+    """Return the epsilon of the sum of rho; None if it is unknown."""
     rho = loss.rho
     if rho is None:
         return None
@@ -97,6 +98,7 @@ def _concentrated(loss: Statement, delta: Fraction) -> float | None:
 
 
 def _gaussian(loss: Statement, delta: Fraction) -> float | None:
+    """Return the epsilon of the sum of mu^2; None if it is unknown."""
     mu_squared = loss.mu_squared
     if mu_squared is None:
         return None
@@ -153,6 +155,7 @@ def _central_limit(parts: Parts, delta: Fraction) -> float | None:
 
 @lru_cache(maxsize=64)
 def _epsilon(loss: Statement, delta: Fraction) -> float:
+    """Return the least epsilon of one part; infinite if it cannot be computed."""
     try:
         return loss.epsilon_at(delta).upper
     except InvalidParameterError:
@@ -160,4 +163,5 @@ def _epsilon(loss: Statement, delta: Fraction) -> float:
 
 
 def _finite(value: float | None) -> float | None:
+    """Return a finite value, or None."""
     return value if value is not None and math.isfinite(value) else None

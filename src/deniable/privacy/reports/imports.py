@@ -64,6 +64,7 @@ def of_dp_event(event: object, *, relation: Relation = AddRemove) -> PrivacyLoss
 
 
 def _read(event: object, relation: Relation) -> PrivacyLoss:
+    """Return the loss of an event, by the reader for its class."""
     name = _name(event)
     if name not in _READERS:
         raise UnprovedError(
@@ -122,6 +123,7 @@ def _field(event: object, name: str) -> Any:
 
 
 def _whole(event: object, name: str) -> int:
+    """Return a field as a whole number >= 0."""
     value = exact_rational(name, _field(event, name))
     if value.denominator != 1 or value < 0:
         raise InvalidParameterError(f"{name} of {_name(event)} must be a whole number >= 0, got {value}")
@@ -277,6 +279,7 @@ def _normalised(pairs: list[tuple[Fraction, Fraction]]) -> list[tuple[Fraction, 
 
 
 def _only(needed: Relation, event: object, relation: Relation, what: str) -> None:
+    """Raise unless the relation is the one that the event is proved for."""
     if relation is not needed:
         name = "AddRemove" if needed is AddRemove else "Replace"
         raise UnprovedError(

@@ -138,6 +138,7 @@ class Report:
         return self.at or decimal_text(self.delta)
 
     def _guarantee(self) -> str:
+        """Return the guarantee as a sentence, with a warning if there is one."""
         if math.isinf(self.epsilon.upper):
             return f"No epsilon is proved at delta = {self._at}: take a larger delta."
         warning = warning_about(epsilon=Fraction(self.epsilon.upper), delta=self.delta, population=self.population)
@@ -147,6 +148,7 @@ class Report:
         )
 
     def _meanings(self) -> Iterator[str]:
+        """Yield what attackers can learn, as sentences."""
         except_for = f", except with probability {self._at}" if self.delta else ""
         for prior, bound in self.beliefs:
             yield (
@@ -161,6 +163,7 @@ class Report:
         )
 
     def _table(self) -> list[tuple[str, str]]:
+        """Return the rows of other accountants, and that of this report."""
         rows = [(account.name, _shown(account)) for account in self.accounts]
         return [*rows, ("this report, certified", certified(self.epsilon.upper))]
 

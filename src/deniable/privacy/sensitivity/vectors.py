@@ -65,6 +65,7 @@ def of_product_sum(*, radius: int, features: int, rows: int, relation: Relation)
 
 
 def _norms(l1: int, l2_squared: int, linf: int, relation: Relation, coordinates: int) -> Sensitivity:
+    """Return a sensitivity with these integer norms."""
     return Sensitivity(
         l1=Fraction(l1),
         l2_squared=Fraction(l2_squared),

@@ -149,10 +149,12 @@ class RandomlyAllocatedStatement(SampledStatement):
 
     @property
     def failing_rho(self) -> Fraction | None:
+        """Rho of the base, which random allocation never exceeds."""
         return self.base.failing_rho
 
     @property
     def mu_squared(self) -> Fraction | None:
+        """Value of mu^2 of the base, which random allocation never exceeds."""
         return self.base.mu_squared
 
 
@@ -175,6 +177,7 @@ def _power_series(base: "arb_poly", count: int, length: int) -> "arb_poly":
 
 @lru_cache(maxsize=32)
 def _pairs(loss: RandomlyAllocatedStatement) -> Pairs:
+    """Return laws of the mean above and below, in both directions."""
     base = known_laws(loss.base)
     if loss.pure_epsilon == 0:
         return Pairs.symmetric(nothing())

@@ -99,6 +99,7 @@ class AllocatedReplacedStatement(SampledStatement):
 
 @lru_cache(maxsize=32)
 def _pairs(loss: AllocatedReplacedStatement) -> Pairs:
+    """Return a pair above points of the curve, and that of add/remove below."""
     twice = loss._twice
     above = _Curve(known_laws(loss.base).upper[0], loss.runs)
     limit = loss.pure_epsilon
@@ -173,9 +174,11 @@ class _Curve:
         return best
 
     def _unlikely(self, seen: float) -> float:
+        """Return the probability that may be lost, a power of ten."""
         return float(10.0 ** math.floor(math.log10(_LOST_SHARE * max(seen, _MIN_DELTA))))
 
     def _cut(self, unlikely: float) -> _Cells:
+        """Return the cells of the law whose unlikely ratios are lost."""
         law = self._law
         atoms = law.atoms()
         if atoms is not None and atoms.losses.size <= _MAX_RATIOS:

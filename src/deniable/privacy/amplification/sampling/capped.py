@@ -185,12 +185,14 @@ class CappedPoissonStatement(SampledStatement):
 
     @property
     def failing_epsilon(self) -> Fraction | None:
+        """Epsilon of sampling an exchanged unit: that of the base twice, amplified."""
         limit = self.base.pure_epsilon
         return None if limit is None else amplified_limit(2 * limit, self.rate)
 
 
 @lru_cache(maxsize=64)
 def _pairs(loss: CappedPoissonStatement) -> Pairs:
+    """Return pairs above all sizes of the data, and attained ones."""
     base = known_laws(loss.base)
     full = _weight(loss)
     exchanged = SampledLaw(exchanged_laws(base.upper[0], Fraction(1))[0], loss.rate)

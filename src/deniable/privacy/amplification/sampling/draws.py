@@ -137,6 +137,7 @@ class DrawnStatement(SampledStatement):
 
     @property
     def failing_epsilon(self) -> Fraction | None:
+        """Epsilon of the draws, from that of the base."""
         limit = self.base.failing_epsilon
         return None if limit is None else _pure_limit(limit, self.draws, self.population)
 
@@ -170,6 +171,7 @@ def _mirrored(losses: Floats, heights: Floats, limit: float) -> LossLaw:
 
 @lru_cache(maxsize=32)
 def _attained(loss: DrawnStatement) -> tuple[LossLaw, LossLaw]:
+    """Return laws that noise attains, in both directions."""
     return attained_laws(loss.base, loss._weights)
 
 
@@ -201,6 +203,7 @@ class _Times(NamedTuple):
 
 @lru_cache(maxsize=32)
 def _times(loss: DrawnStatement) -> list[_Times]:
+    """Return the laws of a unit drawn 1, 2, ... times, with tables."""
     all_times = []
     for times, weight in enumerate(loss._weights[1:-1], 1):
         upper = known_laws(_group_above(loss.base, times)).upper

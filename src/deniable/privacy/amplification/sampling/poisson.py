@@ -94,6 +94,7 @@ class SampledStatement(Statement):
 
     @property
     def failure(self) -> Fraction:
+        """Failure of the base, before sampling."""
         return self.base.failure
 
     @property
@@ -108,6 +109,7 @@ class SampledStatement(Statement):
 
     @property
     def failing_epsilon(self) -> Fraction | None:
+        """Epsilon ln(1 + share (e^epsilon - 1)), amplified by sampling."""
         limit = self.base.failing_epsilon
         return None if limit is None else amplified_limit(limit, self.share)
 

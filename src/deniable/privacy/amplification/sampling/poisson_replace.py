@@ -171,6 +171,7 @@ def exchanged_laws(base: LossLaw, rate: Fraction) -> tuple[LossLaw, LossLaw]:
 
 
 def _exchanged(base: LossLaw, rate: Fraction, *, upper: bool) -> ExchangedLaw:
+    """Return the worst pair from parts of the law, above or below."""
     cuts, single = _cuts(base)
     high, low, infinite = densities(base, cuts, single, upper=upper)
     return ExchangedLaw(high, low, rate, infinite, base.slack(float(np.abs(cuts).max())))
@@ -322,6 +323,7 @@ class PoissonReplacedStatement(SampledStatement):
 
     @property
     def failing_epsilon(self) -> Fraction | None:
+        """Epsilon ln((1 + rate (e^e - 1)) / (1 + rate (e^-e - 1))), rounded up."""
         limit = self.base.pure_epsilon
         if limit is None:
             return None
@@ -337,6 +339,7 @@ class PoissonReplacedStatement(SampledStatement):
 
 @lru_cache(maxsize=64)
 def _pairs(loss: PoissonReplacedStatement) -> Pairs:
+    """Return the worst pair above, and attained pairs."""
     base = known_laws(loss.base)
     upper, lower = exchanged_laws(base.upper[0], loss.rate)
     if not base.is_symmetric:

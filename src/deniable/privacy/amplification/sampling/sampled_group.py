@@ -167,6 +167,7 @@ class SampledGaussianGroupStatement(Statement):
 
     @cached_property
     def _strongest(self) -> GaussianMixtureStatement:
+        """Split of the group with the largest delta at epsilon = 1."""
         return max(self.pairs, key=lambda pair: pair.curve(Fraction(1)).lower)
 
     @cached_property

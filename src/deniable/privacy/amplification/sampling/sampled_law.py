@@ -106,8 +106,10 @@ def mixed_pairs(base: Pairs, rate: Fraction) -> Pairs:
 
 
 def _mixed(both: tuple[LossLaw, LossLaw], rate: Fraction) -> tuple[LossLaw, LossLaw]:
+    """Return the laws after sampling, of one pair in both directions."""
     return SampledLaw(both[0], rate), ReversedLaw(SampledLaw(ReversedLaw(both[1]), rate))
 
 
 def _log(share: Fraction) -> float:
+    """Return ln(share), accurate near 1."""
     return math.log1p(-float(1 - share)) if share > Fraction(1, 2) else math.log(float(share))

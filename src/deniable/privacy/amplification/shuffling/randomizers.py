@@ -102,6 +102,7 @@ class KaryResponse(Randomizer):
 
     @property
     def pure_epsilon(self) -> Fraction:
+        """Local epsilon, as given."""
         return self.epsilon
 
     def blankets(self) -> list[Reports]:
@@ -168,6 +169,7 @@ class AnyRandomizer(Randomizer):
 
     @property
     def pure_epsilon(self) -> Fraction:
+        """Local epsilon, as given."""
         return self.epsilon
 
     def blankets(self) -> list[Reports]:
@@ -219,6 +221,7 @@ class Channel(Randomizer):
 
     @property
     def pure_epsilon(self) -> Fraction | None:
+        """Logarithm of the largest ratio of probabilities of a report; None if infinite."""
         ratio = self._largest_ratio
         return None if ratio is None else decimal_above(Fraction(self.largest_loss.upper), DIGITS)
 
@@ -231,6 +234,7 @@ class Channel(Randomizer):
 
     @property
     def _largest_ratio(self) -> Fraction | None:
+        """Largest ratio of probabilities of one report; None if infinite."""
         columns = [(max(column), min(column)) for column in zip(*self.rows, strict=True)]
         if any(low == 0 < high for high, low in columns):
             return None
@@ -274,10 +278,12 @@ class Channel(Randomizer):
 
 
 def _reports_of(table: tuple[tuple[tuple[Fraction, Fraction, Fraction], int], ...]) -> Reports:
+    """Return a function that makes reports at the working precision."""
     return lambda: [Report(ball(a), ball(b), ball(w), count) for (a, b, w), count in table]
 
 
 def _present(reports: list[Report]) -> list[Report]:
+    """Return the reports that occur."""
     return [report for report in reports if report.copies]
 
 

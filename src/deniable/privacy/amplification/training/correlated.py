@@ -285,6 +285,7 @@ class CorrelatedStatement(Statement):
 
     @property
     def mu_squared(self) -> Fraction:
+        """Value of mu^2: the squared sensitivity of C over the squared noise multiplier."""
         return decimal_above(Fraction(self.sensitivity.upper) ** 2, DIGITS) / self.noise_multiplier**2
 
     @property
@@ -366,12 +367,14 @@ def _numbers(name: str, values: object) -> list[float]:
 
 
 def _checked_strategy(strategy: object) -> Strategy:
+    """Return a strategy, or raise an error."""
     if not isinstance(strategy, Strategy):
         raise InvalidParameterError(f"strategy must be a ToeplitzStrategy or ExplicitStrategy, got {shown(strategy)}")
     return strategy
 
 
 def _checked_steps(steps: object) -> int:
+    """Return a number of steps, or raise an error."""
     count = positive_integer("steps", steps)
     if count > _MAX_STEPS:
         raise InvalidParameterError(f"steps must be at most {_MAX_STEPS}, got {count}")

@@ -102,6 +102,7 @@ class LastIterateStatement(Statement):
 
     @property
     def mu_squared(self) -> Fraction:
+        """Value of mu^2 by the best schedule of shifts, or by all steps together."""
         shifts = [_Schedule(self.contraction, self.batches, self.steps_after, self.uses, Fraction(0))]
         if self.diameter is not None and self.gradient_sensitivity is not None:
             far = self.diameter / (self.learning_rate * self.gradient_sensitivity)
@@ -196,6 +197,7 @@ def _best_start(contraction: Fraction, period: int, after: int, uses: int, start
 
 
 def _float_sums(ratio: float, counts: Floats) -> Floats:
+    """Return 1 + ratio + ... + ratio^(count - 1) for each count, in floats."""
     if ratio > 1 - 1e-12:
         return np.asarray(counts, dtype=np.float64)
     return np.asarray((1 - ratio**counts) / (1 - ratio))
