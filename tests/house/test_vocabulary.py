@@ -34,12 +34,10 @@ UNREAD = {
         "files",
         "ledger",
         "limits",
-        "mechanisms",
         "noise",
         "numbers",
         "release",
         "rows",
-        "statistics",
     },
     "first lines": {
         "datasets",

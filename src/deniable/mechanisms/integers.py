@@ -9,7 +9,7 @@ from deniable.errors import InvalidParameterError
 from deniable.numbers.arrays import ExactIntegers
 from deniable.numbers.rationals import shown, whole_number
 
-LEAST, LARGEST = -(2**63), 2**63 - 1
+MIN_INT64, MAX_INT64 = -(2**63), 2**63 - 1
 LARGEST_BOUND = 2**61  # so that differences of records fit into int64
 
 
@@ -39,11 +39,11 @@ def integers(name: str, exact: ArrayLike, *, listed: bool = False) -> ExactInteg
 
 
 def clamped(
-    name: str, exact: ArrayLike, *, lower: int = LEAST, upper: int = LARGEST, listed: bool = False
+    name: str, exact: ArrayLike, *, lower: int = MIN_INT64, upper: int = MAX_INT64, listed: bool = False
 ) -> NDArray[np.int64]:
     """Return the integers, clamped to a public range within int64; none is an error."""
-    found = integers(name, exact, listed=listed)
-    return np.asarray(np.clip(found, lower, upper)).astype(np.int64, copy=False)
+    array = integers(name, exact, listed=listed)
+    return np.asarray(np.clip(array, lower, upper)).astype(np.int64, copy=False)
 
 
 def public_bounds(name: str, bounds: object, *, largest: int = LARGEST_BOUND) -> tuple[int, int]:
@@ -85,12 +85,12 @@ def plus(secret: ExactIntegers, noise: ExactIntegers) -> ExactIntegers:
         if (_small(secret) and _small(noise)) or not (((secret ^ total) & (noise ^ total)) < 0).any():
             return np.asarray(total)
     exact = np.asarray(secret.astype(object) + noise.astype(object), dtype=object)
-    return exact.astype(np.int64) if all(LEAST <= value <= LARGEST for value in exact.flat) else exact
+    return exact.astype(np.int64) if all(MIN_INT64 <= value <= MAX_INT64 for value in exact.flat) else exact
 
 
 def _small(values: ExactIntegers) -> bool:
     """Return whether the sum of two such arrays cannot wrap around; no copy is made."""
-    return bool(values.min(initial=0) >= LEAST // 2 and values.max(initial=0) <= LARGEST // 2)
+    return bool(values.min(initial=0) >= MIN_INT64 // 2 and values.max(initial=0) <= MAX_INT64 // 2)
 
 
 def array_of(name: str, values: ArrayLike) -> NDArray[Any]:

@@ -93,19 +93,19 @@ class Price:
         Laplace or Gaussian noise: of several aggregates the same kind for all. The error is the product of the standard
         deviations, so that the units of the aggregates do not matter.
         """
-        found, refused = [], []
+        affordable, refused = [], []
         for calibrated in self._noises(sensitivities, weights or [1] * len(sensitivities)):
             try:
-                found.append(calibrated())
+                affordable.append(calibrated())
             except InvalidParameterError as error:
                 refused.append(error)
-        if not found:
+        if not affordable:
             raise InvalidParameterError(
                 f"{self} buys no noise that can be drawn for this answer, or this part of it: {refused[0]} One unit "
                 f"moves a sum by up to {max(float(each.linf) for each in sensitivities):.3g} steps. Noise beyond the "
                 "limits would hide tens of millions of rows, or nothing."
             )
-        return sorted(found, key=_error)
+        return sorted(affordable, key=_error)
 
     def selection(self) -> Fraction:
         """Return the epsilon of one exponential mechanism of this price.
@@ -159,12 +159,12 @@ class Price:
 
         def laplace(epsilons: Callable[[Fraction], Fraction]) -> tuple[AdditiveNoise, ...]:
             steps = with_checkpoints(parts)
-            return tuple(Laplace.calibrated(reach, epsilon=epsilons(share)) for reach, share in steps)
+            return tuple(Laplace.calibrated(sensitivity, epsilon=epsilons(share)) for sensitivity, share in steps)
 
         def gaussian(**whole: Fraction) -> tuple[AdditiveNoise, ...]:
             ((name, value),) = whole.items()
             steps = with_checkpoints(parts)
-            return tuple(Gaussian.calibrated(reach, **{name: value * share}) for reach, share in steps)
+            return tuple(Gaussian.calibrated(sensitivity, **{name: value * share}) for sensitivity, share in steps)
 
         if self.rho is not None:
             rho = self.rho

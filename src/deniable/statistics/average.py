@@ -69,8 +69,8 @@ class Average:
         if self.count is not None:
             return sums[self.bases[0]] / max(self.count, 1)
         above, below = (sums[name] for name in self.bases)
-        least = max(2 * self.mechanism.standard_deviation(), 1.0) / UNIT
-        return 0.5 + 0.5 * (above - below) / np.maximum(above + below, least)
+        smallest_size = max(2 * self.mechanism.standard_deviation(), 1.0) / UNIT
+        return 0.5 + 0.5 * (above - below) / np.maximum(above + below, smallest_size)
 
     def size(self, sums: Sums) -> Any:
         """Return the number of rows that is a divisor in `mean`, at least 0."""

@@ -85,23 +85,25 @@ def bootstrap(
         raise InvalidParameterError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
     size, runs = positive_integer("size", size), positive_integer("runs", runs)
     part = _column(answer, column)
-    found = np.asarray(answer[part.name], dtype=np.float64)
-    aim = _truth(statistic, model, truth, len(found))
+    estimates = np.asarray(answer[part.name], dtype=np.float64)
+    aim = _truth(statistic, model, truth, len(estimates))
     owners = None if statistic.rows == 1 else np.arange(size)
     draws = _draws(
         lambda: statistic(model.sample(size, bits=bits), units=owners, bits=bits)[part.name],
-        np.empty((runs, len(found))),
+        np.empty((runs, len(estimates))),
         progress,
     )
     limits = (part.lower, part.upper) if isinstance(part, Measure) else (None, None)
     ends = (
-        partial(_percentile, draws, limits) if kind == "percentile" else partial(_pivotal, draws - aim, found, limits)
+        partial(_percentile, draws, limits)
+        if kind == "percentile"
+        else partial(_pivotal, draws - aim, estimates, limits)
     )
     keys = tuple(key for key in answer.parts if isinstance(key, Key))
     notes = [f"intervals are for the population, by {runs} runs of the mechanism on rows of {type(model).__name__}"]
-    estimate = Estimate(name=part.name, estimates=found, ends=ends, post_processing=part.post_processing)
+    estimate = Estimate(name=part.name, estimates=estimates, ends=ends, post_processing=part.post_processing)
     lower, upper = ends(0.95)
-    if ((found < lower) | (found > upper)).any():
+    if ((estimates < lower) | (estimates > upper)).any():
         notes.append(BIASED)
     return replace(answer, parts=(*keys, estimate), noisy=(), notes=(*answer.notes, *notes))
 
@@ -110,12 +112,12 @@ def _draws(simulated: Callable[[], Floats], draws: Floats, progress: Callable[[i
     """Answers for simulated rows, one a run, in the place of `draws`."""
     runs, rows = draws.shape
     for run in range(runs):
-        found = simulated()
-        if found.shape != (rows,):
+        simulated_answer = simulated()
+        if simulated_answer.shape != (rows,):
             raise InvalidParameterError(
-                f"the statistic gives {len(found)} rows for simulated data, and the answer has {rows}"
+                f"the statistic gives {len(simulated_answer)} rows for simulated data, and the answer has {rows}"
             )
-        draws[run] = found
+        draws[run] = simulated_answer
         if progress is not None:
             progress(run + 1, runs)
     return draws
@@ -152,10 +154,10 @@ def _percentile(draws: Floats, limits: Limits, level: float) -> Bounds:
     return _clipped(_middle(draws, level), limits)
 
 
-def _pivotal(errors: Floats, found: Floats, limits: Limits, level: float) -> Bounds:
+def _pivotal(errors: Floats, estimates: Floats, limits: Limits, level: float) -> Bounds:
     check_level(level)
     lower, upper = _middle(errors, level)
-    return _clipped(Bounds(found - upper, found - lower), limits)
+    return _clipped(Bounds(estimates - upper, estimates - lower), limits)
 
 
 def _clipped(bounds: Bounds, limits: Limits) -> Bounds:
@@ -169,9 +171,9 @@ def _middle(draws: Floats, level: float) -> Bounds:
 
     Undefined draws lie anywhere.
     """
-    place = floor((len(draws) + 1) * (1 - level) / 2 + 1e-9)
+    rank = floor((len(draws) + 1) * (1 - level) / 2 + 1e-9)
     below = np.sort(np.where(np.isnan(draws), -np.inf, draws), axis=0)
     above = np.sort(np.where(np.isnan(draws), np.inf, draws), axis=0)
-    if place < 1:
+    if rank < 1:
         return Bounds(np.full(draws.shape[1], -np.inf), np.full(draws.shape[1], np.inf))
-    return Bounds(below[place - 1], above[-place])
+    return Bounds(below[rank - 1], above[-rank])

@@ -44,9 +44,9 @@ _LOWEST, _HIGHEST = -40, 60  # binary orders of magnitude
 _ORDERS = _HIGHEST - _LOWEST
 _BINS = 2 * _ORDERS + 1
 _DISTANCE = np.abs(np.abs(np.arange(_BINS) - _ORDERS) + _LOWEST)  # of the order of a bin from that of 1
-_CLOSEST, _FARTHEST = 1e-290, 1e300  # distances of bounds
+_MIN_WIDTH, _MAX_WIDTH = 1e-290, 1e300  # distances of bounds
 _SQUARED = 1e-150, 1e150  # where their squares must be floats
-_BLOCK = 2**15  # values at once
+_VALUES_PER_BLOCK = 2**15  # values at once
 _MAGNITUDE = 2**63 - 1  # the bits of a float64 without its sign
 _NAN_FIELD = 0x7FF  # the exponent field of NaN, and of nothing else after the unit is taken
 _FALSE = 1e-4  # chance that noise alone makes any bin certain
@@ -92,11 +92,11 @@ class Bounding:
 
         Searched ones never are.
         """
-        closest, farthest = _SQUARED
-        if self.public is not None and not closest <= self.width() <= farthest:
+        min_width, max_width = _SQUARED
+        if self.public is not None and not min_width <= self.width() <= max_width:
             lower, upper = self.public
             raise InvalidParameterError(
-                f"bounds must be between {closest:.0e} and {farthest:.0e} apart, as their distance is squared, got "
+                f"bounds must be between {min_width:.0e} and {max_width:.0e} apart, as their distance is squared, got "
                 f"({lower:g}, {upper:g}). Choose another unit."
             )
 
@@ -117,14 +117,14 @@ class Bounding:
         """Return the sentences that a reader needs about ends that were found."""
         if self.public is not None:
             return ()
-        found = " and ".join(f"[{lower:g}, {upper:g}]" for lower, upper in ends)
-        told = (
-            f"The bounds {found} were estimated privately, for {float(SHARE):.0%} of the price. Values outside were "
-            "clamped; intervals do not count what that moves."
+        intervals = " and ".join(f"[{lower:g}, {upper:g}]" for lower, upper in ends)
+        note = (
+            f"The bounds {intervals} were estimated privately, for {float(SHARE):.0%} of the price. Values outside "
+            "were clamped; intervals do not count what that moves."
         )
         if any(isinstance(each, Guess) for each in ends):
-            return told, TOO_FEW
-        return (told,)
+            return note, TOO_FEW
+        return (note,)
 
 
 def resolve(bounds: object, price: Price, *, relation: Relation, rows: int = 1) -> tuple[Bounding, Price]:
@@ -147,9 +147,9 @@ def resolve(bounds: object, price: Price, *, relation: Relation, rows: int = 1) 
             'them; "auto" spends a part of the price on finding them.'
         )
     lower, upper = checked_bounds(bounds)
-    if not _CLOSEST <= upper - lower <= _FARTHEST:
+    if not _MIN_WIDTH <= upper - lower <= _MAX_WIDTH:
         raise InvalidParameterError(
-            f"bounds must be between {_CLOSEST:.0e} and {_FARTHEST:.0e} apart, got ({lower:g}, {upper:g}). Choose "
+            f"bounds must be between {_MIN_WIDTH:.0e} and {_MAX_WIDTH:.0e} apart, got ({lower:g}, {upper:g}). Choose "
             "another unit."
         )
     return Bounding(public=(lower, upper)), price
@@ -178,15 +178,15 @@ def _counts(values: Floats) -> NDArray[np.int64]:
     taken from |x|; those beyond the last order are in the last bin.
     """
     counts = np.zeros(_BINS + 1, dtype=np.int64)  # one more for NaN
-    for start in range(0, len(values), _BLOCK):
-        fields = np.ascontiguousarray(values[start : start + _BLOCK]).view(np.int64)
+    for start in range(0, len(values), _VALUES_PER_BLOCK):
+        fields = np.ascontiguousarray(values[start : start + _VALUES_PER_BLOCK]).view(np.int64)
         orders = ((fields & _MAGNITUDE) - 1) >> 52
         missing = orders == _NAN_FIELD
         orders -= 1022 + _LOWEST
         np.clip(orders, 0, _ORDERS, out=orders)
-        places = np.where(fields < 0, _ORDERS - orders, _ORDERS + orders)
-        places[missing] = _BINS
-        counts += np.bincount(places, minlength=_BINS + 1)
+        bins = np.where(fields < 0, _ORDERS - orders, _ORDERS + orders)
+        bins[missing] = _BINS
+        counts += np.bincount(bins, minlength=_BINS + 1)
     return counts[:_BINS]
 
 
@@ -221,16 +221,16 @@ def _proved(mechanism: AdditiveNoise, counts: Floats) -> NDArray[np.bool_]:
     chance = _FALSE / (len(_RUNS) * np.exp(-_DISTANCE / 4).sum())
     single = -log(2 * chance)
     scale = max(mechanism.standard_deviation() / sqrt(2), mechanism.half_width(1 - 2 * chance) / single)
-    found = np.zeros(_BINS, dtype=np.bool_)
+    certain = np.zeros(_BINS, dtype=np.bool_)
     z = np.linspace(0.01, 0.99, 99)
     for run in _RUNS:
         enough = single if run == 1 else float(np.min((-log(chance) - run * np.log1p(-(z**2))) / z))
-        sums = np.convolve(np.where(found, 0.0, counts), np.ones(run), "valid")
-        farthest = np.max([_DISTANCE[place : place + len(sums)] for place in range(run)], axis=0)
-        beyond = sums > scale * (enough + farthest / 3)  # the best z is above 3/4
-        for place in range(run):
-            found[place : place + len(sums)] |= beyond
-    return found
+        sums = np.convolve(np.where(certain, 0.0, counts), np.ones(run), "valid")
+        distance = np.max([_DISTANCE[offset : offset + len(sums)] for offset in range(run)], axis=0)
+        beyond = sums > scale * (enough + distance / 3)  # the best z is above 3/4
+        for offset in range(run):
+            certain[offset : offset + len(sums)] |= beyond
+    return certain
 
 
 def _best_guess(mechanism: AdditiveNoise, counts: Floats) -> tuple[float, float]:
@@ -245,10 +245,10 @@ def _best_guess(mechanism: AdditiveNoise, counts: Floats) -> tuple[float, float]
         noise = mechanism.standard_deviation() * spread * sqrt(_WINDOW) + 1e-9
         scores = np.convolve(orders, np.ones(_WINDOW), "valid") / noise
         scores -= _DISTANCE[_ORDERS + _WINDOW - 1 :] / 8
-        place = int(np.argmax(scores)) + _WINDOW - 1
-        if scores[place - _WINDOW + 1] > best:
-            best = float(scores[place - _WINDOW + 1])
-            _, last = _grown(orders > spread * mechanism.half_width(_LIKELY), place, place)
+        index = int(np.argmax(scores)) + _WINDOW - 1
+        if scores[index - _WINDOW + 1] > best:
+            best = float(scores[index - _WINDOW + 1])
+            _, last = _grown(orders > spread * mechanism.half_width(_LIKELY), index, index)
             far = _bin_ends(_ORDERS + last)[1]
             ends = (signs[0] * far, signs[1] * far)
     return Guess(ends) if best < _TOLD else ends
@@ -261,10 +261,10 @@ def _grown(hinted: NDArray[np.bool_], first: int, last: int) -> tuple[int, int]:
     return (int(before[-1]) + 1 if before.size else 0), (int(behind[0]) if behind.size else hinted.size) - 1
 
 
-def _bin_ends(place: int) -> tuple[float, float]:
+def _bin_ends(index: int) -> tuple[float, float]:
     """Return the ends of a bin; the middle one reaches from -2^-40 to 2^-40."""
-    order = abs(place - _ORDERS)
+    order = abs(index - _ORDERS)
     if order == 0:
         return -(2.0**_LOWEST), 2.0**_LOWEST
-    near, far = 2.0 ** (order + _LOWEST - 1), 2.0 ** (order + _LOWEST)
-    return (near, far) if place > _ORDERS else (-far, -near)
+    inner, outer = 2.0 ** (order + _LOWEST - 1), 2.0 ** (order + _LOWEST)
+    return (inner, outer) if index > _ORDERS else (-outer, -inner)

@@ -24,7 +24,7 @@ from deniable.statistics.products import LARGEST_TABLE, JointTable, Products, Se
 from deniable.statistics.shares import UNIT, rows_that_count, shares
 from deniable.statistics.statistic import Answer, BoundsLike, Options, Statistic, release
 
-_FEWEST, _MOST = 1000, 4000  # draws for an interval
+_MIN_DRAWS, _MAX_DRAWS = 1000, 4000  # draws for an interval
 _NUMBERS = 2**23  # held at once for them
 _FIXED = 20261122  # the draws are public, and the same for every release
 
@@ -50,13 +50,13 @@ class Covariance(Statistic):
     def _resolved(self) -> tuple[tuple[Bounding, ...], Price]:
         columns = len(self.bounds)
         parts = self.price.split(*[1] * columns)
-        found = [
+        boundings = [
             resolve(bounds, part, relation=self.relation, rows=self.rows)[0]
             for bounds, part in zip(self.bounds, parts, strict=True)
         ]
-        searched = Fraction(sum(bounding.public is None for bounding in found), columns) * SHARE
+        searched = Fraction(sum(bounding.public is None for bounding in boundings), columns) * SHARE
         rest = self.price.split(1 - searched, searched)[0]
-        return tuple(found), rest
+        return tuple(boundings), rest
 
     @cached_property
     def _chosen(self) -> tuple[Products, AdditiveNoise]:
@@ -102,11 +102,11 @@ class Covariance(Statistic):
         return super().__call__(values, units=units, ledger=ledger, bits=bits)
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
-        found, names = table(values, columns=len(self.bounds))
+        columns, names = table(values, columns=len(self.bounds))
         if len(names) != len(self.bounds):
             raise InvalidParameterError(f"values must be a table of {len(self.bounds)} columns, as many as bounds")
-        rows = rows_that_count(found, units, rows=self.rows, relation=self.relation, bits=bits)
-        ends = [b.ends(rows[:, place], bits=bits) for place, b in enumerate(self._resolved[0])]
+        rows = rows_that_count(columns, units, rows=self.rows, relation=self.relation, bits=bits)
+        ends = [b.ends(rows[:, index], bits=bits) for index, b in enumerate(self._resolved[0])]
         count, totals = 0, [0] * len(self.design.maps.size)
         for block in shares(rows, ends, relation=self.relation):
             count += block.shape[1]
@@ -157,26 +157,26 @@ class Covariance(Statistic):
         size = np.maximum(rows, 1.0 if count is not None else max(2 * spread, 1.0) / UNIT)[:, np.newaxis]
         values, products = noisy @ maps.values.T / size, noisy @ maps.products.T / size
         first, second = self.design.pairs
-        found = np.empty((len(noisy), columns, columns))
-        found[:, first, second] = products - values[:, first] * values[:, second]
-        found[:, second, first] = found[:, first, second]
-        return found, rows
+        covariances = np.empty((len(noisy), columns, columns))
+        covariances[:, first, second] = products - values[:, first] * values[:, second]
+        covariances[:, second, first] = covariances[:, first, second]
+        return covariances, rows
 
     def _intervals(self, noisy: Floats, count: int | None, level: float) -> tuple[Floats, Floats]:
         """Return ends of the answer from the noisy sums less fresh draws of the noise.
 
         As shares of the widths.
         """
-        wanted = int(np.clip(_NUMBERS // (noisy.size + len(self.bounds) ** 2), _FEWEST, _MOST))
+        wanted = int(np.clip(_NUMBERS // (noisy.size + len(self.bounds) ** 2), _MIN_DRAWS, _MAX_DRAWS))
         words = DeterministicBits(_FIXED).words(wanted * noisy.size).reshape(wanted, noisy.size)
         draws = self.mechanism.quantile((words.astype(np.float64) + 0.5) * 2.0**-64) / UNIT
         matrices, rows = self._matrices(noisy - draws, count)
-        final, least, most = self._of_draws(matrices)
+        final, lowest, highest = self._of_draws(matrices)
         undefined = np.isnan(final) | (rows <= 0)[:, np.newaxis, np.newaxis]
         tail = (1 - level) / 2
-        lower = np.quantile(np.where(undefined, least, final), tail, axis=0, method="lower")
-        upper = np.quantile(np.where(undefined, most, final), 1 - tail, axis=0, method="higher")
-        return np.clip(lower, least, most), np.clip(upper, least, most)
+        lower = np.quantile(np.where(undefined, lowest, final), tail, axis=0, method="lower")
+        upper = np.quantile(np.where(undefined, highest, final), 1 - tail, axis=0, method="higher")
+        return np.clip(lower, lowest, highest), np.clip(upper, lowest, highest)
 
     def _of_draws(self, matrices: Floats) -> tuple[Floats, Floats, Floats]:
         """Return the final numbers of each draw, and between what they can lie, as shares."""
@@ -203,14 +203,14 @@ class Correlation(Covariance):
     def _of_draws(self, matrices: Floats) -> tuple[Floats, Floats, Floats]:
         variances = np.maximum(np.diagonal(matrices, axis1=1, axis2=2), 0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = matrices / np.sqrt(variances[:, :, np.newaxis] * variances[:, np.newaxis, :])
+            correlations = matrices / np.sqrt(variances[:, :, np.newaxis] * variances[:, np.newaxis, :])
         diagonal = np.eye(len(self.bounds), dtype=np.bool_)
-        found = np.where(diagonal, 1.0, np.where(np.isfinite(found), found, np.nan))
-        return found, np.where(diagonal, 1.0, -1.0), np.ones(diagonal.shape)
+        correlations = np.where(diagonal, 1.0, np.where(np.isfinite(correlations), correlations, np.nan))
+        return correlations, np.where(diagonal, 1.0, -1.0), np.ones(diagonal.shape)
 
     def _final(self, matrix: Floats, widths: Floats) -> Floats:
-        found, _, _ = self._of_draws(matrix[np.newaxis])
-        return np.asarray(np.clip(np.nan_to_num(found[0], nan=0.0), -1, 1))
+        correlations, _, _ = self._of_draws(matrix[np.newaxis])
+        return np.asarray(np.clip(np.nan_to_num(correlations[0], nan=0.0), -1, 1))
 
     def _scaled(self, shares_of_widths: Floats, widths: Floats) -> Floats:
         return shares_of_widths
@@ -273,8 +273,8 @@ def nearest_covariance(matrix: Floats) -> Floats:
     Values lie between their bounds.
     """
     values, vectors = np.linalg.eigh(matrix)
-    found = (vectors * np.maximum(values, 0)) @ vectors.T
-    shrink = np.sqrt(0.25 / np.maximum(np.diagonal(found), 0.25))
-    scaled = found * np.outer(shrink, shrink)
+    nearest = (vectors * np.maximum(values, 0)) @ vectors.T
+    shrink = np.sqrt(0.25 / np.maximum(np.diagonal(nearest), 0.25))
+    scaled = nearest * np.outer(shrink, shrink)
     symmetric: Floats = (scaled + scaled.T) / 2
     return symmetric

@@ -23,7 +23,7 @@ from deniable.statistics.noised import Noised
 from deniable.statistics.statistic import Answer, BoundsLike, Options, checked_bounds, release
 from deniable.statistics.units import bounded_rows
 
-_BLOCK = 2**15
+_ROWS_PER_BLOCK = 2**15
 _MOST_BINS = 10**6
 _SPAN = 2**20  # keys within a range of so many integers are counted without a search
 
@@ -95,23 +95,23 @@ class Histogram(Noised):
         if units is None and (counted := _counts_of_integers(values, self.keys)) is not None:
             counts, size = counted
         else:
-            places = self._places(values)
+            indices = self._bin_indices(values)
             if units is not None:
-                counting = np.full(places.shape, self.other) | (places < known)
-                places = places[bounded_rows(units, rows=self.rows, present=counting, bits=bits)]
-            counts, size = np.bincount(places, minlength=known)[:known], len(places)
+                counting = np.full(indices.shape, self.other) | (indices < known)
+                indices = indices[bounded_rows(units, rows=self.rows, present=counting, bits=bits)]
+            counts, size = np.bincount(indices, minlength=known)[:known], len(indices)
         return np.append(counts, size - counts.sum()) if self.other else counts
 
-    def _places(self, values: object) -> NDArray[np.int64]:
+    def _bin_indices(self, values: object) -> NDArray[np.int64]:
         """The bin of every row; one more than the last for rows in no bin."""
         if self.keys is not None:
             return places_of(values, tuple(self.keys))
         column, edges = numbers(values), np.array(self._edges)
-        places = np.empty(len(column), dtype=np.int64)
-        for start in range(0, len(column), _BLOCK):
-            rows = slice(start, start + _BLOCK)
-            places[rows] = _bins_of(column[rows], edges)
-        return places
+        indices = np.empty(len(column), dtype=np.int64)
+        for start in range(0, len(column), _ROWS_PER_BLOCK):
+            rows = slice(start, start + _ROWS_PER_BLOCK)
+            indices[rows] = _bins_of(column[rows], edges)
+        return indices
 
 
 @asks(Histogram)
@@ -154,10 +154,10 @@ def distinct_keys(keys: object) -> tuple[Any, ...]:
     """
     if isinstance(keys, str) or not isinstance(keys, Iterable):
         raise InvalidParameterError(f"keys must be a list of public values, got {keys!r}")
-    found = tuple(keys.tolist() if isinstance(keys, np.ndarray) else keys)
-    if not found:
+    values = tuple(keys.tolist() if isinstance(keys, np.ndarray) else keys)
+    if not values:
         raise InvalidParameterError("keys must hold at least one value")
-    return distinct(found)
+    return distinct(values)
 
 
 def _edges(bins: object, bounds: object) -> tuple[float, ...]:
@@ -168,7 +168,7 @@ def _edges(bins: object, bounds: object) -> tuple[float, ...]:
         number = whole_number("bins", bins, lower=1, upper=_MOST_BINS)
         checked_bounds(bounds)
         lower, upper = (exact_rational("bounds", bound) for bound in bounds)  # type: ignore[attr-defined]
-        return tuple(float(lower + (upper - lower) * place / number) for place in range(number + 1))
+        return tuple(float(lower + (upper - lower) * index / number) for index in range(number + 1))
     if bounds is not None:
         raise InvalidParameterError("bounds go with a number of bins: bins=10, bounds=(0, 100). Edges need none.")
     if isinstance(bins, str) or not isinstance(bins, Iterable):
@@ -190,12 +190,12 @@ def _bins_of(values: Floats, edges: Floats) -> NDArray[np.int64]:
     known = np.where(inside, values, edges[0])
     if np.all(np.abs(np.diff(edges) - width) <= width / (4 * last + 4)):
         with np.errstate(over="ignore"):  # between edges that are nearly as far apart as floats go
-            places = np.minimum((known - edges[0]) / width, last).astype(np.int64)  # off by one at most
-        places += known >= edges[1:][places]
-        places -= known < edges[np.minimum(places, last)]
+            indices = np.minimum((known - edges[0]) / width, last).astype(np.int64)  # off by one at most
+        indices += known >= edges[1:][indices]
+        indices -= known < edges[np.minimum(indices, last)]
     else:
-        places = np.searchsorted(edges, known, side="right") - 1
-    return np.where(inside, np.minimum(places, last), last + 1)
+        indices = np.searchsorted(edges, known, side="right") - 1
+    return np.where(inside, np.minimum(indices, last), last + 1)
 
 
 def _counts_of_integers(values: object, keys: Iterable[Any] | None) -> tuple[NDArray[np.int64], int] | None:
@@ -217,8 +217,8 @@ def _counts_of_integers(values: object, keys: Iterable[Any] | None) -> tuple[NDA
     if last - first > _SPAN or first - 1 < limits.min or last + 1 > limits.max:
         return None
     counts = np.zeros(last - first + 3, dtype=np.int64)
-    for start in range(0, len(values), _BLOCK):
-        block = np.clip(values[start : start + _BLOCK], first - 1, last + 1).astype(np.int64)
+    for start in range(0, len(values), _ROWS_PER_BLOCK):
+        block = np.clip(values[start : start + _ROWS_PER_BLOCK], first - 1, last + 1).astype(np.int64)
         block -= first - 1
         counts += np.bincount(block, minlength=len(counts))
     return counts[wanted - first + 1], len(values)

@@ -59,7 +59,7 @@ class KeyCounts(Statistic):
         counts, keys = self._exact(values, units, bits)
         noisy = self.mechanism.release(counts, bits=bits).value
         published = sorted(
-            ((-int(noisy[place]), keys[place]) for place in np.flatnonzero(noisy != NO_ANSWER)), key=_order
+            ((-int(noisy[index]), keys[index]) for index in np.flatnonzero(noisy != NO_ANSWER)), key=_order
         )
         return Answer(
             parts=(Key(name="key", values=[key for _, key in published]), Measure(name="count", bases=("count",))),
@@ -78,13 +78,13 @@ class KeyCounts(Statistic):
 
     def _exact(self, values: object, units: object, bits: Bits) -> tuple[NDArray[np.int64], list[Any]]:
         """Return the counts of the keys that occur, and the keys."""
-        found, keys = codes(values)
+        key_indices, keys = codes(values)
         if units is None:
-            return np.bincount(found[found >= 0], minlength=len(keys)), keys
+            return np.bincount(key_indices[key_indices >= 0], minlength=len(keys)), keys
         owners = labels(units, "units")
-        if owners.shape != found.shape:
+        if owners.shape != key_indices.shape:
             raise InvalidParameterError("units must have one entry for each row of the values")
-        return bounded_counts(found, owners, len(keys), groups=self.groups, rows=self.rows, bits=bits), keys
+        return bounded_counts(key_indices, owners, len(keys), groups=self.groups, rows=self.rows, bits=bits), keys
 
 
 def _order(published: tuple[int, Any]) -> tuple[int, str, Any]:

@@ -159,8 +159,8 @@ class Multinomial:
 
     def sample(self, size: int, *, bits: Bits) -> NDArray[Any]:
         edges = np.cumsum(np.asarray(self.chances, dtype=np.float64))
-        places = np.searchsorted(edges, uniforms((size,), bits=bits) * edges[-1], side="right")
-        rows: NDArray[Any] = np.asarray(self.keys)[np.minimum(places, len(edges) - 1)]
+        indices = np.searchsorted(edges, uniforms((size,), bits=bits) * edges[-1], side="right")
+        rows: NDArray[Any] = np.asarray(self.keys)[np.minimum(indices, len(edges) - 1)]
         return rows
 
 

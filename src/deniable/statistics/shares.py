@@ -21,7 +21,7 @@ UNIT = 2**32
 STEP = Fraction(1, UNIT)
 """One step, as a share."""
 
-_BLOCK = 2**15  # rows at once, small enough for the cache; times UNIT it is below 2^53
+_ROWS_PER_BLOCK = 2**15  # rows at once, small enough for the cache; times UNIT it is below 2^53
 
 
 def rows_that_count(table: Floats, units: object, *, rows: int, relation: Relation, bits: Bits) -> Floats:
@@ -51,9 +51,9 @@ def shares(table: Floats, ends: Sequence[tuple[float, float]], *, relation: Rela
     columns = np.atleast_2d(table.T)
     lower, upper = (np.array(end, dtype=np.float64)[:, np.newaxis] for end in zip(*ends, strict=True))
     width = upper - lower
-    space = np.empty((len(columns), _BLOCK))
-    for start in range(0, columns.shape[1], _BLOCK):
-        values = columns[:, start : start + _BLOCK]
+    space = np.empty((len(columns), _ROWS_PER_BLOCK))
+    for start in range(0, columns.shape[1], _ROWS_PER_BLOCK):
+        values = columns[:, start : start + _ROWS_PER_BLOCK]
         block = space[:, : values.shape[1]]
         np.clip(values, lower, upper, out=block)
         with np.errstate(invalid="ignore"):  # a signalling NaN

@@ -22,7 +22,7 @@ from deniable.statistics.call import asks
 from deniable.statistics.shares import UNIT, shares
 from deniable.statistics.statistic import Answer, BoundsLike, Options, release
 
-_BLOCK = 2**15
+_ROWS_PER_BLOCK = 2**15
 _LARGEST = 2**37  # a block of whole numbers up to it has an exact sum
 _SLACK = 1 + 2.0**-31  # rounding to steps cannot reach beyond UNIT
 
@@ -45,14 +45,14 @@ class Sum(BoundedSums):
 
     @cached_property
     def sensitivity(self) -> Sensitivity:
-        steps = int(self._reach(self.bounding.public)) if self.whole and self.bounding.public else UNIT
+        steps = int(self._sensitivity_of_row(self.bounding.public)) if self.whole and self.bounding.public else UNIT
         return of_spread_sum(lower=0, upper=steps, total_rows=self.rows, relation=self.relation, cells=1)
 
     def expected_error(self, size: int) -> float:
         step = self._step(self.bounding.public) if self.bounding.public else 1 / UNIT
         return self.mechanism.standard_deviation() * step
 
-    def _reach(self, ends: tuple[float, float]) -> float:
+    def _sensitivity_of_row(self, ends: tuple[float, float]) -> float:
         """Return how far one row moves the sum."""
         lower, upper = ends
         if self.size_is_public:
@@ -66,7 +66,7 @@ class Sum(BoundedSums):
         """
         if self.whole:
             return 1.0
-        return self._reach(ends) * (1 if self.size_is_public else _SLACK) / UNIT
+        return self._sensitivity_of_row(ends) * (1 if self.size_is_public else _SLACK) / UNIT
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         column, ends = self._bounded(values, units, bits)
@@ -74,12 +74,12 @@ class Sum(BoundedSums):
         (noisy,) = self.mechanism.release([self._exact(column, ends)], bits=bits).value
         step = self._step(ends)
         if self.size_is_public:
-            start, least, most = len(column) * lower, len(column) * lower, len(column) * upper
+            start, lowest, highest = len(column) * lower, len(column) * lower, len(column) * upper
         else:
-            start, least, most = 0.0, 0.0 if lower >= 0 else -inf, 0.0 if upper <= 0 else inf
+            start, lowest, highest = 0.0, 0.0 if lower >= 0 else -inf, 0.0 if upper <= 0 else inf
         value = int(start) + int(noisy) if self.whole else start + float(noisy) * step
         return Answer(
-            parts=(Measure(name=self.name, bases=(self.name,), lower=self._bound(least), upper=self._bound(most)),),
+            parts=(Measure(name=self.name, bases=(self.name,), lower=self._bound(lowest), upper=self._bound(highest)),),
             noisy=(Noisy(name=self.name, values=np.array([value]), law=self.mechanism.law(Fraction(step))),),
             notes=self.bounding.notes(ends),
         )
@@ -128,14 +128,14 @@ def sum(values: Container, *, bounds: BoundsLike, whole: bool = False, **options
 
 def _total(column: Floats, ends: tuple[float, float], *, step: float, missing: float) -> int:
     """Return the exact sum of the clamped values, each rounded to whole steps."""
-    total, space = 0, np.empty(_BLOCK)
-    for start in range(0, len(column), _BLOCK):
-        values = column[start : start + _BLOCK]
+    total, space = 0, np.empty(_ROWS_PER_BLOCK)
+    for start in range(0, len(column), _ROWS_PER_BLOCK):
+        values = column[start : start + _ROWS_PER_BLOCK]
         block = np.clip(values, *ends, out=space[: len(values)])
         with np.errstate(invalid="ignore"):  # a signalling NaN
-            found = (block / step).round()
-        part = float(found.sum())
+            steps = (block / step).round()
+        part = float(steps.sum())
         if np.isnan(part):
-            part = float(np.nan_to_num(found, nan=round(missing / step)).sum())
+            part = float(np.nan_to_num(steps, nan=round(missing / step)).sum())
         total += int(part)
     return total

@@ -114,8 +114,8 @@ class Mode(Statistic):
         return Answer(parts=(Key(name="mode", values=(keys[chosen],)), behind))
 
     def _behind(self, level: float) -> Bounds:
-        most = self.mechanism.gap_bound(self._histogram.cells, failure=1 - level)
-        return Bounds(np.zeros(1), np.array([np.floor(most)]))
+        gap = self.mechanism.gap_bound(self._histogram.cells, failure=1 - level)
+        return Bounds(np.zeros(1), np.array([np.floor(gap)]))
 
 
 @asks(TopK)

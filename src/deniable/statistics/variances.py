@@ -25,7 +25,7 @@ from deniable.statistics.statistic import Answer, BoundsLike, Options, release
 
 _FOR_CENTRE = Fraction(1, 6)  # of the price, where the number of rows is private
 _MOST_FOR_CENTRE, _LEAST_FOR_CENTRE = 1 / 3, Fraction(1, 1000)
-_FEW = 60  # times the scale of the noise: for fewer rows a centre is not worth its price
+_MIN_ROWS_FOR_CENTRE = 60  # times the scale of the noise: for fewer rows a centre is not worth its price
 _NO_SPREAD = 1e-300  # rows; so little that all noise is 0
 _COARSE = 2**16  # steps of a share that are one where it is squared: 2^16 of them are its most, and squared UNIT
 
@@ -93,7 +93,7 @@ class Variance(BoundedSums):
 
     def _is_direct(self, size: int) -> bool:
         """Return whether the variance itself gets the noise, for lack of rows."""
-        return self.size_is_public and self._rows_of_noise(size) < _FEW
+        return self.size_is_public and self._rows_of_noise(size) < _MIN_ROWS_FOR_CENTRE
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         column, ends = self._bounded(values, units, bits)
@@ -141,8 +141,8 @@ class Variance(BoundedSums):
     @classmethod
     def _of_sums(cls, rough: Average, square: Average, centre: float, scale: float, sums: Sums) -> Any:
         """Return the statistic from sums of a rough mean and of squares around `centre`."""
-        off, reach = np.clip(rough.mean(sums), 0, 1) - centre, max(centre, 1 - centre)
-        return cls._final(scale * (reach**2 * square.mean(sums) - off**2))
+        off, radius = np.clip(rough.mean(sums), 0, 1) - centre, max(centre, 1 - centre)
+        return cls._final(scale * (radius**2 * square.mean(sums) - off**2))
 
     @staticmethod
     def _final(variance: Any) -> Any:
@@ -218,9 +218,9 @@ def squares(blocks: Iterable[Floats], centre: float) -> Iterator[Floats]:
 
     Guarantee: integers in [0, UNIT]. Rounded subtraction is monotone, so no distance exceeds that of the farther end.
     """
-    reach = max(centre, 1 - centre)
+    radius = max(centre, 1 - centre)
     for block in blocks:
-        distance = (block / UNIT - centre) / reach
+        distance = (block / UNIT - centre) / radius
         yield np.rint(distance * distance * UNIT)
 
 

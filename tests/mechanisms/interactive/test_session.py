@@ -142,7 +142,7 @@ def test_a_session_is_made_by_open() -> None:
 @pytest.mark.parametrize("block", [1, 2, 3, 100])
 def test_answers_of_earlier_blocks_are_gone(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of seven questions the third above is the fourth, however they are cut."""
-    monkeypatch.setattr("deniable.mechanisms.interactive.session._BLOCK", block)
+    monkeypatch.setattr("deniable.mechanisms.interactive.session._QUESTIONS_PER_DRAW", block)
     far = 10**6
     mechanism = SparseVector(threshold_scale=Fraction(1), query_scale=Fraction(1), answers=3)
     session = mechanism.open(threshold=0, bits=DeterministicBits(1))

@@ -39,7 +39,7 @@ def test_values_far_away_are_as_probable_as_they_should_be(
     monkeypatch.setattr(gaps, "_FAINT", -2.8)
     table, runs = (1, 4, 4, 9, 11, 12, 12), 800
     mechanism = kind.calibrated(epsilon=2, bounds=(0, 14), smoothing=smoothing)
-    assert mechanism._reach(len(table)) == 1
+    assert mechanism._farthest_length(len(table)) == 1
     length = mechanism._lengths_at(mechanism._records(table), np.arange(15))
     mass = np.exp(-float(mechanism.rate) * length)
     for seed, fits in ((1, True), (2, False)):

@@ -100,7 +100,7 @@ def recursive(mechanism: Any, records: Table) -> Chances:
             part = [r - low for r in records if (r >= low or node.below < 0) and (r < high or node.above == count)]
             away = distances(part, float(node.quantile) * len(part), high - low + 1)
             for point, more in enumerate(exponential(float(rate), away), low):
-                key = (*points[: node.place], point, *points[node.place + 1 :])
+                key = (*points[: node.index], point, *points[node.index + 1 :])
                 longer[key] = longer.get(key, 0.0) + chance * float(more)
         found = longer
     return found

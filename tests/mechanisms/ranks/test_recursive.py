@@ -19,14 +19,14 @@ def made(quantiles: list[Fraction], relation: Relation = AddRemove, rows: int = 
 def test_the_tree_holds_every_quantile_once_between_those_before_it(found: set[Fraction]) -> None:
     shares = sorted(found)
     tree = made(shares).tree
-    assert sorted(node.place for node in tree) == list(range(len(shares)))
+    assert sorted(node.index for node in tree) == list(range(len(shares)))
     assert max(node.level for node in tree) == RecursiveQuantiles.rounds(len(shares)) - 1
     done = {-1, len(shares)}
     for node in tree:
         assert {node.below, node.above} <= done
-        assert node.below < node.place < node.above
+        assert node.below < node.index < node.above
         assert 0 <= node.quantile <= 1
-        done.add(node.place)
+        done.add(node.index)
 
 
 def test_even_quantiles_are_halves() -> None:

@@ -8,7 +8,7 @@ import pytest
 from deniable.mechanisms.counts.tree import levels, matrices
 from deniable.mechanisms.ranks import Points, SliceQuantiles
 from deniable.mechanisms.ranks.records import SortedRecords
-from deniable.mechanisms.ranks.slices import SLOPE, counter_weights, near, reaches
+from deniable.mechanisms.ranks.slices import SLOPE, counter_weights, draw_around, reaches
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace, of_count
 from tests.mechanisms.ranks.laws import Table, distances, neighbours, sliced, slices
@@ -172,7 +172,9 @@ def test_answers_have_the_stated_law(table: Table, shares: tuple[Fraction, ...])
 def test_a_slice_has_the_law_of_all_rows(place: int, reach: int) -> None:
     """Pearson's chi-square at false-alarm rate 10^-4, with weights, equal rows and ranks beyond all rows."""
     rows, points, rate = np.array([0, 2, 2, 2, 5, 9, 11, 11]), Points(13, levels=1), Fraction(1, 3)
-    found = near(SortedRecords(rows), place, reach, rate=rate, points=points, runs=400, bits=DeterministicBits(2))
+    found = draw_around(
+        SortedRecords(rows), place, reach, rate=rate, points=points, runs=400, bits=DeterministicBits(2)
+    )
     draws = [(code,) for code in found.tolist()]
     away = np.minimum(distances(rows, place / 2, 13), reach / (2 * SLOPE))
     chances = np.diff(points.below(np.arange(14))) * np.exp(-away / 3)

@@ -66,5 +66,5 @@ def test_chunks_make_no_difference() -> None:
         parts = [basis.exact(x[start : start + 617], y[start : start + 617]) for start in range(0, 5000, 617)]
         assert (sum(parts) == basis.exact(x, y)).all()
     assert moments._CHUNK * 2**moments._UNIT < 2**63
-    assert all((2 * features + 1) * digits < 63 for features, digits in moments._FINE.items())
-    assert moments._CHUNK * moments._STEPS**2 < 2**53
+    assert all((2 * features + 1) * digits < 63 for features, digits in moments._COLUMN_DIGITS.items())
+    assert moments._CHUNK * moments._LATTICE_STEPS**2 < 2**53

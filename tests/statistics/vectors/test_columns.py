@@ -60,7 +60,7 @@ def test_what_is_to_be_found_is_not_known_yet() -> None:
     public = Columns.of(["auto", (0, 4), "auto"], [3, 1, "auto"])
     assert public.unbounded.tolist() == [True, False, False]
     assert public.unknown.tolist() == [False, False, True]
-    found = public.found(np.array([10.0]), np.array([14.0]), reach=2.0)
+    found = public.completed(np.array([10.0]), np.array([14.0]), mean_radius=2.0)
     assert found.middle.tolist() == [0, 2, 12]
     assert found.half.tolist() == [6, 2, 2]
     assert found.deviations.tolist() == [3, 1, 2]

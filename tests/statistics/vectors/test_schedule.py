@@ -18,7 +18,7 @@ def scheduler(size: float, reach: float, columns: int = 50, miscount: float = 0.
     return Scheduler(
         size=size,
         columns=columns,
-        reach=reach,
+        mean_radius=reach,
         counted=gaussian(COUNT) / 2,
         miscount=miscount,
         noise=gaussian,

@@ -44,7 +44,7 @@ def test_a_radius_weighs_noise_against_what_is_cut_off() -> None:
     tail = TailBound.through(2.0, 3.0, beyond=0.02)
     radii = [tail.clip(unit, 1e4)[0] for unit in (1.0, 1e-2, 1e-4, 1e-6)]
     assert radii == sorted(radii)
-    assert radii[0] == tail.near
+    assert radii[0] == tail.inner
     lost = [tail.clip(unit, 1e4)[1] for unit in (1.0, 1e-2, 1e-4, 1e-6)]
     assert lost == sorted(lost, reverse=True)
 
@@ -65,14 +65,14 @@ def test_a_search_finds_the_quantiles_of_the_distances() -> None:
         tail = search.tail(rows, centre=np.full(3, 5.0), largest=1e6, bits=DeterministicBits(seed))
         distances = np.linalg.norm(rows - 5, axis=1)
         assert 0.3 * search.beyond < np.mean(distances > tail.far) < 1.2 * search.beyond
-        assert 0.9 * NEARER * search.beyond < np.mean(distances > tail.near) < 1.5 * NEARER * search.beyond
+        assert 0.9 * NEARER * search.beyond < np.mean(distances > tail.inner) < 1.5 * NEARER * search.beyond
 
 
 def test_no_rows_and_odd_rows_are_searched_too() -> None:
     search = RadiusSearch(10**6, Fraction(1, 2))
     for rows in (np.empty((0, 2)), np.full((5, 2), 1e100), np.zeros((5, 2))):
         tail = search.tail(rows, centre=np.zeros(2), largest=1e75, bits=DeterministicBits(1))
-        assert 0 < tail.near <= tail.far < 2e75
+        assert 0 < tail.inner <= tail.far < 2e75
         assert math.isfinite(tail.scale)
 
 

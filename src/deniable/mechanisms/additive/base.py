@@ -79,13 +79,13 @@ class AdditiveNoise(Mechanism):
         from flint import ctx
 
         with ctx.workprec(_PRECISION):
-            most = ball(miss / 2)
+            allowed = ball(miss / 2)
             low, high = -1, 1
-            while not self._above(high) <= most:
+            while not self._above(high) <= allowed:
                 low, high = high, 2 * high
             while high - low > 1:  # certified at high, not at low
                 middle = (low + high) // 2
-                low, high = (low, middle) if self._above(middle) <= most else (middle, high)
+                low, high = (low, middle) if self._above(middle) <= allowed else (middle, high)
         return high
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[ExactIntegers]:

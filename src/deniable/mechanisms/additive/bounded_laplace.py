@@ -116,17 +116,17 @@ class BoundedLaplace(InBounds, Mechanism):
             low, high = -1, self.width
             while high - low > 1:
                 middle = (low + high) // 2
-                holds = all(bool(self._beyond(place, middle) <= miss) for place in (0, self.width // 2))
+                holds = all(bool(self._beyond(offset, middle) <= miss) for offset in (0, self.width // 2))
                 low, high = (low, middle) if holds else (middle, high)
         return high
 
-    def _beyond(self, place: int, t: int) -> "arb":
+    def _beyond(self, offset: int, t: int) -> "arb":
         """Enclosure of P[|y - x| > t] for x = lower + place."""
 
         def power(exponent: int) -> "arb":
             return (-ball(exponent / self.scale)).exp()
 
-        ends = (place, self.width - place)
+        ends = (offset, self.width - offset)
         above = sum((power(t + 1) - power(end + 1) for end in ends if end > t), ball(Fraction(0)))
         return above / (1 + power(1) - power(ends[0] + 1) - power(ends[1] + 1))
 

@@ -75,8 +75,13 @@ class EllipticalGaussian(Mechanism):
             rho: one of the targets; mu_squared, or epsilon with delta, likewise.
         """
         moved = of_linear_map(strategy, sensitivity)
-        least = gaussian_sigma_squared(moved, rho=rho, mu_squared=mu_squared, epsilon=epsilon, delta=delta)
-        return cls(strategy=tuple(tuple(row) for row in as_whole_numbers(strategy).tolist()), sigma_squared=least)
+        sigma_squared_needed = gaussian_sigma_squared(
+            moved, rho=rho, mu_squared=mu_squared, epsilon=epsilon, delta=delta
+        )
+        return cls(
+            strategy=tuple(tuple(row) for row in as_whole_numbers(strategy).tolist()),
+            sigma_squared=sigma_squared_needed,
+        )
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         """Return the loss for the sensitivity of the secret vector."""
@@ -124,13 +129,13 @@ class EllipticalGaussian(Mechanism):
             raise InvalidParameterError(
                 f"workload must be a finite matrix with {made.shape[1]} columns, got {given.dtype}, shape {given.shape}"
             )
-        found = wanted @ np.linalg.pinv(made)
-        if np.abs(found @ made - wanted).max(initial=0.0) > 1e-8 * (1 + np.abs(wanted).max(initial=0.0)):
+        reconstruction = wanted @ np.linalg.pinv(made)
+        if np.abs(reconstruction @ made - wanted).max(initial=0.0) > 1e-8 * (1 + np.abs(wanted).max(initial=0.0)):
             raise InvalidParameterError(
                 "the strategy does not determine the workload: each of its rows must be a combination of rows of the "
                 "strategy"
             )
-        return np.asarray(found)
+        return np.asarray(reconstruction)
 
     def _answers(self, exact: ArrayLike) -> ExactIntegers:
         """Return the exact answers of the strategy."""

@@ -88,9 +88,9 @@ class Staircase(AdditiveNoise):
 
         Outcomes one step down attain the curve.
         """
-        reach = of_count(rows=3, groups=1, relation=AddRemove)
+        one_sum = of_count(rows=3, groups=1, relation=AddRemove)
         mechanism = cls(rate=Fraction(1), step=3, centre=1)
-        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(3,), neighbour=(0,))
+        return WorstCase(mechanism=mechanism, sensitivity=one_sum, exact=(3,), neighbour=(0,))
 
     def _mass(self, k: int) -> "arb":
         return self._stairs.mass(k)

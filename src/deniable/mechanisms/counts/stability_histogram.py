@@ -75,7 +75,7 @@ class StabilityHistogram(Mechanism):
         Half of delta is for keys of one unit where the noise has no bound.
         """
         target, failed = positive_rational("epsilon", epsilon), positive_rational("delta", delta)
-        return min(cls._candidates(sensitivity, target, failed, groups), key=lambda found: found.threshold)
+        return min(cls._candidates(sensitivity, target, failed, groups), key=lambda candidate: candidate.threshold)
 
     @classmethod
     def _candidates(
@@ -145,8 +145,8 @@ class StabilityHistogram(Mechanism):
 
         0 stands for a key that is not shown.
         """
-        found = self.release(np.tile(exact, runs), bits=bits).value.reshape(runs, len(exact))
-        return transcripts(np.clip(found - self.threshold, 0, _BASE - 1), _BASE)
+        counts = self.release(np.tile(exact, runs), bits=bits).value.reshape(runs, len(exact))
+        return transcripts(np.clip(counts - self.threshold, 0, _BASE - 1), _BASE)
 
     @classmethod
     def worst_case(cls) -> WorstCase:

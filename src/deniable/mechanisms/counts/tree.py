@@ -201,8 +201,8 @@ def levels(cells: int, branch: int) -> int:
 
 def branches(cells: int) -> set[int]:
     """Return numbers of children to try: the least per number of levels, and more."""
-    least = {levels(cells, branch): branch for branch in range(max(cells, 2), 1, -1)}
-    return {*least.values(), *filter(cells.__gt__, BRANCHES)}
+    smallest_branch = {levels(cells, branch): branch for branch in range(max(cells, 2), 1, -1)}
+    return {*smallest_branch.values(), *filter(cells.__gt__, BRANCHES)}
 
 
 @lru_cache(maxsize=32)
@@ -213,10 +213,10 @@ def matrices(cells: int, branch: int) -> tuple[NDArray[np.float64], NDArray[np.f
     """
     if branch >= cells:
         return np.eye(cells), np.tril(np.ones((cells, cells)))
-    places = np.arange(cells)
+    indices = np.arange(cells)
     parts = []
     for level in range(levels(cells, branch)):
-        owners = places // branch**level
+        owners = indices // branch**level
         parts.append((owners == np.arange(owners[-1] + 1)[:, np.newaxis]).astype(np.float64))
     tree = np.concatenate(parts)
     solved = np.linalg.solve(tree.T @ tree, tree.T)  # least squares: the cells from the nodes

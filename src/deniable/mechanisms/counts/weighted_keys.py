@@ -49,17 +49,17 @@ class WeightedKeys(StabilityHistogram):
     ) -> Iterator["WeightedKeys"]:
         half = delta / 2
         noise = Gaussian.calibrated(sensitivity, epsilon=epsilon, delta=half)
-        found = cls.above(noise, sensitivity, groups=groups, failure=half)
-        yield replace(found, epsilon=epsilon, delta=half)
+        mechanism = cls.above(noise, sensitivity, groups=groups, failure=half)
+        yield replace(mechanism, epsilon=epsilon, delta=half)
 
     @classmethod
     def _needed(cls, noise: AdditiveNoise, sensitivity: Sensitivity, groups: int, failure: Fraction) -> int:
         """Return the weight of one of m keys and a half-width, for the worst m."""
-        needed, most, squared = 0, groups, int(sensitivity.linf) ** 2
-        while most:
-            width = noise.half_width(max(1 - 2 * failure / most, Fraction(0)))
-            needed = max(needed, isqrt(squared // (most // 2 + 1)) + width)
-            most //= 2
+        needed, keys, squared = 0, groups, int(sensitivity.linf) ** 2
+        while keys:
+            width = noise.half_width(max(1 - 2 * failure / keys, Fraction(0)))
+            needed = max(needed, isqrt(squared // (keys // 2 + 1)) + width)
+            keys //= 2
         return needed
 
     @classmethod

@@ -51,8 +51,8 @@ class AboveThreshold(Mechanism):
     @classmethod
     def calibrated(cls, sensitivity: Sensitivity, *, epsilon: Real, monotone: bool = False) -> "AboveThreshold":
         """The noise that is epsilon-DP and leaves the least variance in a comparison."""
-        found = SparseVector.calibrated(sensitivity, epsilon=epsilon, answers=1, monotone=monotone)
-        return cls(threshold_scale=found.threshold_scale, query_scale=found.query_scale, monotone=monotone)
+        mechanism = SparseVector.calibrated(sensitivity, epsilon=epsilon, answers=1, monotone=monotone)
+        return cls(threshold_scale=mechanism.threshold_scale, query_scale=mechanism.query_scale, monotone=monotone)
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         return self._with_one_answer.privacy_loss(sensitivity)
@@ -88,6 +88,6 @@ class AboveThreshold(Mechanism):
 
         The claim is reached only in the limit of many questions far from the threshold.
         """
-        reach = of_count(rows=1, groups=2, relation=AddRemove, cells=2)
+        sensitivity = of_count(rows=1, groups=2, relation=AddRemove, cells=2)
         mechanism = cls(threshold_scale=Fraction(1), query_scale=Fraction(1))
-        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(0, 1), neighbour=(1, 0), attains=False)
+        return WorstCase(mechanism=mechanism, sensitivity=sensitivity, exact=(0, 1), neighbour=(1, 0), attains=False)

@@ -15,7 +15,7 @@ from deniable.noise.bits import Bits
 from deniable.numbers.arrays import ExactIntegers
 from deniable.numbers.rationals import whole_number
 
-_BLOCK = 1 << 16  # questions whose noise is drawn at once
+_QUESTIONS_PER_DRAW = 1 << 16  # questions whose noise is drawn at once
 
 
 class Session:
@@ -83,16 +83,16 @@ class Session:
 
     def _compared(self, stream: ExactIntegers) -> NDArray[np.bool_]:
         """Return whether each noisy value reaches the threshold, up to the last answer."""
-        found, left = [np.zeros(0, dtype=np.bool_)], self._left
-        for start in range(0, stream.size, _BLOCK):
-            noisy = self._query_noise.release(stream[start : start + _BLOCK], bits=self._bits).value
+        answers, left = [np.zeros(0, dtype=np.bool_)], self._left
+        for start in range(0, stream.size, _QUESTIONS_PER_DRAW):
+            noisy = self._query_noise.release(stream[start : start + _QUESTIONS_PER_DRAW], bits=self._bits).value
             above = np.asarray(noisy >= self._level, dtype=np.bool_)
-            places = np.flatnonzero(above)
-            if places.size >= left:
-                return np.concatenate([*found, above[: places[left - 1] + 1]])
-            found.append(above)
-            left -= places.size
-        return np.concatenate(found)
+            indices = np.flatnonzero(above)
+            if indices.size >= left:
+                return np.concatenate([*answers, above[: indices[left - 1] + 1]])
+            answers.append(above)
+            left -= indices.size
+        return np.concatenate(answers)
 
     def _require_own_process(self) -> None:
         if os.getpid() != self._process:

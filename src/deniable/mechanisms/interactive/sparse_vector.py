@@ -85,8 +85,8 @@ class SparseVector(Mechanism):
         Guarantee: epsilon is spent exactly. What is left by values is split between threshold and questions in the
             ratio 1 : (2 answers)^(2/3), or 1 : answers^(2/3) when monotone, to a thousandth.
         """
-        reach = _reach(sensitivity)
-        if reach == 0:
+        change = _whole_change(sensitivity)
+        if change == 0:
             raise InvalidParameterError("no unit moves these questions, so they need no noise. Check the sensitivity.")
         total = positive_rational("epsilon", epsilon)
         count = whole_number("answers", answers, lower=1, upper=_MOST_ANSWERS)
@@ -94,31 +94,31 @@ class SparseVector(Mechanism):
         moves = count if monotone is True else 2 * count
         weight = Fraction(round(1000 * moves ** (2 / 3)), 1000)
         for_threshold = total * (1 - share) / (1 + weight)
-        found = cls(
-            threshold_scale=reach / for_threshold,
-            query_scale=moves * reach / (weight * for_threshold),
+        mechanism = cls(
+            threshold_scale=change / for_threshold,
+            query_scale=moves * change / (weight * for_threshold),
             answers=count,
-            value_scale=count * reach / (total * share) if share else None,
+            value_scale=count * change / (total * share) if share else None,
             monotone=monotone,
         )
-        _ = found.privacy_loss(sensitivity)  # refuses monotone questions under replace
-        return found
+        _ = mechanism.privacy_loss(sensitivity)  # refuses monotone questions under replace
+        return mechanism
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         """Return the loss of a whole session, for the linf sensitivity of the questions."""
-        reach = _reach(sensitivity)
-        if reach == 0:
+        change = _whole_change(sensitivity)
+        if change == 0:
             return PureLoss(0).under(sensitivity.relation)
         compared = SparseVectorLoss(
-            threshold_multiplier=self.threshold_scale / reach,
-            query_multiplier=self.query_scale / reach,
+            threshold_multiplier=self.threshold_scale / change,
+            query_multiplier=self.query_scale / change,
             answers=self.answers,
             monotone=self.monotone,
         )
         loss = compared.under(sensitivity.relation)
         if self.value_scale is None:
             return loss
-        one = Sensitivity(l1=reach, l2_squared=reach**2, linf=reach, relation=sensitivity.relation, coordinates=1)
+        one = Sensitivity(l1=change, l2_squared=change**2, linf=change, relation=sensitivity.relation, coordinates=1)
         return loss + DiscreteLaplaceLoss(self.value_scale, one) * self.answers
 
     def open(self, *, threshold: int, bits: Bits = SECURE) -> Session:
@@ -165,8 +165,8 @@ class SparseVector(Mechanism):
             return codes
         values = Laplace(scale=self.value_scale).release(questions, bits=bits).value.astype(object)
         shown = np.where(above, np.where(values < 0, -2 * values - 1, 2 * values), 0)
-        places = [1 << (len(exact) + _VALUE_BITS * place) for place in range(len(exact))]
-        return np.asarray(codes.astype(object) + shown @ np.array(places, dtype=object))
+        powers = [1 << (len(exact) + _VALUE_BITS * index) for index in range(len(exact))]
+        return np.asarray(codes.astype(object) + shown @ np.array(powers, dtype=object))
 
     @classmethod
     def worst_case(cls) -> WorstCase:
@@ -174,11 +174,13 @@ class SparseVector(Mechanism):
 
         The claim is reached only in the limit of many questions far from the threshold.
         """
-        reach = of_count(rows=1, groups=3, relation=AddRemove, cells=3)
+        three_counts = of_count(rows=1, groups=3, relation=AddRemove, cells=3)
         mechanism = cls(threshold_scale=Fraction(1), query_scale=Fraction(1), answers=2)
-        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(0, 1, 1), neighbour=(1, 0, 0), attains=False)
+        return WorstCase(
+            mechanism=mechanism, sensitivity=three_counts, exact=(0, 1, 1), neighbour=(1, 0, 0), attains=False
+        )
 
 
-def _reach(sensitivity: Sensitivity) -> Fraction:
+def _whole_change(sensitivity: Sensitivity) -> Fraction:
     """Return the largest change of one question by one unit: an integer."""
     return Fraction(math.floor(sensitivity.linf))

@@ -53,7 +53,7 @@ class InverseByGaps(InverseSensitivity):
         t of them is taken with probability exp(-rate (len(t) - that)), else everything is drawn anew.
         """
         records = self._records(exact)
-        start, length, weight = self._gaps(records, self._reach(records.size))
+        start, length, weight = self._gaps(records, self._farthest_length(records.size))
         while True:
             gap = race.exponential_mechanism(-length, rate=self.rate, weights=weight, bits=bits)
             value = int(start[gap]) + int(uniform.below(int(weight[gap]), bits=bits))
@@ -77,7 +77,7 @@ class InverseByGaps(InverseSensitivity):
     def _records(self, exact: ArrayLike) -> NDArray[np.int64]:
         return clamped_records(exact, self.lower, self.upper, relation=self.relation)
 
-    def _reach(self, count: int) -> int:
+    def _farthest_length(self, count: int) -> int:
         """Return a len beyond which all values have the probability e^-40 at most.
 
         The least len is at most 1.
@@ -99,14 +99,15 @@ class InverseByGaps(InverseSensitivity):
         return self._lengths(fewer, upto, records.size)
 
     def _gaps(
-        self, records: NDArray[np.int64], reach: int
+        self, records: NDArray[np.int64], max_length: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Return runs of values with equal len: their start, len, and number of values.
 
-        Values with a len above `reach` are one run below the others and one above them, with reach + 1 as their len.
+        Values with a len above `max_length` are one run below the others and one above them, with max_length + 1 as
+        their len.
         The first number of records grows after one of them, the second one at one.
         """
-        first, last = self._near(records, reach)
+        first, last = self._close_values(records, max_length)
         wide, count = self._wide, np.searchsorted(records, [first - self._wide - 1, last + self._wide + 1])
         distinct = _distinct(records[count[0] : count[1]])
         turns = np.sort(np.concatenate([[first], distinct + (wide + 1), distinct - wide]), kind="stable")
@@ -114,10 +115,10 @@ class InverseByGaps(InverseSensitivity):
         length = self._lengths_at(records, start)
         sizes = np.diff(start, append=last + 1)
         far = np.array([first - self.lower, self.upper - last])
-        beside, beyond = np.array([self.lower, last + 1])[far > 0], np.full((far > 0).sum(), reach + 1)
+        beside, beyond = np.array([self.lower, last + 1])[far > 0], np.full((far > 0).sum(), max_length + 1)
         return np.append(start, beside), np.append(length, beyond), np.append(sizes, far[far > 0])
 
-    def _near(self, records: NDArray[np.int64], reach: int) -> tuple[int, int]:
+    def _close_values(self, records: NDArray[np.int64], max_length: int) -> tuple[int, int]:
         """Return the least and the largest value with len <= reach.
 
         len falls with the records up to t, and grows with those below t.
@@ -127,11 +128,11 @@ class InverseByGaps(InverseSensitivity):
 
         def low_enough(value: int) -> bool:
             upto = np.searchsorted(records, [value + self._wide], side="right")
-            return bool(self._lengths(none, upto, count)[0] <= reach)
+            return bool(self._lengths(none, upto, count)[0] <= max_length)
 
         def too_high(value: int) -> bool:
             fewer = np.searchsorted(records, [value - self._wide], side="left")
-            return bool(self._lengths(fewer, every, count)[0] > reach)
+            return bool(self._lengths(fewer, every, count)[0] > max_length)
 
         first = self.lower + bisect_left(everything, True, key=low_enough)
         return first, self.lower + bisect_left(everything, True, key=too_high) - 1

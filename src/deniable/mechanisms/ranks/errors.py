@@ -33,13 +33,13 @@ def place_error(rate: Fraction, target: float, size: int, *, truth: float) -> fl
     records are drawn evenly between the bounds.
     """
     low, high = -0.5, size + 0.5
-    near, reached = min(max(target, low), high), 60 / float(rate)
-    places = np.linspace(max(low, near - reached), min(high, near + reached), 10_001)
-    away = np.abs(places - target)
+    closest, reached = min(max(target, low), high), 60 / float(rate)
+    ranks = np.linspace(max(low, closest - reached), min(high, closest + reached), 10_001)
+    away = np.abs(ranks - target)
     chances = np.exp(-float(rate) * (away - away.min()))
-    gaps = np.minimum(np.floor(places + 0.5), size).astype(np.int64)
+    gaps = np.minimum(np.floor(ranks + 0.5), size).astype(np.int64)
     gaps -= gaps[0]
-    losses = chances * (places - truth) ** 2
+    losses = chances * (ranks - truth) ** 2
     if gaps[-1] >= _EQUAL_GAPS:
         return min(sqrt(float(losses.sum() / chances.sum())), size)
     return min(sqrt(_mean_ratio(*(np.bincount(gaps, each).astype(np.float64) for each in (losses, chances)))), size)

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 _NATS = 30.0  # between the windows and what they leave out, for records of different values
 _LARGEST_RATE = Fraction(32)  # per rank: above it nothing is gained but exponents too large for floats
-_MANY = 10**6  # records for which the work is estimated
+_LARGE_SIZE = 10**6  # records for which the work is estimated
 _LARGEST_WORK = 10**6  # ranks of half windows
 _RESERVE = 1.5  # for records that lie thinner towards the ends
-_FINE = 16  # points of the lattice for expected errors while chances fall by e
+_POINTS_PER_FOLD = 16  # points of the lattice for expected errors while chances fall by e
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +70,7 @@ class JointQuantiles(SeveralQuantiles):
     @property
     def is_quick(self) -> bool:
         count = len(self.quantiles)
-        return count * first_width(count, self.rate, _MANY) <= _LARGEST_WORK
+        return count * first_width(count, self.rate, _LARGE_SIZE) <= _LARGEST_WORK
 
     def is_steady(self, size: int) -> bool:
         """Return whether `size` records keep two outer quantiles from leaving together.
@@ -79,11 +79,11 @@ class JointQuantiles(SeveralQuantiles):
         drawn to one side cost no more than 2 rate t, where the r-th is wanted at t: see
         docs/theory/mechanisms/ranks.md.
         """
-        speed = float(self.rate)
-        gain = log(max(1.0, WIDE * size * speed / 2))
+        rate = float(self.rate)
+        gain = log(max(1.0, WIDE * size * rate / 2))
         inner, outer = list(self.quantiles), [1 - q for q in reversed(self.quantiles)]
         return all(
-            _RESERVE * (number * gain - lgamma(number + 1)) < 2 * speed * size * float(q)
+            _RESERVE * (number * gain - lgamma(number + 1)) < 2 * rate * size * float(q)
             for side in (inner, outer)
             for number, q in enumerate(side[1:], 2)
         )
@@ -95,20 +95,20 @@ class JointQuantiles(SeveralQuantiles):
         """
         from scipy.fft import irfft, rfft
 
-        speed = float(self._slower)
+        rate = float(self._slower)
         wanted = size * np.diff([0.0, *map(float, self.quantiles), 1.0])
-        away = _lattice(speed, size, len(wanted))
+        away = _lattice(rate, size, len(wanted))
         kinds, kind, numbers = np.unique(wanted.round(6), return_inverse=True, return_counts=True)
         rows = np.maximum(kinds[:, None] + away, 0.0)  # (kinds of steps, lattice)
-        logs = np.where(kinds[:, None] + away >= -0.5, -speed * np.abs(away), -np.inf)
+        logs = np.where(kinds[:, None] + away >= -0.5, -rate * np.abs(away), -np.inf)
         steps = _chances(logs, rows, _tilt(logs, rows, numbers, size))[kind]
         factors = rfft(steps)
         behind = np.cumprod(factors[::-1], axis=0)[::-1]
         ahead, errors = factors[0], []
-        for place in range(len(self.quantiles)):
-            chances = np.maximum(irfft(ahead), 0.0) * np.roll(np.maximum(irfft(behind[place + 1]), 0.0)[::-1], 1)
+        for index in range(len(self.quantiles)):
+            chances = np.maximum(irfft(ahead), 0.0) * np.roll(np.maximum(irfft(behind[index + 1]), 0.0)[::-1], 1)
             errors.append(np.sqrt(np.sum(chances * away**2) / np.sum(chances)))
-            ahead = ahead * factors[place + 1]
+            ahead = ahead * factors[index + 1]
         return np.minimum(errors, float(size))
 
     @property
@@ -177,10 +177,10 @@ def first_width(count: int, rate: Fraction, size: int) -> int:
     return ceil((_NATS + max(0.0, spread)) / (2 * float(rate))) + count // 2 + 1
 
 
-def _lattice(speed: float, size: int, steps: int) -> Floats:
+def _lattice(rate: float, size: int, steps: int) -> Floats:
     """Distances in ranks, as a circle that begins at 0."""
-    fine = max(1.0, min(1 / (_FINE * speed), size / 2**11))
-    reached = min((8 * steps**0.5 + 40) / speed, 2.0 * size) / fine + 8
+    fine = max(1.0, min(1 / (_POINTS_PER_FOLD * rate), size / 2**11))
+    reached = min((8 * steps**0.5 + 40) / rate, 2.0 * size) / fine + 8
     half = 1 << ceil(log(reached, 2))
     return np.append(np.arange(half), np.arange(-half, 0)).astype(np.float64) * fine
 

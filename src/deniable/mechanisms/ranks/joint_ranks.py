@@ -49,9 +49,9 @@ class Targets:
     def count(self) -> int:
         return len(self.ranks)
 
-    def window(self, place: int) -> tuple[int, int]:
+    def window(self, index: int) -> tuple[int, int]:
         """Return the first and last rank of a window; others are more than `width` off."""
-        centre = floor(self.ranks[place])
+        centre = floor(self.ranks[index])
         return max(0, centre - self.width), min(self.total, centre + 1 + self.width)
 
     @property
@@ -61,7 +61,7 @@ class Targets:
 
     def holds(self, ranks: NDArray[np.int64]) -> bool:
         """Return whether each rank lies in its window."""
-        windows = (self.window(place) for place in range(self.count))
+        windows = (self.window(index) for index in range(self.count))
         return all(low <= rank <= high for rank, (low, high) in zip(ranks.tolist(), windows, strict=True))
 
     def cost(self, ranks: NDArray[np.int64]) -> Fraction:
@@ -79,40 +79,40 @@ class RankSampler:
 
     def __init__(self, targets: Targets, weights: Callable[[int, int], NDArray[np.int64]]) -> None:
         self.targets, count = targets, targets.count
-        self.windows = [targets.window(place) for place in range(count)]
+        self.windows = [targets.window(index) for index in range(count)]
         self.weights = [weights(*window) for window in self.windows]
         self.logs = [np.where(w > 0, log(np.maximum(w, 1).astype(np.float64)), -np.inf) for w in self.weights]
         self.heavy = [_largest(w, _HEAVIEST) for w in self.weights]
-        self.away = [self._away(place) for place in range(count)]
+        self.away = [self._away(index) for index in range(count)]
         nothing: Floats = np.empty(0)
         self.above = [nothing] * count  # ways to go on behind quantile j at rank i, the next one above i
         self.further = [nothing] * count  # the same, and the next one may enter i once more
         self.entering = [nothing] * count  # ways from quantile j on, which enters rank i
-        for place in reversed(range(count)):
-            self._prepare(place)
+        for index in reversed(range(count)):
+            self._prepare(index)
         self.start = float(self._raised(running(self.entering[0] - np.abs(self.away[0]))[-1:])[0])
 
     def propose(self, bits: Bits) -> NDArray[np.int64] | None:
         """Propose ranks; None where the last coin shows that all is to be done again."""
-        found: list[int] = []
-        factor, least, offset, known = Fraction(1), 0, 0.0, self.start
-        while (place := len(found)) < self.targets.count:
-            first = max(0, least - self.windows[place][0])
-            ways = self.entering[place][first:] - np.abs(self.away[place][first:] - offset)
+        ranks_so_far: list[int] = []
+        factor, lowest, offset, known = Fraction(1), 0, 0.0, self.start
+        while (quantile_index := len(ranks_so_far)) < self.targets.count:
+            first = max(0, lowest - self.windows[quantile_index][0])
+            ways = self.entering[quantile_index][first:] - np.abs(self.away[quantile_index][first:] - offset)
             index, chance = _pick(ways - known, bits)
             index += first
-            heavy = bool(self.heavy[place][index])
-            runs = self._runs(place, np.array([index]), heavy)[:, 0]
-            more, share = _pick(runs - self.entering[place][index], bits)
-            rank, last = self.windows[place][0] + index, place + more
-            found += [rank] * (more + 1)
-            factor *= int(self.weights[place][index]) ** (more + 1) / (chance * share)
+            heavy = bool(self.heavy[quantile_index][index])
+            runs = self._runs(quantile_index, np.array([index]), heavy)[:, 0]
+            more, share = _pick(runs - self.entering[quantile_index][index], bits)
+            rank, last = self.windows[quantile_index][0] + index, quantile_index + more
+            ranks_so_far += [rank] * (more + 1)
+            factor *= int(self.weights[quantile_index][index]) ** (more + 1) / (chance * share)
             again = not heavy and more + 1 == _RUN
-            least = rank if again else rank + 1
+            lowest = rank if again else rank + 1
             index = rank - self.windows[last][0]
             offset = float(self.away[last][index])
             known = float((self.further if again else self.above)[last][index])
-        ranks = np.array(found, dtype=np.int64)
+        ranks = np.array(ranks_so_far, dtype=np.int64)
         for number in np.unique(ranks, return_counts=True)[1].tolist():
             factor /= factorial(number)
         return ranks if self._kept(factor, ranks, bits) else None
@@ -126,60 +126,60 @@ class RankSampler:
 
         return coin(chance, bits)
 
-    def _away(self, place: int) -> Floats:
+    def _away(self, index: int) -> Floats:
         """Return rate (i - t) for the ranks of a window."""
-        low, high = self.windows[place]
+        low, high = self.windows[index]
         rate = self.targets.rate
-        first = float(rate * (low - self.targets.ranks[place]))
+        first = float(rate * (low - self.targets.ranks[index]))
         return first + float(rate) * np.arange(high - low + 1, dtype=np.float64)
 
-    def _prepare(self, place: int) -> None:
+    def _prepare(self, index: int) -> None:
         """Set the bounds for one quantile, from those for the quantiles behind it."""
-        away = self.away[place]
-        if place == self.targets.count - 1:
-            self.above[place] = self.further[place] = self._raised(-np.abs(away))
+        away = self.away[index]
+        if index == self.targets.count - 1:
+            self.above[index] = self.further[index] = self._raised(-np.abs(away))
         else:
-            self.above[place] = self._raised(self._ways(place))
-            stays = self._shifted(place, 1, self.entering[place + 1], np.arange(away.size))
-            self.further[place] = self._raised(total(np.stack([self.above[place], stays])))
-        entering = total(self._runs(place, np.arange(away.size), heavy=False))
-        heavy = np.flatnonzero(self.heavy[place])
-        entering[heavy] = total(self._runs(place, heavy, heavy=True))
-        self.entering[place] = self._raised(entering)
+            self.above[index] = self._raised(self._ways(index))
+            stays = self._shifted(index, 1, self.entering[index + 1], np.arange(away.size))
+            self.further[index] = self._raised(total(np.stack([self.above[index], stays])))
+        entering = total(self._runs(index, np.arange(away.size), heavy=False))
+        heavy = np.flatnonzero(self.heavy[index])
+        entering[heavy] = total(self._runs(index, heavy, heavy=True))
+        self.entering[index] = self._raised(entering)
 
-    def _runs(self, place: int, columns: NDArray[np.intp], heavy: bool) -> Floats:
+    def _runs(self, index: int, columns: NDArray[np.intp], heavy: bool) -> Floats:
         """Return the ways in which 1, 2, ... quantiles enter ranks together.
 
         They are at most _RUN where ranks are not heavy.
         """
-        rows, most = [], self.targets.count - place
-        for number in range(1, (most if heavy else min(most, _RUN)) + 1):
-            last = place + number - 1
-            if self.windows[last][0] > self.windows[place][1]:
+        rows, quantiles_left = [], self.targets.count - index
+        for number in range(1, (quantiles_left if heavy else min(quantiles_left, _RUN)) + 1):
+            last = index + number - 1
+            if self.windows[last][0] > self.windows[index][1]:
                 break
             behind = self.further if number == _RUN and not heavy else self.above
-            ways = self._shifted(place, number - 1, behind[last], columns)
-            rows.append(number * self.logs[place][columns] - lgamma(number + 1) + ways)
+            ways = self._shifted(index, number - 1, behind[last], columns)
+            rows.append(number * self.logs[index][columns] - lgamma(number + 1) + ways)
         return np.stack(rows)
 
-    def _shifted(self, place: int, more: int, ways: Floats, columns: NDArray[np.intp]) -> Floats:
+    def _shifted(self, index: int, more: int, ways: Floats, columns: NDArray[np.intp]) -> Floats:
         """Return ways from the same ranks on for a quantile that is `more` further on.
 
         With its own distance.
         """
-        start, end = self.windows[place + more]
-        ranks = self.windows[place][0] + columns
-        pause = float(self.targets.rate * (self.targets.ranks[place + more] - self.targets.ranks[place]))
+        start, end = self.windows[index + more]
+        ranks = self.windows[index][0] + columns
+        pause = float(self.targets.rate * (self.targets.ranks[index + more] - self.targets.ranks[index]))
         return np.where(
             (ranks >= start) & (ranks <= end), ways[np.clip(ranks - start, 0, end - start)] - pause, -np.inf
         )
 
-    def _ways(self, place: int) -> Floats:
+    def _ways(self, index: int) -> Floats:
         """Return the sums over the next, higher rank, for every rank of the window."""
-        low, high = self.windows[place]
-        start, end = self.windows[place + 1]
-        step = max(1, ceil(self.targets.ranks[place + 1] - self.targets.ranks[place]))
-        here, there, entering = self.away[place], self.away[place + 1], self.entering[place + 1]
+        low, high = self.windows[index]
+        start, end = self.windows[index + 1]
+        step = max(1, ceil(self.targets.ranks[index + 1] - self.targets.ranks[index]))
+        here, there, entering = self.away[index], self.away[index + 1], self.entering[index + 1]
         ranks = np.arange(low, high + 1)
         falling = np.append(running((entering - there)[::-1])[::-1], -np.inf)
         over: Floats = here + falling[np.clip(ranks + step, start, end + 1) - start]
@@ -200,8 +200,8 @@ class RankSampler:
         """Return bounds raised by the rounding errors of all exponents behind them."""
         count, known = self.targets.count, np.isfinite(bounds)
         spread = 2 * float(self.targets.rate) * (self.targets.width + 2)
-        reach = spread + 64 * count + lgamma(count + 1) + float(np.abs(bounds[known]).max(initial=0.0))
-        raised: Floats = bounds + (_LIFT + bounds.size * 2.0**-50 + reach * 2.0**-46)
+        largest_exponent = spread + 64 * count + lgamma(count + 1) + float(np.abs(bounds[known]).max(initial=0.0))
+        raised: Floats = bounds + (_LIFT + bounds.size * 2.0**-50 + largest_exponent * 2.0**-46)
         return raised
 
 
@@ -210,9 +210,9 @@ def coin(chance: Callable[[], "arb"], bits: Bits) -> bool:
     from flint import ctx
 
     with ctx.workprec(128):
-        near = float(chance().mid())
-    assert near <= 1 + 2.0**-40
-    return bool(bernoulli.sample_each(near=np.array([near]), exact=lambda _: chance, bits=bits)[0])
+        approximation = float(chance().mid())
+    assert approximation <= 1 + 2.0**-40
+    return bool(bernoulli.sample_each(near=np.array([approximation]), exact=lambda _: chance, bits=bits)[0])
 
 
 def _pick(chances: Floats, bits: Bits) -> tuple[int, Fraction]:
@@ -223,13 +223,13 @@ def _pick(chances: Floats, bits: Bits) -> tuple[int, Fraction]:
     possible = np.isfinite(chances)
     parts = np.where(possible, np.floor(_PARTS * exp_of_minus(np.maximum(-chances, 0.0))) + 1, 0).astype(np.int64)
     ends = np.cumsum(parts)
-    place = int(uniform.below(int(ends[-1]), bits=bits))
-    index = int(np.searchsorted(ends, place, side="right"))
+    drawn = int(uniform.below(int(ends[-1]), bits=bits))
+    index = int(np.searchsorted(ends, drawn, side="right"))
     return index, Fraction(int(parts[index]), int(ends[-1]))
 
 
 def _largest(values: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
     """Return a mask of the largest ones."""
-    found = np.zeros(values.shape, dtype=np.bool_)
-    found[np.argsort(-values)[:count]] = True
-    return found
+    mask = np.zeros(values.shape, dtype=np.bool_)
+    mask[np.argsort(-values)[:count]] = True
+    return mask

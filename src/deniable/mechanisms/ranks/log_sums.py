@@ -29,8 +29,8 @@ def running(terms: Floats) -> Floats:
     sums: Floats = np.logaddexp.accumulate(terms, axis=-1)
     steps = 1 + np.arange(terms.shape[-1])
     known = np.isfinite(sums)
-    reach = float(np.abs(sums[known]).max(initial=1.0))
-    sums = sums + steps * (_STEP + reach * 2.0**-50)
+    largest_exponent = float(np.abs(sums[known]).max(initial=1.0))
+    sums = sums + steps * (_STEP + largest_exponent * 2.0**-50)
     _check(sums, terms)
     return sums
 

@@ -69,21 +69,21 @@ class Points(NamedTuple):
             total += 10 ** (level - 1) * self._count(codes, level)
         return total
 
-    def locate(self, first: int, end: int, place: int) -> int:
+    def locate(self, first: int, end: int, position: int) -> int:
         """Return the code at this position of the weight of [first, end).
 
         For uniform positions, each code is as likely as it weighs.
         """
-        if place < end - first:
-            return first + place
-        place -= end - first
+        if position < end - first:
+            return first + position
+        position -= end - first
         for level in range(1, self.levels + 1):
             before, behind = (int(count) for count in self._count(np.array([first, end]), level))
             weight = 10 ** (level - 1)
-            if place < weight * (behind - before):
-                block, digits = divmod(before + place // weight, 2**self.digits)
+            if position < weight * (behind - before):
+                block, digits = divmod(before + position // weight, 2**self.digits)
                 return int(((-self.offset % 10**level + block * 10**level) << self.digits) + digits)
-            place -= weight * (behind - before)
+            position -= weight * (behind - before)
         raise AssertionError("the place lies beyond the weight")
 
     def _count(self, codes: Codes, level: int) -> Codes:

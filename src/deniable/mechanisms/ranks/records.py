@@ -58,8 +58,8 @@ class RankWindow:
         listed[-1] -= ends[stop] - 1 - high
 
         def below(code: int) -> int:
-            place = int(np.searchsorted(codes, code))
-            return int(ends[place - 1]) if place else 0
+            index = int(np.searchsorted(codes, code))
+            return int(ends[index - 1]) if index else 0
 
         def nearest(code: int) -> tuple[int | None, int | None]:
             before, behind = (int(np.searchsorted(codes, code, side=side)) for side in ("left", "right"))
@@ -74,11 +74,11 @@ class RankWindow:
 
     def below(self, code: int) -> int:
         """Return how many records have a code below this one."""
-        place = int(np.searchsorted(self.known, code))
-        if (place == 0 and self.start) or (place == self.known.size and self.end < self.total):
+        index = int(np.searchsorted(self.known, code))
+        if (index == 0 and self.start) or (index == self.known.size and self.end < self.total):
             assert self.count_below is not None
             return self.count_below(code)
-        return self.start + place
+        return self.start + index
 
     def beside(self, code: int) -> tuple[int | None, int | None]:
         """Return the codes of the nearest records below and above this one, or None."""
@@ -137,11 +137,11 @@ class SortedRecords:
     def below(self, codes: Codes) -> NDArray[np.int64]:
         """Return how many records have a lower code, for each of a few codes."""
         parts = np.searchsorted(self._firsts, codes)
-        found = [
+        counts = [
             self._edges[part] + np.searchsorted(self._part(part), code)
             for part, code in zip(parts.tolist(), codes.tolist(), strict=True)
         ]
-        return np.array(found, dtype=np.int64)
+        return np.array(counts, dtype=np.int64)
 
     def window(self, span: tuple[int, int], *, first: int = 0, last: int | None = None) -> RankWindow:
         """Return the records of the ranks [first, last) alone, with those of `span` known."""

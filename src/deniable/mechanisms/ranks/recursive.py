@@ -97,10 +97,10 @@ class RecursiveQuantiles(SeveralQuantiles):
         for node in self.tree:
             q = float(node.quantile)
             low, high = position[node.below], position[node.above]
-            position[node.place] = low + q * (high - low)
+            position[node.index] = low + q * (high - low)
             total = round(size * (high - low))
-            spread[node.place] = (1 - q) * spread[node.below] + q * spread[node.above]
-            spread[node.place, node.place] = rank_error(self._rate_of(node), q * total, total, truth=q * total)
+            spread[node.index] = (1 - q) * spread[node.below] + q * spread[node.above]
+            spread[node.index, node.index] = rank_error(self._rate_of(node), q * total, total, truth=q * total)
         return np.asarray(np.sqrt((spread[:count] ** 2).sum(axis=1)), dtype=np.float64)
 
     @cached_property
@@ -119,10 +119,10 @@ class RecursiveQuantiles(SeveralQuantiles):
     def _draw(self, records: SortedRecords, runs: int, bits: Bits) -> Codes:
         count = len(self.tree)
         ends = [0] * count + [self.points.size - 1, 0]  # the last two stand for the bounds
-        found = np.tile(np.array(ends, dtype=np.int64), (runs, 1))
+        codes = np.tile(np.array(ends, dtype=np.int64), (runs, 1))
         for node in self.tree:
             rate = self._rate_of(node)
-            spans, groups = np.unique(found[:, [node.below, node.above]], axis=0, return_inverse=True)
+            spans, groups = np.unique(codes[:, [node.below, node.above]], axis=0, return_inverse=True)
             for number, span in enumerate(spans):
                 same = np.flatnonzero(groups.ravel() == number)
                 low, high = (int(end) for end in span)
@@ -132,8 +132,8 @@ class RecursiveQuantiles(SeveralQuantiles):
                 looked_at = window(target, rate=rate, size=high - low + 1)
                 part = records.window(looked_at, first=first, last=last)
                 sampler = PointSampler(part, target=target, rate=rate, points=self.points, span=(low, high))
-                found[same, node.place] = sampler.draws(same.size, bits)
-        return found[:, :count]
+                codes[same, node.index] = sampler.draws(same.size, bits)
+        return codes[:, :count]
 
     @classmethod
     def worst_case(cls) -> WorstCase:
@@ -156,13 +156,13 @@ class Node:
     """One quantile of the tree.
 
     Args:
-        place: which quantile, from 0.
+        index: which quantile, from 0.
         level: 0 for the first one.
         quantile: which one it is of the records of its part.
         below, above: the quantiles between which the part lies; -1 and the number of quantiles stand for the bounds.
     """
 
-    place: int
+    index: int
     level: int
     quantile: Fraction
     below: int
@@ -176,9 +176,9 @@ def _nodes(quantiles: Sequence[Fraction], first: int, last: int, level: int, end
     """
     if first >= last:
         return
-    place = (first + last) // 2
+    index = (first + last) // 2
     low, high = quantiles[first - 1], quantiles[last]
-    within = ((quantiles[place] - low) / (high - low)).limit_denominator(_FINEST)
-    yield Node(place=place, level=level, quantile=within, below=first - 1, above=last)
-    yield from _nodes(quantiles, first, place, level + 1, end)
-    yield from _nodes(quantiles, place + 1, last, level + 1, end)
+    within = ((quantiles[index] - low) / (high - low)).limit_denominator(_FINEST)
+    yield Node(index=index, level=level, quantile=within, below=first - 1, above=last)
+    yield from _nodes(quantiles, first, index, level + 1, end)
+    yield from _nodes(quantiles, index + 1, last, level + 1, end)

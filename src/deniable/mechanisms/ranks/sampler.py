@@ -64,7 +64,7 @@ class PointSampler:
         self.parts = PARTS if interpolated else 1  # of a rank, so D is known in units of 1 / (parts * denominator)
         self.rate = rate / (target.denominator * self.parts)  # per unit
         cuts = np.unique(np.concatenate([self._rows(*_bands(rate, span[1] - span[0] + 1)), self._inner(rate)]))
-        low, high = self._places(cuts)
+        low, high = self._rank_ranges(cuts)
         lowest, highest = np.append(-self.parts, high), np.append(low, (records.total + 1) * self.parts)
         bounds = np.concatenate([self._distances(cuts, low, high), self._outside(lowest, highest)])
         firsts = np.concatenate([cuts, [span[0]], cuts + 1])
@@ -78,22 +78,24 @@ class PointSampler:
 
     def draws(self, runs: int, bits: Bits) -> Codes:
         """Codes of `runs` points, drawn independently."""
-        found = np.full(runs, -1, dtype=np.int64)
-        while (left := np.flatnonzero(found < 0)).size:
+        codes = np.full(runs, -1, dtype=np.int64)
+        while (left := np.flatnonzero(codes < 0)).size:
             drawn = raced(-self.bounds, self.weights, rate=self.rate, runs=left.size, bits=bits)
             known: dict[tuple[int, int], tuple[int, int]] = {}
-            for run, place in zip(left.tolist(), zip(*(each.tolist() for each in drawn), strict=True), strict=True):
-                code, excess = known[place] = known.get(place) or self._within(*place)
+            for run, drawn_piece in zip(
+                left.tolist(), zip(*(each.tolist() for each in drawn), strict=True), strict=True
+            ):
+                code, excess = known[drawn_piece] = known.get(drawn_piece) or self._within(*drawn_piece)
                 if not excess or _coin(self.rate * excess, bits):
-                    found[run] = code
-        return found
+                    codes[run] = code
+        return codes
 
-    def _within(self, piece: int, place: int) -> tuple[int, int]:
+    def _within(self, piece: int, position: int) -> tuple[int, int]:
         """A point of a piece, and how far its D is above the bound."""
-        code = self.points.locate(int(self.firsts[piece]), int(self.behind[piece]), place)
+        code = self.points.locate(int(self.firsts[piece]), int(self.behind[piece]), position)
         if self.exact[piece]:
             return code, 0
-        return code, int(self._distances(np.array([code]), *self._place(code))[0] - self.bounds[piece])
+        return code, int(self._distances(np.array([code]), *self._rank_range(code))[0] - self.bounds[piece])
 
     def _rows(self, width: int, count: int) -> Codes:
         """Return records that many ranks apart, and the ends of the span.
@@ -102,14 +104,14 @@ class PointSampler:
         """
         records = self.records
         centre = min(max(floor(self.target), 0), max(records.total - 1, 0))
-        places = (
+        ranks = (
             np.arange(centre - width * count, centre + width * count + 1, width) if width < records.total else centre
         )
-        places = (
-            np.unique(np.clip(places, records.start, records.end - 1)) if records.known.size else np.empty(0, np.int64)
+        ranks = (
+            np.unique(np.clip(ranks, records.start, records.end - 1)) if records.known.size else np.empty(0, np.int64)
         )
         ends = [self.span[0]] * (records.start == 0) + [self.span[1]] * (records.end == records.total)
-        return np.concatenate([records.known[places - records.start], np.array(ends, dtype=np.int64)])
+        return np.concatenate([records.known[ranks - records.start], np.array(ends, dtype=np.int64)])
 
     def _inner(self, rate: Fraction) -> Codes:
         """Return points between records, where one bound of exp(-rate D) is too coarse."""
@@ -128,7 +130,7 @@ class PointSampler:
         inner = before + whole * parts + rest * parts // PARTS  # the last point before the place changes, or the first
         return np.concatenate([inner, np.minimum(inner + 1, behind)])
 
-    def _places(self, cuts: Codes) -> tuple[Codes, Codes]:
+    def _rank_ranges(self, cuts: Codes) -> tuple[Codes, Codes]:
         """Return the lowest and the highest rank of points at or between known records."""
         window, start = self.records.known, self.records.start
         first, last = (np.searchsorted(window, cuts, side=side) for side in ("left", "right"))
@@ -138,7 +140,7 @@ class PointSampler:
         before, behind = known[first], known[last + 1]
         return within_gaps(cuts, start + first, start + last, before=before, behind=behind, span=self.span)
 
-    def _place(self, code: int) -> tuple[Codes, Codes]:
+    def _rank_range(self, code: int) -> tuple[Codes, Codes]:
         """The lowest and the highest place of any point."""
         below, within = (np.array([self.records.below(end)]) for end in (code, code + 1))
         if not self.interpolated:

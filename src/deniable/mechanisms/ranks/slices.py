@@ -25,8 +25,8 @@ SLOPE = 4
 """Ranks by which a gap grows while a reach grows by one."""
 
 _SLACK = Fraction(1, 32)  # of the price, for ranks that follow a record by halves
-_LEAST = Fraction(1, 2**40)  # epsilon of a record, for scales of noise that can be drawn
-_FINE = 2**20  # parts in which the weights of counters are known
+_MIN_EPSILON = Fraction(1, 2**40)  # epsilon of a record, for scales of noise that can be drawn
+_WEIGHT_PARTS = 2**20  # parts in which the weights of counters are known
 _NATS = 32.0  # by which chances have fallen, and more for wide grids, at the largest reach
 _SHORT = 3  # standard deviations by which a gap is taken to be too short
 
@@ -84,20 +84,20 @@ class SliceQuantiles(SeveralQuantiles):
         short = _SHORT * deviation * np.sqrt((np.diff(weights[:-1], axis=0) ** 2).sum(axis=1))
         gaps = np.concatenate([[inf], size * np.diff(self._floats[:-1]) - short, [inf]])
         far = float(self.rate) * np.maximum(0, np.minimum(gaps[:-1], gaps[1:]) - self.zone) / SLOPE
-        odds = WIDE * max(1.0, size * float(self.rate) / 2) * np.exp(-far)
-        lost, q = odds / (1 + odds), self._floats[:-1]
+        weight_outside = WIDE * max(1.0, size * float(self.rate) / 2) * np.exp(-far)
+        lost, q = weight_outside / (1 + weight_outside), self._floats[:-1]
         drawn = np.array([rank_error(self.rate, s * size, size, truth=s * size) for s in q]) ** 2
         anywhere = size**2 * (q**2 + (1 - q) ** 2) / 2
         return np.asarray(np.minimum(np.sqrt((1 - lost) * (noise + drawn) + lost * anywhere), size))
 
     @property
     def is_quick(self) -> bool:
-        return self._record >= _LEAST
+        return self._record >= _MIN_EPSILON
 
     def is_steady(self, size: int) -> bool:
         """Whether hardly any answer is lost for `size` records."""
-        few, many = (float(np.sum(self.expected_errors(number) ** 2)) for number in (size, 10**9))
-        return few < 1.25 * many
+        at_size, at_large_size = (float(np.sum(self.expected_errors(number) ** 2)) for number in (size, 10**9))
+        return at_size < 1.25 * at_large_size
 
     @cached_property
     def zone(self) -> int:
@@ -147,30 +147,31 @@ class SliceQuantiles(SeveralQuantiles):
     @property
     def _weights(self) -> Floats:
         """Weights of all counters in each running count, shape (cells, counters)."""
-        return counter_weights(len(self.quantiles) + 1, self.tree[0]).astype(np.float64) / _FINE
+        return counter_weights(len(self.quantiles) + 1, self.tree[0]).astype(np.float64) / _WEIGHT_PARTS
 
     def _variance(self, cells: int, branch: int) -> float:
         """Mean variance of a rank, at epsilon = 1."""
-        weights = counter_weights(cells, branch).astype(np.float64) / _FINE
+        weights = counter_weights(cells, branch).astype(np.float64) / _WEIGHT_PARTS
         moved = weights[:-1] - np.outer(self._floats[:-1], weights[-1])
         return float(2 * levels(cells, branch) ** 2 * (moved**2).sum(axis=1).mean())
 
     def _draw(self, records: SortedRecords, runs: int, bits: Bits) -> Codes:
-        places = self._noisy_places(records.size, runs, bits)
+        noisy_ranks = self._noisy_places(records.size, runs, bits)
         largest = ceil((_NATS + log(self.points.size)) / self.rate) * 2 * SLOPE
         aims = [
-            [(p, int(min(r, largest))) for p, r in zip(row, reaches(row, self.zone), strict=True)] for row in places
+            [(p, int(min(r, largest))) for p, r in zip(row, reaches(row, self.zone), strict=True)]
+            for row in noisy_ranks
         ]
-        found = np.empty((runs, len(self.quantiles)), dtype=np.int64)
+        codes = np.empty((runs, len(self.quantiles)), dtype=np.int64)
         for index, column in enumerate(zip(*aims, strict=True)):
             same: dict[tuple[int, int], list[int]] = {}
             for run, aim in enumerate(column):
                 same.setdefault(aim, []).append(run)
-            for (place, reach), where in same.items():
-                found[where, index] = near(
-                    records, place, reach, rate=self.rate, points=self.points, runs=len(where), bits=bits
+            for (rank, radius), where in same.items():
+                codes[where, index] = draw_around(
+                    records, rank, radius, rate=self.rate, points=self.points, runs=len(where), bits=bits
                 )
-        return np.sort(found, axis=1)
+        return np.sort(codes, axis=1)
 
     def _noisy_places(self, size: int, runs: int, bits: Bits) -> list[list[int]]:
         """Return the noisy ranks q (n - T) + E of every run, in halves.
@@ -182,8 +183,8 @@ class SliceQuantiles(SeveralQuantiles):
         sums = noise.astype(object) @ weights.T.astype(object)  # (runs, cells)
         return [
             [
-                (q.numerator * (2 * size * _FINE - row[-1]) * 2 + (2 * part + _FINE) * q.denominator)
-                // (2 * _FINE * q.denominator)
+                (q.numerator * (2 * size * _WEIGHT_PARTS - row[-1]) * 2 + (2 * part + _WEIGHT_PARTS) * q.denominator)
+                // (2 * _WEIGHT_PARTS * q.denominator)
                 for q, part in zip(self.quantiles, row[:-1], strict=True)
             ]
             for row in sums.tolist()
@@ -203,47 +204,47 @@ class SliceQuantiles(SeveralQuantiles):
         )
 
 
-def reaches(places: list[int], zone: int) -> list[int | float]:
+def reaches(ranks: list[int], zone: int) -> list[int | float]:
     """Return the reach of each slice, in ranks / (2 SLOPE).
 
     It is the excess over `zone` of its gap to all ranks on either side.
 
     Args:
-        places: noisy ranks in halves, in the order of the quantiles, which noise may have upset.
+        ranks: noisy ranks in halves, in the order of the quantiles, which noise may have upset.
     """
-    least, most = [inf], [-inf]
-    for below, above in zip(places, reversed(places), strict=True):
-        most.append(max(most[-1], below))
-        least.append(min(least[-1], above))
-    sides = zip(places, most, reversed(least[:-1]), strict=False)
-    return [max(0, min(place - below, above - place) - 2 * zone) for place, below, above in sides]
+    ends_below, ends_above = [inf], [-inf]
+    for below, above in zip(ranks, reversed(ranks), strict=True):
+        ends_above.append(max(ends_above[-1], below))
+        ends_below.append(min(ends_below[-1], above))
+    sides = zip(ranks, ends_above, reversed(ends_below[:-1]), strict=False)
+    return [max(0, min(rank - below, above - rank) - 2 * zone) for rank, below, above in sides]
 
 
-def near(
-    records: SortedRecords, place: int, reach: int | float, *, rate: Fraction, points: Points, runs: int, bits: Bits
+def draw_around(
+    records: SortedRecords, rank: int, radius: int | float, *, rate: Fraction, points: Points, runs: int, bits: Bits
 ) -> Codes:
     """Draw codes of `runs` points in proportion to weight exp(-rate min(D, reach)).
 
     Args:
-        place: from where D, the distance in ranks, counts; in halves of ranks.
-        reach: in ranks / (2 SLOPE).
+        rank: from where D, the distance in ranks, counts; in halves of ranks.
+        radius: in ranks / (2 SLOPE).
 
     All records from which D is below the reach are looked at, and one more to either side; so D is exact wherever it is
     below the reach. The first and the last point of the grid count as having any number of public records.
     """
-    reach = int(reach)
-    halves = reach // SLOPE + 2
-    place = min(max(place, -halves), 2 * records.size + halves)
-    first = min(max(0, (place - halves) // 2), records.size)
-    window = records.between(first, (place + halves) // 2 + 1)
+    radius = int(radius)
+    halves = radius // SLOPE + 2
+    rank = min(max(rank, -halves), 2 * records.size + halves)
+    first = min(max(0, (rank - halves) // 2), records.size)
+    window = records.between(first, (rank + halves) // 2 + 1)
     cuts = np.unique(np.concatenate([[0], window, [points.size - 1]]))
     low, high = (first + np.searchsorted(window, cuts, side=side) for side in ("left", "right"))
-    over, under = 2 * low - place, place - 2 * high
+    over, under = 2 * low - rank, rank - 2 * high
     over[0], under[-1] = 0, 0
-    away = np.concatenate([np.maximum(np.maximum(over, under), 0), np.abs(2 * high[:-1] - place)])
+    away = np.concatenate([np.maximum(np.maximum(over, under), 0), np.abs(2 * high[:-1] - rank)])
     firsts, ends = np.concatenate([cuts, cuts[:-1] + 1]), np.concatenate([cuts + 1, cuts[1:]])
     weights = points.below(ends) - points.below(firsts)
-    scores = -np.minimum(away * SLOPE, reach)
+    scores = -np.minimum(away * SLOPE, radius)
     chosen, within = raced(scores, weights, rate=rate / (2 * SLOPE), runs=runs, bits=bits)
     located = (points.locate(int(firsts[p]), int(ends[p]), int(w)) for p, w in zip(chosen, within, strict=True))
     return np.fromiter(located, dtype=np.int64, count=runs)
@@ -259,6 +260,6 @@ def counter_weights(cells: int, branch: int) -> NDArray[np.int64]:
     then the running counts from its cell on grow by 1, and no other does.
     """
     tree, running = matrices(cells, branch)
-    inner = np.rint(running[:, cells:] * _FINE).astype(np.int64)
-    leaves = _FINE * np.tril(np.ones((cells, cells), dtype=np.int64)) - inner @ tree[cells:].astype(np.int64)
+    inner = np.rint(running[:, cells:] * _WEIGHT_PARTS).astype(np.int64)
+    leaves = _WEIGHT_PARTS * np.tril(np.ones((cells, cells), dtype=np.int64)) - inner @ tree[cells:].astype(np.int64)
     return np.concatenate([leaves, inner], axis=1)

@@ -220,25 +220,25 @@ def _exactly_needed(mechanism: RandomizedResponse, wide: Fraction, level: object
     p, q = (p, q) if p > q else (1 - p, 1 - q)  # of the other tally
     chance = _miss_in_floats(level)
 
-    def too_long(count: int, *, near: int | None = None) -> int | None:
+    def too_long(count: int, *, around: int | None = None) -> int | None:
         tallies = np.append(np.arange(0, count, -(-count // 64)), count)
-        if near is not None:
-            tallies = np.append(tallies, np.clip(np.arange(near - _WINDOW, near + _WINDOW), 0, count))
+        if around is not None:
+            tallies = np.append(tallies, np.clip(np.arange(around - _WINDOW, around + _WINDOW), 0, count))
         ends = partial(shares_of_population, count=count, p=p, q=q, miss=chance)
-        return _longer(np.unique(tallies), ends, float(2 * wide), everywhere=near is None)
+        return _longer(np.unique(tallies), ends, float(2 * wide), everywhere=around is None)
 
-    least, place = 0, Fraction(1, 2)
+    too_few, share = 0, Fraction(1, 2)
     while True:
         number = enough
-        while number - least > 1:
-            middle = (least + number) // 2
-            found = too_long(middle, near=math.floor(place * middle))
-            least, number = (least, middle) if found is None else (middle, number)
-            place = place if found is None else Fraction(found, middle)
-        found = None if number == enough else too_long(number)
-        if found is None:
+        while number - too_few > 1:
+            middle = (too_few + number) // 2
+            long_tally = too_long(middle, around=math.floor(share * middle))
+            too_few, number = (too_few, middle) if long_tally is None else (middle, number)
+            share = share if long_tally is None else Fraction(long_tally, middle)
+        long_tally = None if number == enough else too_long(number)
+        if long_tally is None:
             return number
-        least, place = number, Fraction(found, number)
+        too_few, share = number, Fraction(long_tally, number)
 
 
 def _longer(
@@ -290,8 +290,8 @@ def _enclosed(mechanism: RandomizedResponse) -> tuple["arb", "arb"]:
     if mechanism.truth is not None:
         return balls.ball(mechanism.truth), balls.ball((1 - mechanism.truth) / (mechanism.choices - 1))
     assert mechanism.epsilon is not None
-    odds = balls.ball(-mechanism.epsilon).exp()
-    return 1 / (1 + (mechanism.choices - 1) * odds), odds / (1 + (mechanism.choices - 1) * odds)
+    ratio = balls.ball(-mechanism.epsilon).exp()
+    return 1 / (1 + (mechanism.choices - 1) * ratio), ratio / (1 + (mechanism.choices - 1) * ratio)
 
 
 def _told_apart(mechanism: object) -> tuple[float, float]:

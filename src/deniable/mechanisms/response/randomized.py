@@ -82,11 +82,11 @@ class RandomizedResponse(Mechanism):
 
     def sensitivity(self, *, reports: int = 1) -> Sensitivity:
         """Return the sensitivity of the answers of one person who gives `reports`."""
-        count, most = positive_integer("reports", reports), self.choices - 1
+        count, largest_change = positive_integer("reports", reports), self.choices - 1
         return Sensitivity(
-            l1=Fraction(count * most),
-            l2_squared=Fraction(count * most**2),
-            linf=Fraction(most),
+            l1=Fraction(count * largest_change),
+            l2_squared=Fraction(count * largest_change**2),
+            linf=Fraction(largest_change),
             relation=Replace,
             coordinates=count,
         )
@@ -131,9 +131,9 @@ class RandomizedResponse(Mechanism):
         other: NDArray[np.int64] | int = 1
         if self.choices > 2:
             other = uniform.below(self.choices - 1, size=answers.shape, bits=bits) + 1
-        told = answers + np.where(self._lies(answers.shape, bits), other, 0)
-        told -= np.where(told >= self.choices, self.choices, 0)
-        return Released(told, bits.safe)
+        reports = answers + np.where(self._lies(answers.shape, bits), other, 0)
+        reports -= np.where(reports >= self.choices, self.choices, 0)
+        return Released(reports, bits.safe)
 
     def _masses(self, exact: ArrayLike) -> dict[Hashable, "Fraction | arb"]:
         """Return the probability of every report, or of every tuple of reports."""
@@ -143,14 +143,14 @@ class RandomizedResponse(Mechanism):
         if not all(0 <= answer < self.choices for answer in answers):
             raise InvalidParameterError(f"exact must hold answers from 0 to {self.choices - 1}")
         true, other = self.chances()
-        found: dict[tuple[int, ...], Any] = {(): 1}
+        masses: dict[tuple[int, ...], Any] = {(): 1}
         for answer in answers:
-            found = {
-                (*told, code): (true if code == answer else other) * mass
-                for told, mass in found.items()
+            masses = {
+                (*report, code): (true if code == answer else other) * mass
+                for report, mass in masses.items()
                 for code in range(self.choices)
             }
-        return {told if given.ndim else told[0]: mass for told, mass in found.items()}
+        return {report if given.ndim else report[0]: mass for report, mass in masses.items()}
 
     def chances(self) -> "tuple[Fraction | arb, Fraction | arb]":
         """Return the probability that an answer is reported by holders, and by others.
@@ -160,8 +160,8 @@ class RandomizedResponse(Mechanism):
         if self.truth is not None:
             return self.truth, (1 - self.truth) / (self.choices - 1)
         assert self.epsilon is not None
-        odds = ball(-self.epsilon).exp()
-        return 1 / (1 + (self.choices - 1) * odds), odds / (1 + (self.choices - 1) * odds)
+        ratio = ball(-self.epsilon).exp()
+        return 1 / (1 + (self.choices - 1) * ratio), ratio / (1 + (self.choices - 1) * ratio)
 
     def _lies(self, shape: tuple[int, ...], bits: Bits) -> NDArray[np.bool_]:
         if self.truth is not None:
@@ -171,8 +171,8 @@ class RandomizedResponse(Mechanism):
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
         """Return the reports of each run as one number, with `choices` as its base."""
-        told = self.release(np.tile(exact, (runs, 1)), bits=bits).value
-        return np.asarray(told @ self.choices ** np.arange(len(exact)))
+        reports = self.release(np.tile(exact, (runs, 1)), bits=bits).value
+        return np.asarray(reports @ self.choices ** np.arange(len(exact)))
 
     @classmethod
     def worst_case(cls) -> WorstCase:

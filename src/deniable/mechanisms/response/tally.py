@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from deniable.numbers.arrays import Floats, Integers
 
 _DIGITS = 40.0  # what is left out is below e^-40
-_LEAST, _MOST = 2.0**-200, 1 - 2.0**-53  # nearer to 0 or 1 no chance is told from it
-_BLOCK = 1 << 10  # tails that are computed together
+_MIN_CHANCE, _MAX_CHANCE = 2.0**-200, 1 - 2.0**-53  # nearer to 0 or 1 no chance is told from it
+_TAILS_PER_BLOCK = 1 << 10  # tails that are computed together
 
 
 def shares_within(tallies: Integers, count: int, p: float, q: float, miss: float) -> tuple[Floats, Floats]:
@@ -59,9 +59,9 @@ def _first(holds: Callable[[Integers, Integers], NDArray[np.bool_]], start: Inte
     start, stop = start.copy(), stop.copy()
     while (rows := np.flatnonzero(start < stop)).size:
         middle = (start[rows] + stop[rows]) // 2
-        found = holds(rows, middle)
-        stop[rows] = np.where(found, middle, stop[rows])
-        start[rows] = np.where(found, start[rows], middle + 1)
+        holds_there = holds(rows, middle)
+        stop[rows] = np.where(holds_there, middle, stop[rows])
+        start[rows] = np.where(holds_there, start[rows], middle + 1)
     return start
 
 
@@ -70,21 +70,21 @@ def at_least(tallies: Integers, holders: Integers, count: int, p: float, q: floa
 
     Error: about 10^-15 sqrt(count), beside that of p and q in floats.
     """
-    p, q = (min(max(x, _LEAST), _MOST) for x in (p, q))
-    found = np.empty(tallies.size)
-    for begin in range(0, tallies.size, _BLOCK):
-        rows = slice(begin, begin + _BLOCK)
+    p, q = (min(max(x, _MIN_CHANCE), _MAX_CHANCE) for x in (p, q))
+    tails = np.empty(tallies.size)
+    for begin in range(0, tallies.size, _TAILS_PER_BLOCK):
+        rows = slice(begin, begin + _TAILS_PER_BLOCK)
         tally, own = tallies[rows], holders[rows]
         early = tally < own * p + (count - own) * q  # the other side is the tail
         tail = _upper_tail(
             np.where(early, count + 1 - tally, tally),
             own,
             count,
-            np.where(early, max(1 - p, _LEAST), p),
-            np.where(early, max(1 - q, _LEAST), q),
+            np.where(early, max(1 - p, _MIN_CHANCE), p),
+            np.where(early, max(1 - q, _MIN_CHANCE), q),
         )
-        found[rows] = np.where(early, 1 - tail, tail)
-    return found
+        tails[rows] = np.where(early, 1 - tail, tail)
+    return tails
 
 
 def _upper_tail(tallies: Integers, holders: Integers, count: int, p: Floats, q: Floats) -> Floats:
@@ -115,10 +115,10 @@ def _upper_tail(tallies: Integers, holders: Integers, count: int, p: Floats, q: 
         terms = np.exp(logarithm) * (np.cos(turn) * real + np.sin(turn) * imaginary) / (real**2 + imaginary**2)
     terms[:, 1:] *= 2  # for the conjugates
     terms[j > (points[:, None] - 1) / 2] = 0
-    found = np.clip(terms.sum(axis=1) / points, 0.0, 1.0)
+    tails = np.clip(terms.sum(axis=1) / points, 0.0, 1.0)
     with np.errstate(under="ignore"):
         everybody = np.exp(holders * np.log(p) + others * np.log(q))
-    return np.where(tallies > count, 0.0, np.where(tallies == count, everybody, found))
+    return np.where(tallies > count, 0.0, np.where(tallies == count, everybody, tails))
 
 
 def _saddle(tallies: Integers, holders: Integers, count: int, p: Floats, q: Floats) -> Floats:
@@ -131,5 +131,5 @@ def _saddle(tallies: Integers, holders: Integers, count: int, p: Floats, q: Floa
     constant = tallies * (1 - p) * (1 - q)
     root = np.sqrt(linear**2 + 4 * square * constant)
     with np.errstate(divide="ignore", invalid="ignore"):
-        odds = np.where(linear > 0, 2 * constant / (root + linear), (root - linear) / (2 * square))
-    return np.asarray(np.log(np.maximum(odds, 1.0)))
+        exp_tilt = np.where(linear > 0, 2 * constant / (root + linear), (root - linear) / (2 * square))
+    return np.asarray(np.log(np.maximum(exp_tilt, 1.0)))

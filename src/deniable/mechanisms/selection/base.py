@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms.base import MOST_VALUES, Mechanism, drawable_rate
-from deniable.mechanisms.integers import LARGEST, LEAST, integers
+from deniable.mechanisms.integers import MAX_INT64, MIN_INT64, integers
 from deniable.numbers.rationals import Real, positive_rational, probability, yes_or_no
 from deniable.privacy import AddRemove, PrivacyLoss, PureLoss, Relation, Sensitivity, calibrate
 from deniable.privacy.notions.concentrated import epsilon_within
@@ -112,9 +112,11 @@ def _limit_within(mechanism: Selection, pure: Fraction, epsilon: Fraction, delta
         return calibrate(mechanism._loss, epsilon=epsilon, delta=delta, tolerance=1e-8)
     if not mechanism._loss(pure * (1 + Fraction(DEFAULT_TOLERANCE))).proves(epsilon, delta):
         return pure  # a little more is too much, or not known to be within the target
-    most = max(pure, calibrate(mechanism._one_round()._loss, epsilon=epsilon, delta=delta, tolerance=1e-8))
+    largest_limit = max(pure, calibrate(mechanism._one_round()._loss, epsilon=epsilon, delta=delta, tolerance=1e-8))
     try:
-        return calibrate(mechanism._loss, over=(pure, most), epsilon=epsilon, delta=delta, tolerance=DEFAULT_TOLERANCE)
+        return calibrate(
+            mechanism._loss, over=(pure, largest_limit), epsilon=epsilon, delta=delta, tolerance=DEFAULT_TOLERANCE
+        )
     except InvalidParameterError:
         return pure
 
@@ -151,7 +153,7 @@ def checked_array(scores: ArrayLike) -> NDArray[np.int64]:
     if array.size == 0:
         raise InvalidParameterError("scores must be those of at least one candidate, got an empty list")
     if array.dtype == object:
-        array = np.maximum(array - array.max() + LARGEST, LEAST)
+        array = np.maximum(array - array.max() + MAX_INT64, MIN_INT64)
     return array.astype(np.int64, copy=False)
 
 
@@ -161,11 +163,13 @@ def behind(scores: NDArray[np.int64]) -> NDArray[np.uint64]:
     return np.asarray(bits[scores.argmax()] - bits)
 
 
-def behind_few(scores: ArrayLike, *, most: int = MOST_VALUES) -> list[int]:
+def behind_few(scores: ArrayLike, *, max_candidates: int = MOST_VALUES) -> list[int]:
     """Return how far each score is below the best, for few candidates."""
     array = checked_array(scores)
-    if array.size > most:
-        raise InvalidParameterError(f"probabilities are listed for at most {most} candidates, got {array.size}")
+    if array.size > max_candidates:
+        raise InvalidParameterError(
+            f"probabilities are listed for at most {max_candidates} candidates, got {array.size}"
+        )
     return [int(gap) for gap in behind(array)]
 
 

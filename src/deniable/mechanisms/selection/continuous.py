@@ -129,6 +129,8 @@ class ContinuousExponential(InBounds, Selection):
     @classmethod
     def worst_case(cls) -> WorstCase:
         """Return a score that falls by 1 on a fifth of the interval and rises on the rest."""
-        reach = of_count(rows=1, groups=2, relation=AddRemove)
+        sensitivity = of_count(rows=1, groups=2, relation=AddRemove)
         mechanism = cls(rate=Fraction(1), bounds=(0, 10))
-        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(2, 1, 0), neighbour=(2, 0, 1), attains=False)
+        return WorstCase(
+            mechanism=mechanism, sensitivity=sensitivity, exact=(2, 1, 0), neighbour=(2, 0, 1), attains=False
+        )

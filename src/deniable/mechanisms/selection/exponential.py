@@ -91,9 +91,12 @@ class ExponentialMechanism(Selection):
 
     def _masses(self, exact: ArrayLike) -> dict[Hashable, "arb"]:
         weights, gaps = self._weights_for, behind_few(exact)
-        few = [1] * len(gaps) if self.weights is None else weights(len(gaps)).tolist()
+        weights_listed = [1] * len(gaps) if self.weights is None else weights(len(gaps)).tolist()
         return shares(
-            {i: weight * ball(-self.rate * gap).exp() for i, (weight, gap) in enumerate(zip(few, gaps, strict=True))}
+            {
+                i: weight * ball(-self.rate * gap).exp()
+                for i, (weight, gap) in enumerate(zip(weights_listed, gaps, strict=True))
+            }
         )
 
     def gap_bound(self, candidates: int, *, failure: Real, best: int = 1) -> float:
@@ -141,6 +144,6 @@ class ExponentialMechanism(Selection):
         Their losses are 1.57 and -0.43, an interval of length 2 = epsilon; the curve of all pairs touches theirs at one
         epsilon.
         """
-        reach = of_count(rows=1, groups=2, relation=AddRemove)
+        sensitivity = of_count(rows=1, groups=2, relation=AddRemove)
         mechanism = cls(rate=Fraction(1), weights=(1, 4))
-        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(1, 0), neighbour=(0, 1), attains=False)
+        return WorstCase(mechanism=mechanism, sensitivity=sensitivity, exact=(1, 0), neighbour=(0, 1), attains=False)

@@ -24,8 +24,8 @@ from deniable.privacy import AddRemove, ExponentialMechanismLoss, PrivacyLoss, o
 if TYPE_CHECKING:
     from flint import arb
 
-_FARTHEST = np.uint64(2**62 - 1)  # twice it is an int64
-_BLOCK = 1 << 16
+_MAX_DISTANCE = np.uint64(2**62 - 1)  # twice it is an int64
+_ENTRIES_PER_BLOCK = 1 << 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,16 +84,16 @@ class JointTopK(Selection):
 
         With probability 1 - failure at least no member of the sequence is farther below it.
         """
-        number, places = utility.checked_counts(candidates, self.count)
-        return utility.sequences_gap(number, places, self.rate, utility.checked_failure(failure))
+        number, count = utility.checked_counts(candidates, self.count)
+        return utility.sequences_gap(number, count, self.rate, utility.checked_failure(failure))
 
     def expected_gap(self, candidates: int) -> float:
         """Bound how far the farthest member is below its position's score, on average.
 
         It is ln(number of sequences) / rate.
         """
-        number, places = utility.checked_counts(candidates, self.count)
-        return utility.sequences_expectation(number, places, self.rate)
+        number, count = utility.checked_counts(candidates, self.count)
+        return utility.sequences_expectation(number, count, self.rate)
 
     def _masses(self, exact: ArrayLike) -> dict[Hashable, "arb"]:
         array = checked_array(exact)
@@ -103,7 +103,8 @@ class JointTopK(Selection):
         return shares(
             {
                 chosen: ball(
-                    -self.rate * max(distances[i] - place for i, place in zip(chosen, best, strict=True))
+                    -self.rate
+                    * max(distances[i] - best_distance for i, best_distance in zip(chosen, best, strict=True))
                 ).exp()
                 for chosen in permutations(range(array.size), self.count)
             }
@@ -113,24 +114,27 @@ class JointTopK(Selection):
         """Draw sequences of indices, shape (runs, count)."""
         require_enough(scores.size, self.count)
         distances = _distances(scores)
-        farthest, worst_place = int(distances.max()), int(np.partition(distances, self.count - 1)[self.count - 1])
+        largest_distance, worst_place = (
+            int(distances.max()),
+            int(np.partition(distances, self.count - 1)[self.count - 1]),
+        )
         every = log(scores.size - np.arange(self.count, dtype=np.float64)).sum()  # ln of how many sequences there are
-        stop = min(farthest, ceil(Fraction(every + sequences.FAINT) / self.rate))
+        stop = min(largest_distance, ceil(Fraction(every + sequences.FAINT) / self.rate))
         order = _best_first(distances, worst_place + stop)
         gaps = _Gaps(self, distances[order], scores.size, stop)
-        found = np.empty((runs, self.count), dtype=np.int64)
-        waiting, step = np.arange(runs), max(1, _BLOCK // scores.size)
+        sequences_drawn = np.empty((runs, self.count), dtype=np.int64)
+        waiting, step = np.arange(runs), max(1, _ENTRIES_PER_BLOCK // scores.size)
         while waiting.size:
             some = waiting[:step]
             piece = gaps.drawn(some.size, bits)
-            places = sequences.shuffled(gaps.limits(piece), bits)
-            if places.max() >= order.size:
-                order = _best_first(distances, farthest)
-            attained = (distances[order[places]] - distances[order[: self.count]]).max(axis=1)
+            indices = sequences.shuffled(gaps.limits(piece), bits)
+            if indices.max() >= order.size:
+                order = _best_first(distances, largest_distance)
+            attained = (distances[order[indices]] - distances[order[: self.count]]).max(axis=1)
             accepted = gaps.reached(piece, attained, bits)
-            found[some[accepted]] = order[places[accepted]]
+            sequences_drawn[some[accepted]] = order[indices[accepted]]
             waiting = np.concatenate([some[~accepted], waiting[step:]])
-        return found
+        return sequences_drawn
 
     @classmethod
     def worst_case(cls) -> WorstCase:
@@ -138,9 +142,11 @@ class JointTopK(Selection):
 
         The curve of all pairs is not that of one.
         """
-        reach = of_count(rows=1, groups=3, relation=AddRemove)
+        sensitivity = of_count(rows=1, groups=3, relation=AddRemove)
         mechanism = cls(rate=Fraction(1), count=2)
-        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(3, 1, 0), neighbour=(2, 2, 1), attains=False)
+        return WorstCase(
+            mechanism=mechanism, sensitivity=sensitivity, exact=(3, 1, 0), neighbour=(2, 2, 1), attains=False
+        )
 
 
 class _Gaps:
@@ -176,10 +182,10 @@ class _Gaps:
 
         Its gap is in this piece, or before it.
         """
-        found = np.full((piece.size, self.count), self.candidates)
+        limits = np.full((piece.size, self.count), self.candidates)
         ended = piece < self.end.size
-        found[ended] = sequences.open_places(self.rising, self.count, self.end[piece[ended]])
-        return found
+        limits[ended] = sequences.open_places(self.rising, self.count, self.end[piece[ended]])
+        return limits
 
     def reached(self, piece: NDArray[np.int64], attained: NDArray[np.int64], bits: Bits) -> NDArray[np.bool_]:
         """Return whether a t of that piece is at least the gap that was attained.
@@ -189,18 +195,18 @@ class _Gaps:
         accepted = np.ones(piece.size, dtype=np.bool_)
         inside = np.flatnonzero(attained > self.start[piece])
         pairs, which = np.unique(np.stack([piece[inside], attained[inside]]), axis=1, return_inverse=True)
-        for number, (place, gap) in enumerate(pairs.T.tolist()):
-            chance = sequences.reaches(self.rate, gap - int(self.start[place]), self._length(place))
+        for number, (piece_index, gap) in enumerate(pairs.T.tolist()):
+            chance = sequences.reaches(self.rate, gap - int(self.start[piece_index]), self._length(piece_index))
             alike = inside[which == number]
             accepted[alike] = bernoulli.sample_enclosed(p=chance, size=alike.size, bits=bits)
         return accepted
 
-    def _length(self, place: int) -> int | None:
-        return int(self.end[place] - self.start[place]) + 1 if place < self.end.size else None
+    def _length(self, piece_index: int) -> int | None:
+        return int(self.end[piece_index] - self.start[piece_index]) + 1 if piece_index < self.end.size else None
 
-    def _exact(self, _row: int, place: int) -> "Callable[[], arb]":
-        number = prod(int(n) - i for i, n in enumerate(self.limits(np.array([place]))[0]))
-        return sequences.weight(self.rate, int(self.start[place]), number, self._length(place))
+    def _exact(self, _row: int, piece_index: int) -> "Callable[[], arb]":
+        number = prod(int(n) - i for i, n in enumerate(self.limits(np.array([piece_index]))[0]))
+        return sequences.weight(self.rate, int(self.start[piece_index]), number, self._length(piece_index))
 
 
 def _distances(scores: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -208,7 +214,7 @@ def _distances(scores: NDArray[np.int64]) -> NDArray[np.int64]:
 
     The limit moves no two scores apart.
     """
-    return np.minimum(behind(scores), _FARTHEST).astype(np.int64)
+    return np.minimum(behind(scores), _MAX_DISTANCE).astype(np.int64)
 
 
 def _best_first(distances: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
@@ -216,6 +222,6 @@ def _best_first(distances: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
 
     Equal ones stay in their order.
     """
-    near = np.flatnonzero(distances <= limit)
-    keys = distances[near]
-    return np.asarray(near[np.argsort(keys.astype(np.uint16) if limit < 1 << 16 else keys, kind="stable")])
+    close_indices = np.flatnonzero(distances <= limit)
+    keys = distances[close_indices]
+    return np.asarray(close_indices[np.argsort(keys.astype(np.uint16) if limit < 1 << 16 else keys, kind="stable")])

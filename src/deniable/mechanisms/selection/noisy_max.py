@@ -73,24 +73,24 @@ class NoisyMax(Selection):
         """
         from flint import arb
 
-        gaps = behind_few(exact, most=_MOST_CANDIDATES)
+        gaps = behind_few(exact, max_candidates=_MOST_CANDIDATES)
         order = sorted(range(len(gaps)), key=gaps.__getitem__)
         a = {i: ball(-self.rate * gaps[i]).exp() for i in order}
         kinks = sorted(set(gaps))
-        found = dict.fromkeys(order, arb(0))
-        for place, kink in enumerate(kinks):  # x from the last kink above `kink` down to it: e^-x from start to end
+        masses = dict.fromkeys(order, arb(0))
+        for index, kink in enumerate(kinks):  # x from the last kink above `kink` down to it: e^-x from start to end
             below = [i for i in order if gaps[i] < kink]
             above = [i for i in order if gaps[i] >= kink]
-            start = arb(0) if place == 0 else ball(self.rate * kinks[place - 1]).exp()
+            start = arb(0) if index == 0 else ball(self.rate * kinks[index - 1]).exp()
             parts, rest = _inside([a[i] for i in above], [a[i] for i in below], start, ball(self.rate * kink).exp())
             for i, part in zip(above, parts, strict=True):
-                found[i] += part
+                masses[i] += part
             for i in below:
-                found[i] += rest
+                masses[i] += rest
         size = len(gaps)
         lowest = a[order[-1]]  # below all kinks every candidate has the same share
         last = prod((lowest / (2 * each) for each in a.values()), start=arb(1)) / size
-        return {i: found[i] + last for i in range(size)}
+        return {i: masses[i] + last for i in range(size)}
 
     def gap_bound(self, candidates: int, *, failure: Real, best: int = 1) -> float:
         """Bound how far the score is below the best, with probability 1 - failure.
@@ -113,9 +113,11 @@ class NoisyMax(Selection):
 
         No pair is known that attains the curve: the difference of two Laplace variables is smoother than one.
         """
-        reach = of_count(rows=1, groups=3, relation=AddRemove)
+        sensitivity = of_count(rows=1, groups=3, relation=AddRemove)
         mechanism = cls(rate=Fraction(1))
-        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(1, 0, 0), neighbour=(0, 1, 1), attains=False)
+        return WorstCase(
+            mechanism=mechanism, sensitivity=sensitivity, exact=(1, 0, 0), neighbour=(0, 1, 1), attains=False
+        )
 
 
 def noisy_max(
@@ -175,8 +177,8 @@ def _inside(above: Sequence["arb"], below: Sequence["arb"], start: "arb", end: "
     ]
 
     def integral(polynomial: "arb_poly", lowest: int) -> "arb":
-        found = zip(polynomial.coeffs(), powers[lowest if shift else 0 :], strict=False)
-        return scale * sum((coefficient * power for coefficient, power in found), arb(0))
+        terms = zip(polynomial.coeffs(), powers[lowest if shift else 0 :], strict=False)
+        return scale * sum((coefficient * power for coefficient, power in terms), arb(0))
 
     factors = [arb_poly([1, -a / 2]) for a in above]
     ours = [a / 2 * integral(others, 1) for a, others in zip(above, products_without_one(factors), strict=True)]

@@ -72,7 +72,7 @@ class PermuteAndFlip(Selection):
         """
         from flint import arb_poly
 
-        p = [ball(-self.rate * gap).exp() for gap in behind_few(exact, most=_MOST_CANDIDATES)]
+        p = [ball(-self.rate * gap).exp() for gap in behind_few(exact, max_candidates=_MOST_CANDIDATES)]
         factors = [arb_poly([1, -each]) for each in p]
         return {i: p[i] * others.integral()(1) for i, others in enumerate(products_without_one(factors))}
 
@@ -98,6 +98,8 @@ class PermuteAndFlip(Selection):
 
         Two candidates attain the curve, but each pair of scores at one epsilon.
         """
-        reach = of_count(rows=1, groups=3, relation=AddRemove)
+        sensitivity = of_count(rows=1, groups=3, relation=AddRemove)
         mechanism = cls(rate=Fraction(1))
-        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(1, 0, 0), neighbour=(0, 1, 1), attains=False)
+        return WorstCase(
+            mechanism=mechanism, sensitivity=sensitivity, exact=(1, 0, 0), neighbour=(0, 1, 1), attains=False
+        )

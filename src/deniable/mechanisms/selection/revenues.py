@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.integers import LEAST, array_of
+from deniable.mechanisms.integers import MIN_INT64, array_of
 from deniable.privacy import Relation, Sensitivity
 from deniable.rows import left_out
 
@@ -29,7 +29,7 @@ def revenues(bids: ArrayLike, prices: Sequence[int]) -> NDArray[np.int64]:
     Raises: InvalidParameterError if bids are no list, or prices no list of positive integers.
     """
     grid = _checked(prices)
-    array = left_out("bids", bids, lower=LEAST)
+    array = left_out("bids", bids, lower=MIN_INT64)
     paying = array.size - np.searchsorted(np.sort(array), grid, side="left")
     return np.asarray(grid * paying, dtype=np.int64)
 

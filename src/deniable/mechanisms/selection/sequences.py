@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FAINT = 40.0  # pieces with less than e^-40 of the largest weight stay as they are
 GROWTH = 1.0  # of ln N within the other pieces, at most
 _FIRST = 64  # pieces of equal length to begin with
-_BLOCK = 1 << 20
+_ENTRIES_PER_BLOCK = 1 << 20
 
 
 def open_places(behind: Integers, count: int, gaps: Integers) -> Integers:
@@ -31,8 +31,8 @@ def open_places(behind: Integers, count: int, gaps: Integers) -> Integers:
 
     The sequence has a gap of at most t.
     """
-    found = np.searchsorted(behind, gaps[:, None] + behind[:count], side="right")
-    return np.asarray(found, dtype=np.int64)
+    numbers = np.searchsorted(behind, gaps[:, None] + behind[:count], side="right")
+    return np.asarray(numbers, dtype=np.int64)
 
 
 def log_number(behind: Integers, count: int, gaps: Integers) -> Floats:
@@ -40,11 +40,13 @@ def log_number(behind: Integers, count: int, gaps: Integers) -> Floats:
 
     Its error is that of `count` logarithms and a sum.
     """
-    found, step = np.empty(gaps.size), max(1, _BLOCK // count)
+    logarithms, step = np.empty(gaps.size), max(1, _ENTRIES_PER_BLOCK // count)
     for first in range(0, gaps.size, step):
         part = slice(first, first + step)
-        found[part] = log((open_places(behind, count, gaps[part]) - np.arange(count)).astype(np.float64)).sum(axis=1)
-    return found
+        logarithms[part] = log((open_places(behind, count, gaps[part]) - np.arange(count)).astype(np.float64)).sum(
+            axis=1
+        )
+    return logarithms
 
 
 def pieces(behind: Integers, count: int, stop: int, rate: float) -> tuple[Integers, Integers]:
@@ -94,10 +96,10 @@ def weight(rate: Fraction, start: int, sequences: int, length: int | None) -> "C
     def enclosure() -> "arb":
         from flint import arb, fmpz
 
-        found = arb(fmpz(sequences))
+        value = arb(fmpz(sequences))
         if length is not None:
-            found *= -balls.ball(-rate * length).expm1()
-        return found.log() - balls.ball(rate * start)
+            value *= -balls.ball(-rate * length).expm1()
+        return value.log() - balls.ball(rate * start)
 
     return enclosure
 
@@ -143,6 +145,6 @@ def _log_one_minus_exp(x: Floats) -> tuple[Floats, Floats]:
     little = np.where(small, x, 0.0625)
     series = log(little) - little / 2 + little**2 / 24
     direct = log(1 - exp_of_minus(np.where(small, 1.0, x)))
-    found = np.where(small, series, direct)
-    rounding = (np.abs(found) + 1) * 2.0**-40
-    return found, rounding + np.where(small, little**4 / 2880, 0.0)
+    logarithms = np.where(small, series, direct)
+    rounding = (np.abs(logarithms) + 1) * 2.0**-40
+    return logarithms, rounding + np.where(small, little**4 / 2880, 0.0)

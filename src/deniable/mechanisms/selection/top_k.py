@@ -82,14 +82,14 @@ class PeelingTopK(Selection):
         array = checked_array(exact)
         require_enough(array.size, self.count)
         if self.noise == "gumbel":
-            found = race.top(array, count=self.count, rate=self.rate, bits=bits)
-            return Released(tuple(found.tolist()), bits.safe)
+            winners = race.top(array, count=self.count, rate=self.rate, bits=bits)
+            return Released(tuple(winners.tolist()), bits.safe)
         left = np.arange(array.size)
         chosen: list[int] = []
         for _ in range(self.count):
-            place = int(race.top(array[left], count=1, rate=self.rate, noise=self.noise, bits=bits)[0])
-            chosen.append(int(left[place]))
-            left = np.delete(left, place)
+            index = int(race.top(array[left], count=1, rate=self.rate, noise=self.noise, bits=bits)[0])
+            chosen.append(int(left[index]))
+            left = np.delete(left, index)
         return Released(tuple(chosen), bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
@@ -102,12 +102,12 @@ class PeelingTopK(Selection):
         if self.noise == "gumbel":
             return transcripts(races.top(scores, count=self.count, rate=self.rate, bits=bits), len(exact))
         left = np.ones(scores.shape, dtype=np.int64)
-        found = np.empty((runs, self.count), dtype=np.int64)
+        chosen = np.empty((runs, self.count), dtype=np.int64)
         for number in range(self.count):
             winners = races.top(scores, count=1, rate=self.rate, noise=self.noise, weights=left, bits=bits)
-            found[:, number] = winners[:, 0]
+            chosen[:, number] = winners[:, 0]
             np.put_along_axis(left, winners, 0, axis=1)
-        return transcripts(found, len(exact))
+        return transcripts(chosen, len(exact))
 
     def _masses(self, exact: ArrayLike) -> dict[Hashable, "arb"]:
         """Return the probability of every sequence, round after round among those left."""
@@ -115,18 +115,18 @@ class PeelingTopK(Selection):
 
         array, one = checked_array(exact), self._one_round()
         require_few(array.size, self.count)
-        found: dict[tuple[int, ...], arb] = {(): arb(1)}
+        chances: dict[tuple[int, ...], arb] = {(): arb(1)}
         for _ in range(self.count):
             rounds = {}
-            for gone in {frozenset(chosen) for chosen in found}:
+            for gone in {frozenset(chosen) for chosen in chances}:
                 left = [i for i in range(array.size) if i not in gone]
                 rounds[gone] = dict(zip(left, one._masses(array[left]).values(), strict=True))
-            found = {
-                (*chosen, place): chance * share
-                for chosen, chance in found.items()
-                for place, share in rounds[frozenset(chosen)].items()
+            chances = {
+                (*chosen, index): chance * share
+                for chosen, chance in chances.items()
+                for index, share in rounds[frozenset(chosen)].items()
             }
-        return {chosen: chance for chosen, chance in found.items()}  # noqa: C416 - a wider type of keys
+        return {chosen: chance for chosen, chance in chances.items()}  # noqa: C416 - a wider type of keys
 
     def gap_bound(self, candidates: int, *, failure: Real) -> float:
         """Bound how far a member is below the score of its position.
@@ -161,9 +161,11 @@ class PeelingTopK(Selection):
 
         A composition's worst case is not one pair.
         """
-        reach = of_count(rows=1, groups=3, relation=AddRemove)
+        sensitivity = of_count(rows=1, groups=3, relation=AddRemove)
         mechanism = cls(rate=Fraction(1, 2), count=2)
-        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(1, 0, 0), neighbour=(0, 1, 1), attains=False)
+        return WorstCase(
+            mechanism=mechanism, sensitivity=sensitivity, exact=(1, 0, 0), neighbour=(0, 1, 1), attains=False
+        )
 
 
 def require_enough(candidates: int, count: int) -> None:
@@ -182,12 +184,12 @@ def require_few(candidates: int, count: int) -> None:
         )
 
 
-def transcripts(found: NDArray[np.int64], base: int) -> NDArray[Any]:
+def transcripts(digits_of_runs: NDArray[np.int64], base: int) -> NDArray[Any]:
     """Return rows of digits as numbers, shape (runs, digits) to (runs,).
 
     They are Python ints where 64 bits are too few.
     """
-    digits = found.shape[1]
+    digits = digits_of_runs.shape[1]
     kind = np.int64 if base**digits <= 2**63 else object
-    powers = np.array([base**place for place in reversed(range(digits))], dtype=kind)
-    return np.asarray(found.astype(kind, copy=False) @ powers)
+    powers = np.array([base**power for power in reversed(range(digits))], dtype=kind)
+    return np.asarray(digits_of_runs.astype(kind, copy=False) @ powers)

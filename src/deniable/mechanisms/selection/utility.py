@@ -58,15 +58,15 @@ def exponential_expectation(rest: Fraction, rate: Fraction) -> float:
 
 def sequences_gap(candidates: int, count: int, rate: Fraction, failure: Fraction) -> float:
     """Return the bound of the exponential mechanism among all ordered sequences."""
-    if _few(candidates, count):
+    if _is_short(candidates, count):
         return exponential_gap(Fraction(math.perm(candidates, count) - 1), rate, failure)
-    odds = (1 - failure) / failure
-    return _upper(lambda: ((_log_sequences(candidates, count) + ball(odds).log()) / ball(rate)).max(0))
+    ratio = (1 - failure) / failure
+    return _upper(lambda: ((_log_sequences(candidates, count) + ball(ratio).log()) / ball(rate)).max(0))
 
 
 def sequences_expectation(candidates: int, count: int, rate: Fraction) -> float:
     """ln(number of sequences) / rate."""
-    if _few(candidates, count):
+    if _is_short(candidates, count):
         return exponential_expectation(Fraction(math.perm(candidates, count) - 1), rate)
     return _upper(lambda: _log_sequences(candidates, count) / ball(rate))
 
@@ -123,7 +123,7 @@ def laplace_expectation(candidates: int, best: int, rate: Fraction) -> float:
     return _upper(lambda: (1 + ball(Fraction(candidates, 2)).log()) / ball(rate))
 
 
-def _few(candidates: int, count: int) -> bool:
+def _is_short(candidates: int, count: int) -> bool:
     """Whether the number of sequences is short enough to be written down."""
     return count * candidates.bit_length() <= _MOST_BITS
 
@@ -138,9 +138,9 @@ def _log_sequences(candidates: int, count: int) -> "arb":
     return ball(Fraction(candidates + 1)).lgamma() - ball(Fraction(candidates - count + 1)).lgamma()
 
 
-def _quotient(odds: Fraction, rate: Fraction) -> float:
+def _quotient(ratio: Fraction, rate: Fraction) -> float:
     """ln(odds) / rate, at least 0."""
-    return 0.0 if odds <= 1 else _upper(lambda: ball(odds).log() / ball(rate))
+    return 0.0 if ratio <= 1 else _upper(lambda: ball(ratio).log() / ball(rate))
 
 
 def _upper(formula: "Callable[[], arb]") -> float:

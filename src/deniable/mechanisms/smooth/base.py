@@ -139,8 +139,8 @@ class SmoothNoise(InBounds, Mechanism):
 
         It is a shift of the noise alone, which is not the whole of the loss.
         """
-        reach = of_count(rows=1, groups=1, cells=1, relation=Replace)
-        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(6, 6), neighbour=(0, 6), attains=False)
+        record = of_count(rows=1, groups=1, cells=1, relation=Replace)
+        return WorstCase(mechanism=mechanism, sensitivity=record, exact=(6, 6), neighbour=(0, 6), attains=False)
 
     def _measured(self, exact: ArrayLike) -> tuple[Fraction, Fraction]:
         secret = clamped("exact", exact)
@@ -241,7 +241,7 @@ def weights(beta: Fraction, count: int, *, step: int = 1) -> NDArray[np.float64]
     return exp_of_minus(float(beta - _ROUNDING) * step * np.arange(count, dtype=np.float64))
 
 
-def reach(beta: Fraction, spread: int) -> int:
+def changes_to_least_bound(beta: Fraction, spread: int) -> int:
     """Return the number of changes after which a bound falls below LEAST_BOUND.
 
     Args:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.smooth.base import reach, rounded_up, weights
+from deniable.mechanisms.smooth.base import changes_to_least_bound, rounded_up, weights
 from deniable.mechanisms.smooth.student_t import SmoothStudentT
 from deniable.mechanisms.smooth.trimmed_mean import TrimmedStatistic
 from deniable.privacy import AddRemove, Relation
@@ -57,7 +57,7 @@ class SmoothCentralMean(TrimmedStatistic):
         over s <= trimmed + 1 and e >= n - trimmed with e - s + 1 = kept + j; without a discount for j = 0.
         """
         spread = int(padded[-1] - padded[0])
-        far = min(reach(self.noise.beta, spread), 2 * self.trimmed + 2)
+        far = min(changes_to_least_bound(self.noise.beta, spread), 2 * self.trimmed + 2)
         last, first = self.trimmed + 1, padded.size - 2 - self.trimmed
         left = padded[max(last - far, 0) : last + 1][::-1].astype(np.float64)
         right = padded[first : first + far + 1].astype(np.float64)

@@ -63,11 +63,11 @@ class SmoothLogNormal(SmoothNoise):
         smooth = decimal_below(Fraction(epsilon / 10), 6) if beta is None else positive_rational("beta", beta)
         if smooth > 2**40:
             raise InvalidParameterError(f"beta must be at most 2^40, got {shown(smooth)}")
-        found = [
+        noises = [
             cls(rho=target, spread=decimal_below(Fraction(spread), 6), beta=smooth, bounds=bounds)
             for spread in spreads(float(smooth), epsilon)
         ]
-        return min(found, key=lambda noise: math.exp(2 * float(noise.spread) ** 2) / float(noise.shift) ** 2)
+        return min(noises, key=lambda noise: math.exp(2 * float(noise.spread) ** 2) / float(noise.shift) ** 2)
 
     @cached_property
     def shift(self) -> Fraction:
@@ -76,8 +76,8 @@ class SmoothLogNormal(SmoothNoise):
         apart = self.beta <= _MOST_DILATION * self.spread**2 and 0 < moved <= _MOST_MOVED**2
 
         def formula() -> "arb":
-            most = ball(moved).sqrt() if apart else ball(2 * self.rho).sqrt() - ball(dilation)
-            return (-ball(3 * self.spread**2 / 2)).exp() * most
+            scaled_shift = ball(moved).sqrt() if apart else ball(2 * self.rho).sqrt() - ball(dilation)
+            return (-ball(3 * self.spread**2 / 2)).exp() * scaled_shift
 
         return shift_below(formula)
 

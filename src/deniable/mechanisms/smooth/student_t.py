@@ -60,12 +60,12 @@ class SmoothStudentT(PureSmoothNoise):
         return cls(epsilon=target, degrees=tails, beta=target * share, bounds=bounds)
 
     def _shift_at(self, b: Fraction) -> Fraction:
-        reach = (2 * self.epsilon - (self.degrees - 1) * b) / (self.degrees + 1)
-        if reach <= b:
+        exponent = (2 * self.epsilon - (self.degrees - 1) * b) / (self.degrees + 1)
+        if exponent <= b:
             return Fraction(0)
 
         def square() -> "arb":
-            return ball(2 * self.degrees) * ball(b).exp() * (ball(reach).cosh() - ball(b).cosh())
+            return ball(2 * self.degrees) * ball(b).exp() * (ball(exponent).cosh() - ball(b).cosh())
 
         return shift_below(lambda: square().sqrt())
 

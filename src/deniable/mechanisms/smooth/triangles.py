@@ -70,14 +70,14 @@ class SmoothTriangles(SmoothStatistic):
 
     def _local(self, shared: NDArray[np.int64], halves: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return A_k for k = 0, 1, ..., until all other vertices are common neighbours."""
-        most = self.vertices - 2
-        largest = np.full(most + 1, -1, dtype=np.int64)  # of `halves`, for each number of common neighbours
+        max_shared = self.vertices - 2
+        largest = np.full(max_shared + 1, -1, dtype=np.int64)  # of `halves`, for each number of common neighbours
         np.maximum.at(largest, shared, halves)
-        k = np.arange(2 * most + 1)
-        found = np.zeros(k.size, dtype=np.int64)
+        k = np.arange(2 * max_shared + 1)
+        local = np.zeros(k.size, dtype=np.int64)
         for count in np.flatnonzero(largest >= 0):
-            found = np.maximum(found, count + (k + np.minimum(k, largest[count])) // 2)
-        return np.minimum(found, most)
+            local = np.maximum(local, count + (k + np.minimum(k, largest[count])) // 2)
+        return np.minimum(local, max_shared)
 
     @classmethod
     def worst_case(cls) -> WorstCase:

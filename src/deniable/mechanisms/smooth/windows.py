@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.mechanisms.smooth.base import reach, rounded_up, weights
+from deniable.mechanisms.smooth.base import changes_to_least_bound, rounded_up, weights
 
 
 def smooth_width(
@@ -22,7 +22,7 @@ def smooth_width(
     Guarantee: rounded to a beta-smooth bound by lemma 2 of docs/theory/mechanisms/smooth.md. O(n log n).
     """
     padded = np.concatenate([[lower], records, [upper]])
-    far = reach(beta, upper - lower)
+    far = changes_to_least_bound(beta, upper - lower)
     left, right = padded[max(last - far, 0) : last + 1][::-1], padded[first : first + far + 1]
     return rounded_up(_largest(left, right, weights(beta, left.size + right.size)))
 
@@ -34,7 +34,7 @@ def _largest(left: NDArray[np.int64], right: NDArray[np.int64], discount: NDArra
     rounds with steps of ..., 4, 2, 1, each over at most left.size + right.size pairs.
     """
     best = np.zeros(left.size, dtype=np.int64)
-    found = 0.0
+    widest = 0.0
     step = 1 << (left.size.bit_length() - 1)
     while step:
         i = np.arange(step - 1, left.size, 2 * step)
@@ -48,6 +48,6 @@ def _largest(left: NDArray[np.int64], right: NDArray[np.int64], discount: NDArra
         value = (right[j] - left[rows]).astype(np.float64) * discount[rows + j - 1]
         largest = np.maximum.reduceat(value, start)
         best[i] = np.minimum.reduceat(np.where(value == np.repeat(largest, length), j, right.size), start)
-        found = max(found, float(largest.max()))
+        widest = max(widest, float(largest.max()))
         step //= 2
-    return found
+    return widest

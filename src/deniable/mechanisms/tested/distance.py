@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from flint import arb
 
 _DIGITS = 12
-_LEAST = Fraction(1, 10**300)  # below it a probability is not told apart from 0
+_MIN_PROBABILITY = Fraction(1, 10**300)  # below it a probability is not told apart from 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,8 +65,8 @@ def above(scale: Fraction, margin: int) -> "arb":
 
 def tail(scale: Fraction, margin: int) -> Fraction:
     """Return a decimal at or just above P(X > margin), for margin >= -1."""
-    found = certified(lambda: above(scale, margin))
-    return min(max(decimal_above(Fraction(found.upper), _DIGITS), _LEAST), Fraction(1))
+    enclosure = certified(lambda: above(scale, margin))
+    return min(max(decimal_above(Fraction(enclosure.upper), _DIGITS), _MIN_PROBABILITY), Fraction(1))
 
 
 def least_margin(scale: Fraction, delta: Real) -> int:

@@ -73,8 +73,8 @@ class ProposeTestRelease(DistanceTest):
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[int | None]:
         """Return the noisy value, or None where the test did not pass."""
-        found = int(self._draws(exact, 1, bits)[0])
-        return Released(None if found == NO_ANSWER else found, bits.safe)
+        value = int(self._draws(exact, 1, bits)[0])
+        return Released(None if value == NO_ANSWER else value, bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
         """Return noisy values, and NO_ANSWER where the test did not pass."""

@@ -113,12 +113,12 @@ class SampleAndAggregate(InBounds, Mechanism):
         member = block[:, :, None] == np.arange(self.blocks)  # (runs, units, blocks)
         values = np.clip((member * np.array(exact, dtype=np.int64)[:, None]).sum(axis=1), self.lower, self.upper)
         inputs = values.sum(axis=1, keepdims=True) if isinstance(self.inner, AdditiveNoise) else values
-        found = np.empty(runs, dtype=np.int64)
+        outcomes = np.empty(runs, dtype=np.int64)
         cases, case = np.unique(inputs, axis=0, return_inverse=True)
         for i, records in enumerate(cases.tolist()):
             here = np.flatnonzero(case.ravel() == i)
-            found[here] = self.inner.outcomes(tuple(records), here.size, bits=bits)
-        return found
+            outcomes[here] = self.inner.outcomes(tuple(records), here.size, bits=bits)
+        return outcomes
 
     @classmethod
     def worst_case(cls) -> WorstCase:

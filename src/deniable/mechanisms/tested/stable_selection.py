@@ -82,8 +82,8 @@ class StableSelection(DistanceTest):
             exact: secret counts, one for each of at least two candidates.
             bits: leave it out, except in tests.
         """
-        found = int(self._draws(exact, 1, bits)[0])
-        return Released(None if found == NO_ANSWER else found, bits.safe)
+        winner = int(self._draws(exact, 1, bits)[0])
+        return Released(None if winner == NO_ANSWER else winner, bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
         """Indices, and NO_ANSWER where there was no answer."""
@@ -114,10 +114,10 @@ class StableSelection(DistanceTest):
 
         That the winner may change at a tie is not seen on this pair.
         """
-        reach = of_count(rows=1, groups=1, relation=AddRemove)
+        sensitivity = of_count(rows=1, groups=1, relation=AddRemove)
         return WorstCase(
-            mechanism=cls.calibrated(reach, epsilon=1, delta="0.01"),
-            sensitivity=reach,
+            mechanism=cls.calibrated(sensitivity, epsilon=1, delta="0.01"),
+            sensitivity=sensitivity,
             exact=(1, 8, 2),
             neighbour=(1, 7, 2),
             attains=False,

@@ -33,14 +33,14 @@ def clipped(rows: Floats, *, radius: float, steps: int, l1: bool = False) -> NDA
         norms = sum(np.abs(rows).T, np.zeros(len(rows))) if l1 else np.sqrt(squared_norms(rows))
         scaled = rows * (_SHRINK * steps / np.maximum(norms, radius))[:, np.newaxis]
     scaled[np.isnan(scaled)] = 0.0  # would be -2^63, whose square wraps around to 0
-    found: NDArray[np.int64] = np.clip(np.trunc(scaled), -steps, steps).astype(np.int64)
-    most = steps if l1 else steps**2
-    reached, block = np.zeros(len(found), dtype=np.int64), 2**62 // most - 1
-    for start in range(0, found.shape[1], block):  # what is above most stays there, and nothing wraps around
-        part = found[:, start : start + block]
-        reached = np.minimum(reached + (np.abs(part) if l1 else part**2).sum(axis=1), most + 1)
-    found[reached > most] = 0
-    return found
+    lattice_rows: NDArray[np.int64] = np.clip(np.trunc(scaled), -steps, steps).astype(np.int64)
+    largest_norm = steps if l1 else steps**2
+    reached, block = np.zeros(len(lattice_rows), dtype=np.int64), 2**62 // largest_norm - 1
+    for start in range(0, lattice_rows.shape[1], block):  # what is above it stays there, and nothing wraps around
+        part = lattice_rows[:, start : start + block]
+        reached = np.minimum(reached + (np.abs(part) if l1 else part**2).sum(axis=1), largest_norm + 1)
+    lattice_rows[reached > largest_norm] = 0
+    return lattice_rows
 
 
 def chunks(rows: Floats) -> Iterator[Floats]:

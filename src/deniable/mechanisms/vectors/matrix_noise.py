@@ -10,7 +10,7 @@ from functools import lru_cache
 from deniable.mechanisms import Gaussian
 from deniable.mechanisms.additive.base import AdditiveNoise
 
-_LEAST = 1e-6  # steps
+_MIN_DEVIATION = 1e-6  # steps
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class MatrixNoise:
         combination of m entries add up to at most sqrt(m) times their norm, and deviations of the two laws differ by
         less than a step.
         """
-        found = _gaussian(chance) if isinstance(self.mechanism, Gaussian) else _laplace(chance)
-        return found + (self.columns + found) / self.deviation
+        continuous = _gaussian(chance) if isinstance(self.mechanism, Gaussian) else _laplace(chance)
+        return continuous + (self.columns + continuous) / self.deviation
 
 
 def deviation_of(mechanism: AdditiveNoise) -> float:
@@ -46,7 +46,7 @@ def deviation_of(mechanism: AdditiveNoise) -> float:
 
     It can be divided by.
     """
-    return max(mechanism.standard_deviation(), _LEAST)
+    return max(mechanism.standard_deviation(), _MIN_DEVIATION)
 
 
 def _gaussian(chance: float) -> float:

@@ -105,9 +105,9 @@ def scattered(parts: list[NDArray[Any]], kinds: NDArray[Any]) -> NDArray[Any]:
 
     Parts come in the order of the kinds.
     """
-    found: NDArray[Any] = np.concatenate(parts)
-    result = np.empty_like(found)
-    result[np.argsort(kinds, kind="stable")] = found
+    in_order: NDArray[Any] = np.concatenate(parts)
+    result = np.empty_like(in_order)
+    result[np.argsort(kinds, kind="stable")] = in_order
     return result
 
 

@@ -58,8 +58,8 @@ class BestOfPoisson(Repeated):
         """Return sums of Poisson numbers of mean at most 1/2."""
         terms = math.ceil(2 * self.mean)
         each = self.mean / terms
-        found = chain(count * terms, first=0, stop=Fraction(1, 2), keep=lambda k: 2 * each / (k + 1), bits=bits)
-        return np.asarray(found.reshape(count, terms).sum(axis=1))
+        numbers = chain(count * terms, first=0, stop=Fraction(1, 2), keep=lambda k: 2 * each / (k + 1), bits=bits)
+        return np.asarray(numbers.reshape(count, terms).sum(axis=1))
 
     @classmethod
     def worst_case(cls) -> WorstCase:

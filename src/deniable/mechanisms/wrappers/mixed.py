@@ -69,14 +69,14 @@ class Mixed(Mechanism):
             (weight, part._masses(exact)) for weight, part in self.parts
         ]
         rational = all(isinstance(mass, Fraction) for _, law in laws for mass in law.values())
-        found: dict[Hashable, Any] = {}
+        masses: dict[Hashable, Any] = {}
         for weight, law in laws:
             for value, mass in law.items():
                 part = (
                     weight * mass if rational else ball(weight) * (ball(mass) if isinstance(mass, Fraction) else mass)
                 )
-                found[value] = found[value] + part if value in found else part
-        return found
+                masses[value] = masses[value] + part if value in masses else part
+        return masses
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
         """Return outcomes of the mechanisms that were drawn."""
@@ -94,12 +94,12 @@ class Mixed(Mechanism):
 
         Coin after coin, each with the chance of a part among those that are left.
         """
-        found, open_, left = np.full(runs, len(self.parts) - 1), np.arange(runs), Fraction(1)
-        for place, (weight, _) in enumerate(self.parts[:-1]):
+        drawn, open_, left = np.full(runs, len(self.parts) - 1), np.arange(runs), Fraction(1)
+        for index, (weight, _) in enumerate(self.parts[:-1]):
             taken = bernoulli.sample(p=weight / left, size=open_.size, bits=bits)
-            found[open_[taken]] = place
+            drawn[open_[taken]] = index
             open_, left = open_[~taken], left - weight
-        return found
+        return drawn
 
     @classmethod
     def worst_case(cls) -> WorstCase:

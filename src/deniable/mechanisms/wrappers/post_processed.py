@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive import Laplace
 from deniable.mechanisms.base import NO_ANSWER, Released, WorstCase
-from deniable.mechanisms.integers import LEAST
+from deniable.mechanisms.integers import MIN_INT64
 from deniable.mechanisms.wrappers.base import Wrapper, room_for
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import shown
@@ -28,7 +28,7 @@ def _absolute(values: NDArray[Any]) -> NDArray[Any]:
 
     Its own does not fit in 64 bits.
     """
-    wide = values.dtype == np.int64 and bool((values == LEAST).any())
+    wide = values.dtype == np.int64 and bool((values == MIN_INT64).any())
     return np.asarray(np.abs(values.astype(object) if wide else values))
 
 
@@ -108,28 +108,28 @@ class PostProcessed(Wrapper):
         return self.base.release(exact, bits=bits).map(self._answered)
 
     def _masses(self, exact: Any) -> dict[Hashable, "Fraction | arb"]:
-        found: dict[Hashable, Any] = {}
+        masses: dict[Hashable, Any] = {}
         for value, mass in self.base._masses(exact).items():
-            told = None if value is None else self._answered(value)
-            found[told] = found[told] + mass if told in found else mass
-        return found
+            answer = None if value is None else self._answered(value)
+            masses[answer] = masses[answer] + mass if answer in masses else mass
+        return masses
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
         """Return the function of each outcome, which is one number or no answer."""
-        found = self.base.outcomes(exact, runs, bits=bits)
-        none = np.asarray(found == NO_ANSWER, dtype=np.bool_)
+        base_outcomes = self.base.outcomes(exact, runs, bits=bits)
+        none = np.asarray(base_outcomes == NO_ANSWER, dtype=np.bool_)
         if not none.any():
-            return self._applied(found)
-        applied = self._applied(found[~none])
-        result = np.empty(found.shape, dtype=room_for(applied))
-        result[none], result[~none] = found[none], applied
+            return self._applied(base_outcomes)
+        applied = self._applied(base_outcomes[~none])
+        result = np.empty(base_outcomes.shape, dtype=room_for(applied))
+        result[none], result[~none] = base_outcomes[none], applied
         return result
 
     def _answered(self, answer: object) -> Any:
-        found = self._applied(np.asarray(answer))
-        if isinstance(answer, np.ndarray) or found.ndim != np.ndim(answer):  # type: ignore[arg-type]
-            return found
-        return tuple(found.tolist()) if isinstance(answer, tuple) else found.item()
+        applied = self._applied(np.asarray(answer))
+        if isinstance(answer, np.ndarray) or applied.ndim != np.ndim(answer):  # type: ignore[arg-type]
+            return applied
+        return tuple(applied.tolist()) if isinstance(answer, tuple) else applied.item()
 
     def _applied(self, values: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(_FUNCTIONS[self.function](values))

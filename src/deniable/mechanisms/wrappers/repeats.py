@@ -22,7 +22,7 @@ from deniable.rows.attempts import Log
 Trial = TypeVar("Trial")
 Ordered = int | float | Fraction
 Score = Callable[[Released[Any]], object]
-_LEAST: Ordered = -math.inf
+_WORST_SCORE: Ordered = -math.inf
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,8 +58,8 @@ class Repeated(Wrapper):
         if not callable(trial) or not callable(score):
             raise InvalidParameterError("trial and score must be functions, of nothing and of what the trial gives")
 
-        def scored(found: Trial | None) -> Ordered:
-            return _LEAST if found is None else _tried(score, found, log)
+        def scored(result: Trial | None) -> Ordered:
+            return _WORST_SCORE if result is None else _tried(score, result, log)
 
         return self._best(lambda: attempted(trial, log=log), scored, bits)
 
@@ -67,12 +67,12 @@ class Repeated(Wrapper):
         self, trial: Callable[[], Trial | None], score: Callable[[Trial | None], Ordered], bits: Bits
     ) -> Trial | None:
         best: Trial | None = None
-        most = _LEAST
-        for place in range(int(self._runs(1, bits)[0])):
-            found = trial()
-            value = score(found)
-            if place == 0 or value > most:
-                best, most = found, value
+        best_score = _WORST_SCORE
+        for run in range(int(self._runs(1, bits)[0])):
+            result = trial()
+            value = score(result)
+            if run == 0 or value > best_score:
+                best, best_score = result, value
         return best
 
     @property
@@ -93,7 +93,7 @@ class Repeated(Wrapper):
 
         def scored(release: Released[Any] | None) -> Ordered:
             if release is None or release.value is None:
-                return _LEAST
+                return _WORST_SCORE
             return _ordered(_number(release)) if score is None else _tried(score, release)
 
         best = self._best(lambda: self.base.release(exact, bits=bits), scored, bits)
@@ -108,9 +108,9 @@ class Repeated(Wrapper):
         some = counts > 0
         best: NDArray[Any] = np.full(runs, NO_ANSWER, dtype=np.int64)
         if some.any():
-            found = self.base.outcomes(exact, int(counts.sum()), bits=bits)
-            best = best.astype(room_for(found))
-            best[some] = np.fmax.reduceat(found, (np.cumsum(counts) - counts)[some])  # NaN is the least
+            base_outcomes = self.base.outcomes(exact, int(counts.sum()), bits=bits)
+            best = best.astype(room_for(base_outcomes))
+            best[some] = np.fmax.reduceat(base_outcomes, (np.cumsum(counts) - counts)[some])  # NaN is the least
         return best
 
 
@@ -122,25 +122,25 @@ def chain(count: int, *, first: int, stop: Fraction, keep: Callable[[int], Fract
     From `first` on, each number k stops with probability `stop`; else it becomes k + 1 with probability keep(k), and
     begins again otherwise. All coins are exact.
     """
-    found = np.full(count, first, dtype=np.int64)
+    numbers = np.full(count, first, dtype=np.int64)
     waiting = np.arange(count)
     while waiting.size:
         rejected, going, k = [], waiting, first
         while going.size:
             stops = bernoulli.sample(p=stop, size=going.size, bits=bits)
-            found[going[stops]] = k
+            numbers[going[stops]] = k
             going = going[~stops]
             kept = bernoulli.sample(p=keep(k), size=going.size, bits=bits)
             rejected.append(going[~kept])
             going, k = going[kept], k + 1
         waiting = np.concatenate(rejected)
-    return found
+    return numbers
 
 
-def _tried(score: Callable[[Any], object], found: object, log: Log | None = None) -> Ordered:
+def _tried(score: Callable[[Any], object], result: object, log: Log | None = None) -> Ordered:
     """Return the score as a number, the least where it fails."""
-    value = attempted(lambda: _ordered(score(found)), log=log)
-    return _LEAST if value is None else value
+    value = attempted(lambda: _ordered(score(result)), log=log)
+    return _WORST_SCORE if value is None else value
 
 
 def _ordered(score: object) -> Ordered:
@@ -149,8 +149,8 @@ def _ordered(score: object) -> Ordered:
     if isinstance(number, Decimal) and not number.is_nan():
         number = Fraction(number) if number.is_finite() else float(number)
     if not isinstance(number, int | float | Fraction):
-        return _LEAST
-    return _LEAST if number != number else number  # noqa: PLR0124 - NaN
+        return _WORST_SCORE
+    return _WORST_SCORE if number != number else number  # noqa: PLR0124 - NaN
 
 
 def _number(release: Released[Any]) -> object:

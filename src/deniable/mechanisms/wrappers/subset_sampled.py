@@ -70,16 +70,16 @@ class SubsetSampled(SampledWrapper):
         open_ = np.arange(runs)
         while open_.size:
             words = bits.words(open_.size * units).reshape(-1, units)
-            least = np.argsort(words, axis=1)
-            ordered = np.take_along_axis(words, least, axis=1)
+            order = np.argsort(words, axis=1)
+            ordered = np.take_along_axis(words, order, axis=1)
             apart = (ordered[:, 1:] != ordered[:, :-1]).all(axis=1)
-            chosen[open_[apart, None], least[apart, : self.size]] = True
+            chosen[open_[apart, None], order[apart, : self.size]] = True
             open_ = open_[~apart]
         return chosen
 
     @classmethod
     def worst_case(cls) -> WorstCase:
         """Return five units, of which one is counted or not."""
-        reach = of_count(rows=1, groups=1, relation=Replace, cells=1)
+        sensitivity = of_count(rows=1, groups=1, relation=Replace, cells=1)
         mechanism = cls(base=Laplace(scale=Fraction(1, 2)), size=2, population=5)
-        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(1, 0, 0, 0, 0), neighbour=(0, 0, 0, 0, 0))
+        return WorstCase(mechanism=mechanism, sensitivity=sensitivity, exact=(1, 0, 0, 0, 0), neighbour=(0, 0, 0, 0, 0))

@@ -26,7 +26,7 @@ from deniable.statistics.hypothesis.chi_squared import categories, pair_of
 from deniable.statistics.statistic import Answer, BoundsLike, Takes, release
 from deniable.statistics.units import bounded_rows
 
-_STEPS = 2**16  # of the lattice between the bounds
+_LATTICE_STEPS = 2**16  # of the lattice between the bounds
 _SHARES = (9, 9, 2)  # of the price: between groups, within groups, number of rows
 
 
@@ -46,7 +46,7 @@ class Anova(Bounded, HypothesisTest):
 
         The first two in lattice steps.
         """
-        deviations = of_group_deviations(span=Fraction(_STEPS), rows=self.rows, relation=self.relation)
+        deviations = of_group_deviations(span=Fraction(_LATTICE_STEPS), rows=self.rows, relation=self.relation)
         return deviations, deviations, of_count(rows=self.rows, groups=1, relation=self.relation, cells=1)
 
     @cached_property
@@ -57,7 +57,7 @@ class Anova(Bounded, HypothesisTest):
     @cached_property
     def privacy_loss(self) -> PrivacyLoss:
         parts = zip(self.mechanisms, self.sensitivities, strict=True)
-        answer = self.rest.stated(compose([mechanism.privacy_loss(reach) for mechanism, reach in parts]))
+        answer = self.rest.stated(compose([mechanism.privacy_loss(sensitivity) for mechanism, sensitivity in parts]))
         return self.price.stated(self.bounding.with_loss([answer]))
 
     def expected_error(self, size: int) -> float:
@@ -65,17 +65,19 @@ class Anova(Bounded, HypothesisTest):
 
         In units of the values, or as a share of the width of bounds="auto".
         """
-        return self.mechanisms[0].standard_deviation() * self.bounding.width() / _STEPS
+        return self.mechanisms[0].standard_deviation() * self.bounding.width() / _LATTICE_STEPS
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
-        column, places = numbers(pair_of(values)[0]), places_of(pair_of(values)[1], self.keys)
-        if column.shape != places.shape:
+        column, group_indices = numbers(pair_of(values)[0]), places_of(pair_of(values)[1], self.keys)
+        if column.shape != group_indices.shape:
             raise InvalidParameterError("values and groups must have one entry for each row")
-        kept = bounded_rows(units, rows=self.rows, present=~np.isnan(column) & (places < len(self.keys)), bits=bits)
+        kept = bounded_rows(
+            units, rows=self.rows, present=~np.isnan(column) & (group_indices < len(self.keys)), bits=bits
+        )
         ends = self.bounding.ends(column[kept], bits=bits)
         clamped = (np.clip(column[kept], *ends) - ends[0]) / (ends[1] - ends[0])
-        steps = np.clip(np.rint(clamped * _STEPS), 0, _STEPS).astype(np.int64)
-        exact = *_deviations(steps, places[kept], len(self.keys)), len(steps)
+        steps = np.clip(np.rint(clamped * _LATTICE_STEPS), 0, _LATTICE_STEPS).astype(np.int64)
+        exact = *_deviations(steps, group_indices[kept], len(self.keys)), len(steps)
         between, within, count = (
             float(mechanism.release([part], bits=bits).value[0])
             for mechanism, part in zip(self.mechanisms, exact, strict=True)
@@ -140,18 +142,18 @@ def anova(
     return release(Anova, (values, groups), {"bounds": bounds, "keys": keys}, options)
 
 
-def _deviations(steps: NDArray[np.int64], places: NDArray[np.int64], groups: int) -> tuple[int, int]:
+def _deviations(steps: NDArray[np.int64], group_indices: NDArray[np.int64], groups: int) -> tuple[int, int]:
     """Return `between` and `within`, exact, rounded down to whole steps."""
-    sizes = np.bincount(places, minlength=groups)
-    sums = np.bincount(places, weights=steps, minlength=groups)  # exact below 2^53: 2^37 rows
+    sizes = np.bincount(group_indices, minlength=groups)
+    sums = np.bincount(group_indices, weights=steps, minlength=groups)  # exact below 2^53: 2^37 rows
     count, total = int(sizes.sum()), int(sums.sum())
     if count == 0:
         return 0, 0
     counts, totals = [int(size) for size in sizes], [int(value) for value in sums]
     between = sum(abs(count * value - size * total) for size, value in zip(counts, totals, strict=True)) // count
-    above = steps * sizes[places] > sums[places]  # above the mean of its group
-    high_sums = np.bincount(places[above], weights=steps[above], minlength=groups)
-    high_sizes = np.bincount(places[above], minlength=groups)
+    above = steps * sizes[group_indices] > sums[group_indices]  # above the mean of its group
+    high_sums = np.bincount(group_indices[above], weights=steps[above], minlength=groups)
+    high_sizes = np.bincount(group_indices[above], minlength=groups)
     within = sum(
         (
             Fraction(2 * (size * int(high) - int(number) * value), size)  # deviations above and below are equal

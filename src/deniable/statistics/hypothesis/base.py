@@ -37,7 +37,7 @@ class TestOptions(Options, total=False):
     simulations: int
 
 
-_MOST = 10**7  # simulations
+_MAX_SIMULATIONS = 10**7  # simulations
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class HypothesisTest(Statistic):
 
     null: ClassVar[str]  # the null hypothesis in words
 
-    simulations: Annotated[int, partial(whole_number, lower=1, upper=_MOST)] = 9999
+    simulations: Annotated[int, partial(whole_number, lower=1, upper=_MAX_SIMULATIONS)] = 9999
 
     def _tested(self, statistic: float, p_value: float, *, notes: tuple[str, ...] = ()) -> Answer:
         return Answer(

@@ -31,10 +31,10 @@ def categories(name: str, keys: object) -> tuple[object, ...]:
 
     Raises: InvalidParameterError.
     """
-    found = distinct_keys(keys)
-    if len(found) < 2:
+    values = distinct_keys(keys)
+    if len(values) < 2:
         raise InvalidParameterError(f"{name} must be a list of two or more categories, got {keys!r}")
-    return found
+    return values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,10 +53,10 @@ class _TableTest(Noised, HypothesisTest):
             lower=0, upper=Fraction(1), total_rows=self.rows, relation=self.relation, cells=self._cells
         )
 
-    def _noisy(self, places: NDArray[np.int64], units: object, bits: Bits) -> Floats:
+    def _noisy(self, cells: NDArray[np.int64], units: object, bits: Bits) -> Floats:
         """Return noisy counts; an index that is not a cell is outside."""
-        kept = bounded_rows(units, rows=self.rows, present=places < self._cells, bits=bits)
-        exact = np.bincount(places[kept], minlength=self._cells)
+        kept = bounded_rows(units, rows=self.rows, present=cells < self._cells, bits=bits)
+        exact = np.bincount(cells[kept], minlength=self._cells)
         return self.mechanism.release(exact, bits=bits).value.astype(np.float64)
 
     def _distance(self, tables: Floats, expected: Floats) -> Floats:
@@ -123,8 +123,8 @@ class ChiSquaredIndependence(_TableTest):
         if first.shape != second.shape:
             raise InvalidParameterError("the two columns must have one entry for each row")
         inside = (first < len(self.keys)) & (second < len(self.other_keys))
-        places = np.where(inside, first * len(self.other_keys) + second, self._cells)
-        table = self._noisy(places, units, bits).reshape(1, len(self.keys), len(self.other_keys))
+        cells = np.where(inside, first * len(self.other_keys) + second, self._cells)
+        table = self._noisy(cells, units, bits).reshape(1, len(self.keys), len(self.other_keys))
         expected = _product_of_margins(table)
         total = max(round(table.sum()), 0)
         chances = expected.ravel() / expected.sum() if expected.sum() > 0 else np.full(self._cells, 1 / self._cells)

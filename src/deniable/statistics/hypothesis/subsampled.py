@@ -20,7 +20,7 @@ from deniable.statistics.hypothesis.base import HypothesisTest, TestOptions, mul
 from deniable.statistics.noised import Noised
 from deniable.statistics.statistic import Answer, release
 
-_MOST = 10**7  # blocks
+_MAX_BLOCKS = 10**7  # blocks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class SubsampledTest(Noised, HypothesisTest):
     null: ClassVar[str] = "that of the inner test"
 
     test: Callable[[NDArray[Any]], float]
-    blocks: Annotated[int, partial(whole_number, lower=1, upper=_MOST)]
+    blocks: Annotated[int, partial(whole_number, lower=1, upper=_MAX_BLOCKS)]
     inner_level: Real = "1/5"
     columns: Annotated[int | None, positive_integer] = None
 
@@ -52,9 +52,9 @@ class SubsampledTest(Noised, HypothesisTest):
         if owners.shape != table.shape[:1]:
             raise InvalidParameterError("units must have one entry for each row of the values")
         drawn = bits.words(int(owners.max(initial=-1)) + 1) % np.uint64(self.blocks)
-        places = np.where(owners >= 0, drawn[owners] if len(drawn) else 0, self.blocks).astype(np.int64)
-        order = np.argsort(places, kind="stable")
-        ends = np.searchsorted(places[order], np.arange(self.blocks + 1))
+        block_indices = np.where(owners >= 0, drawn[owners] if len(drawn) else 0, self.blocks).astype(np.int64)
+        order = np.argsort(block_indices, kind="stable")
+        ends = np.searchsorted(block_indices[order], np.arange(self.blocks + 1))
         level = float(probability("inner_level", self.inner_level))
         rejected = sum(self._p_value(table[order[start:end]]) <= level for start, end in pairwise(ends))
         observed = float(self.mechanism.release([rejected], bits=bits).value[0])
@@ -66,8 +66,8 @@ class SubsampledTest(Noised, HypothesisTest):
 
         Whatever the reason: it may depend on private rows.
         """
-        found = attempted(lambda: float(self.test(block)))
-        return found if found is not None and 0 <= found <= 1 else 1.0
+        p_value_of_block = attempted(lambda: float(self.test(block)))
+        return p_value_of_block if p_value_of_block is not None and 0 <= p_value_of_block <= 1 else 1.0
 
 
 @asks(SubsampledTest)

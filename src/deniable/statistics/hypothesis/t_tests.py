@@ -38,7 +38,7 @@ from deniable.statistics.units import bounded_rows
 Ends: TypeAlias = tuple[float, float]
 
 _CELLS = 3  # sums of each sample: its number of rows, mean and variance
-_FARTHEST = 1e290  # of a stated mean from 0
+_MAX_STATED_MEAN = 1e290  # of a stated mean from 0
 _POSSIBLE = (0.0005, 0.5, 0.9995)  # quantiles of the variances that the noise leaves possible
 _NODES = 2001  # of the quadrature for one clamped normal row
 
@@ -148,7 +148,7 @@ class OneSampleTTest(_MeanTest):
     mean: Real
 
     def _check(self) -> None:
-        lower, upper = self.bounding.public or (-_FARTHEST, _FARTHEST)
+        lower, upper = self.bounding.public or (-_MAX_STATED_MEAN, _MAX_STATED_MEAN)
         if not lower < exact_rational("mean", self.mean) < upper:
             raise InvalidParameterError(f"mean must lie between the bounds, got {self.mean!r}")
 

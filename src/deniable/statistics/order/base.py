@@ -19,7 +19,7 @@ from deniable.statistics.bounds import Guess
 from deniable.statistics.order.grid import ValueGrid, Values
 from deniable.statistics.units import bounded_rows
 
-_MANY = 10**9  # rows for which the error in ranks is told: it hardly grows beyond some thousands
+_LARGE_SIZE = 10**9  # rows for which the error in ranks is told: it hardly grows beyond some thousands
 _FINEST, _COARSEST = Fraction("1e-300"), Fraction("1e300")  # steps that floats can hold
 
 
@@ -93,16 +93,16 @@ class OrderStatistic(Bounded):
         About bounds that were found, and about the error where no interval says it.
         """
         ends = grid.value(0), grid.value(grid.size - 1)
-        found = self.bounding.notes(Guess(ends) if grid.guessed else ends)
+        notes = self.bounding.notes(Guess(ends) if grid.guessed else ends)
         if self.interval is not None:
-            return found
-        return *found, self._told
+            return notes
+        return *notes, self._error_note
 
     @cached_property
-    def _told(self) -> str:
+    def _error_note(self) -> str:
         return (
-            f"Expected error: up to {self.expected_error(_MANY):.2g} ranks (rows in order of their values), however "
-            f"many rows there are. interval=0.95 adds an interval, for {self._interval_share} of the price."
+            f"Expected error: up to {self.expected_error(_LARGE_SIZE):.2g} ranks (rows in order of their values), "
+            f"however many rows there are. interval=0.95 adds an interval, for {self._interval_share} of the price."
         )
 
     @property

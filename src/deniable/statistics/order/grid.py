@@ -21,7 +21,7 @@ Values = NDArray[np.float64] | NDArray[np.int64]
 _DIGITS = 9  # of the width of the bounds, where the step was not declared
 _LEVELS = 7  # of round numbers: there are a hundred of the roundest at least
 _EXACT = 2**53  # integers below it are floats
-_BLOCK = 1 << 15  # values that fit the cache
+_VALUES_PER_BLOCK = 1 << 15  # values that fit the cache
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,14 +91,14 @@ class ValueGrid:
         if values.dtype == np.int64 and self._is_integral():
             return self._of_integers(values.astype(np.int64))
         last, codes = self.size - 1, np.empty(values.shape, dtype=np.int64)
-        for start in range(0, values.size, _BLOCK):
-            block = slice(start, start + _BLOCK)
+        for start in range(0, values.size, _VALUES_PER_BLOCK):
+            block = slice(start, start + _VALUES_PER_BLOCK)
             with np.errstate(over="ignore"):
-                places = values[block] - np.float64(self.first)
-                places /= float(self.step)
-            np.rint(places, out=places)
-            np.clip(places, 0, float(last), out=places)
-            codes[block] = places
+                positions = values[block] - np.float64(self.first)
+                positions /= float(self.step)
+            np.rint(positions, out=positions)
+            np.clip(positions, 0, float(last), out=positions)
+            codes[block] = positions
         return codes if last < _EXACT else np.minimum(codes, last)
 
     def value(self, code: int) -> float:

@@ -37,17 +37,17 @@ class InterquartileRange(OrderStatistic):
         With a plain epsilon they are; with rho one by one, which costs less there.
         """
         price, counts = self.rest, (2,) if self.interval is None else (2, 4)
-        kind, quarter, found = ExponentialQuantile, Fraction(1, 4), []
+        kind, quarter, candidates = ExponentialQuantile, Fraction(1, 4), []
         if price.epsilon is not None:
             first, *others = selections(Price(epsilon=price.epsilon), (1,) * len(counts))
             together = Quartiles.calibrated(self._records, epsilon=first, points=1)
-            found.append((together.rate, [epsilon / 4 for epsilon in others], True))
+            candidates.append((together.rate, [epsilon / 4 for epsilon in others], True))
         if price.rho is not None or price.delta:
             parts = price.concentrated().split(*(1 for _ in counts))
             first, *others = (part.split(*[1] * n)[0].selection() for part, n in zip(parts, counts, strict=True))
             alone = kind.calibrated(self._records, epsilon=first, quantile=quarter, points=1)
-            found.append((alone.rate, others, False))
-        rate, ends, paid_together = max(found, key=lambda each: each[0])
+            candidates.append((alone.rate, others, False))
+        rate, ends, paid_together = max(candidates, key=lambda each: each[0])
         quartiles = Quartiles(rate=rate, points=Points(1))
         if not ends:
             return quartiles, None, paid_together

@@ -28,7 +28,7 @@ from deniable.statistics.order.ends import CELLS, ends_around, lower_end, upper_
 from deniable.statistics.order.grid import ValueGrid
 from deniable.statistics.statistic import Answer, BoundsLike, Options, release
 
-_LEAST = Fraction(1, 2**40)  # epsilon of one choice
+_MIN_EPSILON = Fraction(1, 2**40)  # epsilon of one choice
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,8 +112,8 @@ class Quantile(OrderStatistic):
         listed = grid.codes(column) if self._flips else None
         low, code, high = self.chosen(grid, partial(grid.seen_by, column), listed=listed, bits=bits)
         known = partial(known_ends, self.interval or 0.0, grid, np.array([low]), np.array([high]))
-        found = Estimate(name=self.name, estimates=grid.points(np.array([code])), ends=known if self._ends else None)
-        return Answer(parts=(found,), notes=self._notes(grid))
+        estimate = Estimate(name=self.name, estimates=grid.points(np.array([code])), ends=known if self._ends else None)
+        return Answer(parts=(estimate,), notes=self._notes(grid))
 
     def chosen(
         self,
@@ -226,7 +226,7 @@ def selections(price: Price, shares: tuple[int, ...]) -> tuple[Fraction, ...]:
     Raises: InvalidParameterError if one is below 2^-40 or above 2^40: races know rates within 2^100, in small units.
     """
     plain = tuple(part.selection() for part in price.split(*shares))
-    if not _LEAST <= min(plain) <= max(plain) <= 1 / _LEAST:
+    if not _MIN_EPSILON <= min(plain) <= max(plain) <= 1 / _MIN_EPSILON:
         raise InvalidParameterError(
             f"one choice by rank may cost an epsilon between 2^-40 and 2^40, and here it would be {shown(min(plain))}"
         )

@@ -35,13 +35,13 @@ from deniable.statistics.statistic import Answer, BoundsLike, Options, release
 
 _METHODS: tuple[type[SeveralQuantiles], ...] = (RecursiveQuantiles, JointQuantiles, SliceQuantiles)
 _COUNTING = 4  # the quantiles get so many parts of the price, and the counts for intervals one
-_FEW = 5  # quantiles for which ends are drawn: for more they are further off than the next quantile
-_MANY = 10**9  # rows for which expected errors are compared, as the number of rows may be private
+_MAX_DRAWN_ENDS = 5  # quantiles for which ends are drawn: for more they are further off than the next quantile
+_LARGE_SIZE = 10**9  # rows for which expected errors are compared, as the number of rows may be private
 _ENOUGH = 1000  # rows times epsilon
 _CLEARLY = 0.9  # for a smaller gain one draw, which is worse where rows are few, is not worth it
 _LARGEST_SIZE = 2**40  # of a grid for one draw, so that equal rows get 19 digits at least
 _WORD = 64
-_BLOCK = 1 << 15  # codes that fit the cache
+_CODES_PER_BLOCK = 1 << 15  # codes that fit the cache
 _LARGEST_BITS = 60  # of a code; weights are below eight times as many
 _DRAWS = 4000  # of the noise of the counts, for their reach
 
@@ -91,13 +91,13 @@ class Quantiles(OrderStatistic):
         price = self.rest
         if self.interval is None:
             return price, None
-        quantiles, intervals = price.split(1 if self._few else _COUNTING, 1)
+        quantiles, intervals = price.split(1 if self._draws_ends else _COUNTING, 1)
         return quantiles, intervals
 
     @property
-    def _few(self) -> bool:
+    def _draws_ends(self) -> bool:
         """Whether every interval has ends of its own."""
-        return len(self._distinct) <= _FEW
+        return len(self._distinct) <= _MAX_DRAWN_ENDS
 
     @cached_property
     def chosen(self) -> SeveralQuantiles:
@@ -109,7 +109,9 @@ class Quantiles(OrderStatistic):
             return recursion
         others = [self._bought(kind) for kind in _METHODS[1:]]
         known = [method for method in others if method.is_quick and method.is_steady(self.size or self._enough)]
-        errors = {method.name: _mean(method.expected_errors(self.size or _MANY)) for method in [recursion, *known]}
+        errors = {
+            method.name: _mean(method.expected_errors(self.size or _LARGE_SIZE)) for method in [recursion, *known]
+        }
         best = min(known, key=lambda method: errors[method.name], default=recursion)
         return best if errors[best.name] < _CLEARLY * errors[recursion.name] else recursion
 
@@ -151,7 +153,7 @@ class Quantiles(OrderStatistic):
     def counting(self) -> TreeOfCounts | None:
         """Tree of counts of the rows between many quantiles."""
         price = self._prices[1]
-        if price is None or self._few:
+        if price is None or self._draws_ends:
             return None
         return TreeOfCounts.best(self._moved, price.noise, cells=len(self._distinct) + 1)
 
@@ -169,7 +171,7 @@ class Quantiles(OrderStatistic):
         Each misses with an equal part of the chance.
         """
         price = self._prices[1]
-        if price is None or not self._few:
+        if price is None or not self._draws_ends:
             return ()
         epsilon = selections(price, (1,) * (2 * len(self._distinct)))[0]
         alone = 1 - (1 - (self.interval or 0)) / len(self._distinct)
@@ -181,7 +183,7 @@ class Quantiles(OrderStatistic):
 
     @property
     def _interval_share(self) -> str:
-        return "half" if self._few else "a fifth"
+        return "half" if self._draws_ends else "a fifth"
 
     @cached_property
     def privacy_loss(self) -> PrivacyLoss:
@@ -202,16 +204,16 @@ class Quantiles(OrderStatistic):
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         column, grid = self._on_grid(values, units, bits)
         rows, digits = self._rows(column, grid, bits)
-        found = np.array(replace(self.chosen, points=grid.candidates(digits)).release(rows, bits=bits).value)
-        codes = found >> digits
+        fine_codes = np.array(replace(self.chosen, points=grid.candidates(digits)).release(rows, bits=bits).value)
+        codes = fine_codes >> digits
         order = np.searchsorted(np.array(self._distinct, dtype=object), np.array(self.shares, dtype=object))
         ends = None
         if self.counting is not None and self.interval is not None:
             public = rows.size if self.relation is Relation.REPLACE and units is None else None
-            nodes = self.counting.release(np.diff(rows.below(found), prepend=0, append=rows.size), bits=bits).value
+            nodes = self.counting.release(np.diff(rows.below(fine_codes), prepend=0, append=rows.size), bits=bits).value
             below = self.counting.running_sums(nodes)
             noise = self.counting.errors(_DRAWS, bits=bits)
-            lower, upper = _proved(self._distinct, below, _reach(noise, self.interval, public is None), public)
+            lower, upper = _proved(self._distinct, below, _noise_bound(noise, self.interval, public is None), public)
             low, high = np.append(0, codes)[lower], np.append(codes, grid.size - 1)[upper]
             ends = partial(known_ends, self.interval, grid, low[order], high[order])
         if self.ends and self.interval is not None:
@@ -242,12 +244,12 @@ class Quantiles(OrderStatistic):
         self, rows: SortedRecords, digits: int, codes: Codes, size: int, bits: Bits
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the ends around the quantiles with these codes."""
-        found = []
+        pairs = []
         for code, (lower, upper) in zip(codes.tolist(), self.ends, strict=True):
             below, above = (rows.window(end.looked_at(rows.size)) for end in (lower, upper))
             low = lower_end(lower, below, code, bits=bits, digits=digits)
-            found.append((low, upper_end(upper, above, size, code, bits=bits, digits=digits)))
-        ends = np.array(found, dtype=np.int64)
+            pairs.append((low, upper_end(upper, above, size, code, bits=bits, digits=digits)))
+        ends = np.array(pairs, dtype=np.int64)
         return ends[:, 0], ends[:, 1]
 
 
@@ -305,8 +307,8 @@ def add_digits(codes: Codes, size: int, *, bits: Bits) -> int:
     They part equal rows at random.
     """
     digits = max(0, _LARGEST_BITS - size.bit_length())
-    for start in range(0, codes.size if digits else 0, _BLOCK):
-        block = codes[start : start + _BLOCK]
+    for start in range(0, codes.size if digits else 0, _CODES_PER_BLOCK):
+        block = codes[start : start + _CODES_PER_BLOCK]
         block <<= digits
         block |= (bits.words(block.size) >> np.uint64(_WORD - digits)).view(np.int64)
     return digits
@@ -325,7 +327,7 @@ def _mean(errors: Floats) -> float:
     return float(np.sqrt(np.mean(errors**2)))
 
 
-def _reach(noise: Floats, level: float, total_is_noisy: bool) -> float:
+def _noise_bound(noise: Floats, level: float, total_is_noisy: bool) -> float:
     """Return the bound on the noise of (rows below a quantile) - q (all rows).
 
     It is exceeded for no quantile and no q, at this level.
@@ -349,7 +351,7 @@ def _proved(
     """
     total = running[-1] if public is None else public
     excess = running[:-1] - np.array([[float(q)] for q in shares]) * total  # (quantiles, found ones)
-    places = np.arange(len(shares))
-    lower = np.where(excess + noise < -1, places + 1, 0).max(axis=1)
-    upper = np.where(excess - noise > 1, places, len(shares)).min(axis=1)
+    indices = np.arange(len(shares))
+    lower = np.where(excess + noise < -1, indices + 1, 0).max(axis=1)
+    upper = np.where(excess - noise > 1, indices, len(shares)).min(axis=1)
     return lower, upper

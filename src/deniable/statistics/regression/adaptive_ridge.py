@@ -59,10 +59,14 @@ class AdaptiveRidge(SufficientRegression):
 
         Removing rows lowers it by their squared norms at most, adding rows raises it by as much, never both.
         """
-        reach = (self.features + 1) * self._matrix_basis.unit * self.rows
-        found = of_clamped_unit_sum(lower=0, upper=reach, groups=1, relation=AddRemove, cells=1)
+        largest_change = (self.features + 1) * self._matrix_basis.unit * self.rows
+        sensitivity = of_clamped_unit_sum(lower=0, upper=largest_change, groups=1, relation=AddRemove, cells=1)
         return Sensitivity(
-            l1=found.l1, l2_squared=found.l2_squared, linf=found.linf, relation=self.relation, coordinates=1
+            l1=sensitivity.l1,
+            l2_squared=sensitivity.l2_squared,
+            linf=sensitivity.linf,
+            relation=self.relation,
+            coordinates=1,
         )
 
     @cached_property

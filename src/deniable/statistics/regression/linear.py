@@ -43,17 +43,17 @@ class Rows:
 
         From those of scaled columns.
         """
-        found = self.back @ scaled
-        found[0] += self.middles[-1]
-        return np.asarray(found, dtype=np.float64)
+        coefficients = self.back @ scaled
+        coefficients[0] += self.middles[-1]
+        return np.asarray(coefficients, dtype=np.float64)
 
     @property
     def back(self) -> Floats:
         """Linear part of the map from scaled coefficients to those of the columns."""
         slopes = self.halves[-1] / self.halves[:-1]
-        found = np.diag(np.append(self.halves[-1], slopes))
-        found[0, 1:] = -slopes * self.middles[:-1]
-        return np.asarray(found, dtype=np.float64)
+        linear_map = np.diag(np.append(self.halves[-1], slopes))
+        linear_map[0, 1:] = -slopes * self.middles[:-1]
+        return np.asarray(linear_map, dtype=np.float64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,11 +112,11 @@ class Regression(Statistic):
         columns = [*listed, self.target_bounds]
         searched = [isinstance(pair, str) for pair in columns]
         parts = self.price.split(*[1] * max(sum(searched), 1))
-        found, rest = zip(
+        boundings, rest = zip(
             *[resolve(pair, parts[0], relation=self.relation, rows=self.rows) for pair in columns], strict=True
         )
         left = [part for part, search in zip(rest, searched, strict=True) if search]
-        return found, _together(left) if left else self.price
+        return boundings, _together(left) if left else self.price
 
     @property
     def _public_size(self) -> bool:

@@ -22,8 +22,8 @@ from deniable.privacy import Relation, Sensitivity
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.privacy.sensitivity.vectors import of_product_sum
 
-_STEPS = 2**16  # from 0 to 1, for products of two
-_FINE = {1: 15, 2: 12, 3: 8}  # binary digits of a column in Bernstein form, by the number of features
+_LATTICE_STEPS = 2**16  # from 0 to 1, for products of two
+_COLUMN_DIGITS = {1: 15, 2: 12, 3: 8}  # binary digits of a column in Bernstein form, by the number of features
 _UNIT = 45  # binary digits of a product of all columns that are kept
 _CHUNK = 1 << 14
 
@@ -47,8 +47,8 @@ class Basis:
     @classmethod
     def plain(cls, *, features: int, rows: int, relation: Relation) -> "Basis":
         """Return the basis of the sums themselves."""
-        sensitivity = of_product_sum(radius=_STEPS, features=features, rows=rows, relation=relation)
-        return cls(sensitivity, _STEPS**2, np.eye((features + 1) * (features + 4) // 2))
+        sensitivity = of_product_sum(radius=_LATTICE_STEPS, features=features, rows=rows, relation=relation)
+        return cls(sensitivity, _LATTICE_STEPS**2, np.eye((features + 1) * (features + 4) // 2))
 
     @classmethod
     def bernstein(cls, *, features: int, rows: int, relation: Relation) -> "Basis":
@@ -70,7 +70,7 @@ class Basis:
     @classmethod
     def all(cls, *, features: int, rows: int, relation: Relation) -> "list[Basis]":
         """Return every basis that exists for this number of features."""
-        kinds = [cls.plain] + [cls.bernstein] * (features in _FINE)
+        kinds = [cls.plain] + [cls.bernstein] * (features in _COLUMN_DIGITS)
         return [kind(features=features, rows=rows, relation=relation) for kind in kinds]
 
     def exact(self, features: Floats, target: Floats) -> NDArray[np.object_]:
@@ -97,9 +97,9 @@ def _plain_sums(features: Floats, target: Floats) -> NDArray[np.object_]:
     count = features.shape[1] + 1
     total = np.zeros((count, count + 1), dtype=object)
     for start in range(0, len(target), _CHUNK):
-        z = np.rint(features[start : start + _CHUNK] * _STEPS)
-        z = np.column_stack([np.full(len(z), float(_STEPS)), z])
-        both = np.column_stack([z, np.rint(target[start : start + _CHUNK] * _STEPS)])
+        z = np.rint(features[start : start + _CHUNK] * _LATTICE_STEPS)
+        z = np.column_stack([np.full(len(z), float(_LATTICE_STEPS)), z])
+        both = np.column_stack([z, np.rint(target[start : start + _CHUNK] * _LATTICE_STEPS)])
         total = total + (z.T @ both).astype(np.int64).astype(object)
     return np.concatenate([total[:, :-1][np.triu_indices(count)], total[:, -1]])
 
@@ -111,16 +111,16 @@ def _bernstein_sums(features: Floats, target: Floats) -> NDArray[np.object_]:
     2^45 together. Chunks of 2^14 rows add up to less than 2^63.
     """
     count = features.shape[1]
-    digits = _FINE[count]
+    digits = _COLUMN_DIGITS[count]
     end, cut = 2**digits, (2 * count + 1) * digits - _UNIT
     total = np.zeros(2 * 3**count, dtype=object)
     for start in range(0, len(target), _CHUNK):
-        places = [
+        positions = [
             np.rint((column[start : start + _CHUNK] + 1) * (end / 2)).astype(np.int64)
             for column in (*features.T, target)
         ]
-        products = np.stack([end - places[-1], places[-1]])
-        for u in reversed(places[:-1]):
+        products = np.stack([end - positions[-1], positions[-1]])
+        for u in reversed(positions[:-1]):
             weights = np.stack([(end - u) ** 2, 2 * u * (end - u), u**2])
             products = (weights[:, np.newaxis] * products).reshape(-1, len(u))
         total = total + (products >> cut).sum(axis=1).astype(object)

@@ -42,9 +42,9 @@ def ridge(sums: Floats, noise: Floats, features: int, penalty: float) -> Fit:
     The penalty must lift all eigenvalues of the noisy matrix above 0.
     """
     matrix, vector = system(sums, features)
-    least = float(np.linalg.eigvalsh(matrix)[0])
+    lowest_eigenvalue = float(np.linalg.eigvalsh(matrix)[0])
     floor = float(np.sqrt(noise.diagonal().max()))
-    penalty = max(penalty, floor - least)  # once in many runs the penalty is not enough
+    penalty = max(penalty, floor - lowest_eigenvalue)  # once in many runs the penalty is not enough
     operator = np.linalg.inv(matrix + penalty * np.eye(len(vector)))
     return _fit(np.asarray(operator, dtype=np.float64), matrix, vector, noise)
 
@@ -55,8 +55,8 @@ def _fit(operator: Floats, matrix: Floats, vector: Floats, noise: Floats) -> Fit
     With noise N in G and n in g, it moves by about operator (n - N theta); and where operator G is not the identity, by
     (operator G - 1) theta.
     """
-    found = operator @ vector
+    coefficients = operator @ vector
     matrices, vectors = system(np.eye(len(noise)), len(vector) - 1)  # one sum each: shape (sums, ...)
-    moves = operator @ (vectors - matrices @ found).T
+    moves = operator @ (vectors - matrices @ coefficients).T
     missing = operator @ matrix - np.eye(len(vector))
-    return Fit(found, moves @ noise @ moves.T + missing @ missing.T)
+    return Fit(coefficients, moves @ noise @ moves.T + missing @ missing.T)

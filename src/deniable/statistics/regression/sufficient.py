@@ -38,8 +38,8 @@ class SufficientRegression(Regression):
     @cached_property
     def _basis(self) -> Basis:
         """Basis in which the sums get less noise."""
-        found = Basis.all(features=self.features, rows=self.rows, relation=self.relation)
-        return min(found, key=lambda basis: self._covariance(basis).trace())
+        bases = Basis.all(features=self.features, rows=self.rows, relation=self.relation)
+        return min(bases, key=lambda basis: self._covariance(basis).trace())
 
     @cached_property
     def mechanism(self) -> AdditiveNoise:
@@ -95,10 +95,13 @@ class SufficientRegression(Regression):
         """Coefficients and intervals for the columns as they came."""
         largest = np.maximum(np.abs(rows.back).max(axis=1), SMALL)  # whose square may be no float
         back = rows.back / largest[:, np.newaxis]
-        found, errors = rows.terms(fit.coefficients), largest * np.sqrt((back @ fit.covariance @ back.T).diagonal())
-        return found, partial(_ends, self.mechanism, found, errors)
+        coefficients, errors = (
+            rows.terms(fit.coefficients),
+            largest * np.sqrt((back @ fit.covariance @ back.T).diagonal()),
+        )
+        return coefficients, partial(_ends, self.mechanism, coefficients, errors)
 
 
-def _ends(mechanism: AdditiveNoise, found: Floats, errors: Floats, level: float) -> Bounds:
+def _ends(mechanism: AdditiveNoise, coefficients: Floats, errors: Floats, level: float) -> Bounds:
     widths = errors * mechanism.half_width(level) / mechanism.standard_deviation()
-    return Bounds(found - widths, found + widths)
+    return Bounds(coefficients - widths, coefficients + widths)

@@ -26,7 +26,7 @@ from deniable.statistics.regression.matchings import matched
 _HALF = 2**30  # grid points from the middle of the target's bounds to either end
 _SIZE = 2 * _HALF + 1
 _BLUR = _HALF >> 6  # grid points by which heights are moved at most: 1/64 of half the bounds
-_PLACES = (-0.5, 0.5)  # of the feature, scaled to [-1, 1]: where the line is read
+_READ_AT = (-0.5, 0.5)  # of the feature, scaled to [-1, 1]: where the line is read
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,7 @@ class TheilSen(Regression):
     def epsilons(self) -> tuple[Fraction, ...]:
         """Bounded range of each median, and of each end of its interval."""
         shares = (1,) if self.interval is None else (2, 1, 1)
-        return selections(self._bounding[1], shares * len(_PLACES))[: len(shares)]
+        return selections(self._bounding[1], shares * len(_READ_AT))[: len(shares)]
 
     @cached_property
     def _draws(self) -> tuple[ExponentialQuantile, ...]:
@@ -97,16 +97,16 @@ class TheilSen(Regression):
 
     def _losses(self) -> list[PrivacyLoss]:
         records = of_count(rows=self.rows, groups=1, cells=1, relation=self.relation)
-        return [draw.privacy_loss(records) for draw in self._draws for _ in _PLACES]
+        return [draw.privacy_loss(records) for draw in self._draws for _ in _READ_AT]
 
     def _fit(self, rows: Rows, bits: Bits) -> tuple[Floats, Callable[[float], Bounds], tuple[str, ...]]:
         first, second = matched(len(rows.target), self.matchings, bits=bits)
         feature = rows.features[:, 0]
         apart = feature[first] != feature[second]
-        heights = [_crossings(feature, rows.target, first[apart], second[apart], place) for place in _PLACES]
-        found = np.array([self._median(height, bits) for height in heights]) / _HALF - 1  # (places, 3)
-        coefficients = rows.terms(_line(found[:, 0]))
-        corners = np.array([rows.terms(_line(np.array([a, b]))) for a in found[0, 1:] for b in found[1, 1:]])
+        heights = [_crossings(feature, rows.target, first[apart], second[apart], position) for position in _READ_AT]
+        medians = np.array([self._median(height, bits) for height in heights]) / _HALF - 1  # (places, 3)
+        coefficients = rows.terms(_line(medians[:, 0]))
+        corners = np.array([rows.terms(_line(np.array([a, b]))) for a in medians[0, 1:] for b in medians[1, 1:]])
         return coefficients, partial(_ends, self.interval or 0.0, corners), ()
 
     def _median(self, heights: Floats, bits: Bits) -> tuple[int, int, int]:
@@ -122,11 +122,11 @@ class TheilSen(Regression):
         return code, low, upper_end(ends[1], known, _SIZE, code, bits=bits)
 
 
-def _crossings(feature: Floats, target: Floats, first: np.ndarray, second: np.ndarray, place: float) -> Floats:
+def _crossings(feature: Floats, target: Floats, first: np.ndarray, second: np.ndarray, position: float) -> Floats:
     """Return where the line through each pair of rows passes this feature value."""
     with np.errstate(over="ignore"):
         slope = (target[second] - target[first]) / (feature[second] - feature[first])
-    return np.asarray(target[first] + slope * (place - feature[first]))
+    return np.asarray(target[first] + slope * (position - feature[first]))
 
 
 def _ends(known: float, corners: Floats, level: float) -> Bounds:
@@ -137,4 +137,4 @@ def _ends(known: float, corners: Floats, level: float) -> Bounds:
 
 def _line(heights: Floats) -> Floats:
     """Intercept and slope of the line with these heights at the two places."""
-    return np.array([heights.sum() / 2, (heights[1] - heights[0]) / (_PLACES[1] - _PLACES[0])])
+    return np.array([heights.sum() / 2, (heights[1] - heights[0]) / (_READ_AT[1] - _READ_AT[0])])

@@ -81,7 +81,7 @@ class VectorStatistic(Statistic):
         """Return the deviation of noise for this share, from that for the whole price."""
         return whole / (float(share) if self._spending.rho is None else sqrt(share))
 
-    def _found(
+    def _searched(
         self, values: object, units: object, bits: Bits
     ) -> tuple[Columns, Floats, tuple[str, ...], tuple[str, ...]]:
         """Return columns after the searches, the rows that count, names and notes."""

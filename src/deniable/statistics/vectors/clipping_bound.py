@@ -26,19 +26,19 @@ class ClippingBound:
     beyond: Noisy
     size: float
 
-    def lost(self, moved: Floats, farthest: Floats, *, chance: float) -> Floats:
+    def lost(self, moved: Floats, largest_move: Floats, *, chance: float) -> Floats:
         """Bound the loss of each mean, in deviations, but for this chance.
 
         Proof: docs/theory/statistics/vectors.md.
 
         Args:
             moved: how far the mean of the clipped rows is from the centre at most.
-            farthest: the same for the mean of the rows, by public bounds.
+            largest_move: the same for the mean of the rows, by public bounds.
         """
-        found = float(self.beyond.values[0]) + self.beyond.law.half_width(1 - 2 * chance)
-        share, lost = min(1.0, max(found, 1.0) / self.size), farthest
+        rows_beyond = float(self.beyond.values[0]) + self.beyond.law.half_width(1 - 2 * chance)
+        share, lost = min(1.0, max(rows_beyond, 1.0) / self.size), largest_move
         for _ in range(_ROUNDS):
-            away = np.minimum(farthest, moved + lost)
+            away = np.minimum(largest_move, moved + lost)
             lost = taken(share, radius=self.radius, away=away, size=self.size)
         return lost
 

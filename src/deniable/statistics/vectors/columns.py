@@ -62,10 +62,10 @@ class Columns:
         if (spreads <= 0).any():
             raise InvalidParameterError(f"deviations must be > 0, got {deviations!r}")
         sizes = np.append(np.abs(pairs), spreads)
-        largest, smallest = _EXTREME
-        if (sizes > largest).any() or (spreads < smallest).any():
+        largest, lowest = _EXTREME
+        if (sizes > largest).any() or (spreads < lowest).any():
             raise InvalidParameterError(
-                f"bounds and deviations must be at most {largest:g}, and deviations at least {smallest:g}, got "
+                f"bounds and deviations must be at most {largest:g}, and deviations at least {lowest:g}, got "
                 f"{bounds!r} and {deviations!r}. Use another unit."
             )
         return cls(pairs.mean(axis=1), np.diff(pairs, axis=1)[:, 0] / 2, spreads)
@@ -83,31 +83,31 @@ class Columns:
         """Columns of which the deviations are known, and no bounds of the mean."""
         return np.isnan(self.half) & ~self.unknown
 
-    def found(self, lower: Floats, upper: Floats, *, reach: float) -> "Columns":
+    def completed(self, lower: Floats, upper: Floats, *, mean_radius: float) -> "Columns":
         """Return the columns with what was found; the rest is as declared.
 
         Args:
             lower, upper: for each unknown column, the ends to which its values are clamped.
-            reach: for the unbounded ones, how far from 0 their means are at most, in deviations.
+            mean_radius: for the unbounded ones, how far from 0 their means are at most, in deviations.
         """
         middle, half, deviations = self.middle.copy(), self.half.copy(), self.deviations.copy()
-        middle[self.unbounded], half[self.unbounded] = 0.0, reach * deviations[self.unbounded]
+        middle[self.unbounded], half[self.unbounded] = 0.0, mean_radius * deviations[self.unbounded]
         middle[self.unknown] = (lower + upper) / 2
         half[self.unknown] = deviations[self.unknown] = (upper - lower) / 2
         return Columns(middle, half, deviations, math.sqrt(len(self)) if self.unknown.all() else math.inf)
 
     @property
-    def reach(self) -> float:
+    def mean_radius(self) -> float:
         """Norm of the largest distance of the mean from the middle, in deviations."""
         return float(np.linalg.norm(self.half / self.deviations))
 
     @property
-    def farthest(self) -> float:
+    def row_radius(self) -> float:
         """Distance of a row from a mean within the bounds that is hardly ever exceeded.
 
         In deviations.
         """
-        return 2 * self.reach + _FAR * math.sqrt(len(self))
+        return 2 * self.mean_radius + _FAR * math.sqrt(len(self))
 
     def read(
         self, values: object, units: object, *, rows: int, relation: Relation, bits: Bits
@@ -118,14 +118,14 @@ class Columns:
 
         Raises: InvalidParameterError if the table has another number of columns, which is public.
         """
-        found, names = table(values, columns=len(self))
-        if found.shape[1] != len(self):
+        rows_of_table, names = table(values, columns=len(self))
+        if rows_of_table.shape[1] != len(self):
             raise InvalidParameterError(
-                f"bounds must be one pair for each column, got {len(self)} for {found.shape[1]} columns"
+                f"bounds must be one pair for each column, got {len(self)} for {rows_of_table.shape[1]} columns"
             )
         private = relation is Relation.ADD_REMOVE
-        present = np.asarray(~np.isnan(found).any(axis=1) | (not private), dtype=np.bool_)
-        return found[bounded_rows(units, rows=rows, present=present, bits=bits)], names
+        present = np.asarray(~np.isnan(rows_of_table).any(axis=1) | (not private), dtype=np.bool_)
+        return rows_of_table[bounded_rows(units, rows=rows, present=present, bits=bits)], names
 
     def scaled(self, rows: Floats, scale: Floats) -> Floats:
         """Return rows as (x - middle) / scale; a value that is not a number is the middle."""

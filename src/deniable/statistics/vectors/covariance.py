@@ -26,18 +26,28 @@ from deniable.statistics.statistic import Answer, BoundsLike, Options, release
 from deniable.statistics.vectors.base import VectorStatistic, part_of
 from deniable.statistics.vectors.noisy_moments import NoisyMoments, lost
 
-_STEPS = 2**16  # lattice steps to the norm of (constant, row)
-_CONSTANT = math.sqrt(2)  # beside rows whose covariance is at most 1: it carries the means and the number of rows
-_MOST = 12  # steps before the last one
-_LEAST = Fraction(1, 25)  # of the price, for one of these steps
-_PART = Fraction(1, 3)  # of what is left, at most
-_SMALLEST = Fraction(1, 1000)
-_GOAL = 0.3  # how far noise may hide the least variance in one step, in units of what is known to bound it
-_GUESS = 10_000.0  # rows, before they are counted: the first step is rough anyway
-_MANY = 2.0  # deviations by which rows may be more than they were counted
-_TOO_LARGE = 2.0  # deviations of earlier noise, by which variances are taken to exceed 1 in the coordinates of a step
-_ROUND = 0.5  # all variances are at least so much of their bound: close enough
-_HIDDEN = 0.5  # more than this added to variances to bound them, in units of their bound, is not worth a step
+# Lattice steps to the norm of (constant, row): squares of them stay exact in floats.
+_LATTICE_STEPS = 2**16
+# Beside rows whose covariance is at most 1; it carries the means and the number of rows.
+_CONSTANT_COORDINATE = math.sqrt(2)
+# Before the last step; measured runs need fewer.
+_MAX_WHITENING_STEPS = 12
+# Of the price, for one whitening step, and of what is left of it at most; no step costs less than the last of these.
+_MIN_STEP_SHARE = Fraction(1, 25)
+_MAX_SHARE_OF_REST = Fraction(1, 3)
+_SMALLEST_SHARE = Fraction(1, 1000)
+# How far noise may hide the least variance in one step, in units of what is known to bound it.
+_TARGET_NOISE = 0.3
+# Rows, before they are counted: the first step is rough anyway.
+_INITIAL_SIZE = 10_000.0
+# Deviations by which rows may be more than they were counted.
+_COUNT_DEVIATIONS = 2.0
+# Deviations of earlier noise, by which variances are taken to exceed 1 in the coordinates of a step.
+_VARIANCE_DEVIATIONS = 2.0
+# Rows are round enough if all variances are at least this part of their bound.
+_ROUND_VARIANCE = 0.5
+# A step is not worth its price if bounding variances adds more than this to them, in units of their bound.
+_MAX_MARGIN = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +58,7 @@ class VectorCovariance(VectorStatistic):
     known_means: ClassVar[bool] = True
 
     def _check(self) -> None:
-        for share in (_SMALLEST, Fraction(1)):
+        for share in (_SMALLEST_SHARE, Fraction(1)):
             self.mechanism(share)
 
     def mechanism(self, share: Fraction) -> AdditiveNoise:
@@ -70,12 +80,12 @@ class VectorCovariance(VectorStatistic):
     @cached_property
     def _constant(self) -> float:
         """0 if neither the means nor the number of rows must be found."""
-        return 0.0 if self.size_is_public and not self.columns.half.any() else _CONSTANT
+        return 0.0 if self.size_is_public and not self.columns.half.any() else _CONSTANT_COORDINATE
 
     @cached_property
     def _sensitivity(self) -> Sensitivity:
         columns = len(self.columns) + (self._constant > 0)
-        return of_outer_sum(radius=_STEPS, dimensions=columns, rows=self.rows, relation=self.relation)
+        return of_outer_sum(radius=_LATTICE_STEPS, dimensions=columns, rows=self.rows, relation=self.relation)
 
     @cached_property
     def _whole(self) -> float:
@@ -83,7 +93,7 @@ class VectorCovariance(VectorStatistic):
 
         For rows clipped to norm 1.
         """
-        return MatrixNoise(self.mechanism(Fraction(1)), len(self.columns)).deviation / _STEPS**2
+        return MatrixNoise(self.mechanism(Fraction(1)), len(self.columns)).deviation / _LATTICE_STEPS**2
 
     def _noise(self, share: Fraction, size: float) -> tuple[float, float]:
         """Return the best squared radius for this share, and the deviation of a variance."""
@@ -98,29 +108,29 @@ class VectorCovariance(VectorStatistic):
         """
         spread = self._noise(left, size)[1] * math.sqrt(2 * len(self.columns)) / 2
         power = 1 if self._spending.rho is None else 2
-        needed = Fraction(float(left) * min(spread / _GOAL, 1.0) ** power).limit_denominator(1000)
-        return max(_SMALLEST, min(left * _PART, max(_LEAST, needed)))
+        needed = Fraction(float(left) * min(spread / _TARGET_NOISE, 1.0) ** power).limit_denominator(1000)
+        return max(_SMALLEST_SHARE, min(left * _MAX_SHARE_OF_REST, max(_MIN_STEP_SHARE, needed)))
 
     def _sees(self, search: "_Search", share: Fraction, size: float) -> bool:
         """Return whether a step of this share can make rows rounder.
 
         If they are as many as they may be.
         """
-        most = size if self.size_is_public else search.most_rows()
-        deviation = 0.0 if most == math.inf else self._noise(share, most)[1]
+        largest_size = size if self.size_is_public else search.most_rows()
+        deviation = 0.0 if largest_size == math.inf else self._noise(share, largest_size)[1]
         of_means = deviation / (math.sqrt(2) * self._constant) if self._constant else 0.0
-        return search.margin(deviation, of_means, most) <= _HIDDEN
+        return search.margin(deviation, of_means, largest_size) <= _MAX_MARGIN
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
-        public, found, names, notes = self._found(values, units, bits)
+        public, rows_in_bounds, names, notes = self._searched(values, units, bits)
         scale = np.hypot(public.deviations, public.half)
-        rows = public.scaled(found, scale)
+        rows = public.scaled(rows_in_bounds, scale)
         search = _Search(columns=len(public), constant=self._constant)
-        size = float(max(len(rows), 1)) if self.size_is_public else _GUESS
+        size = float(max(len(rows), 1)) if self.size_is_public else _INITIAL_SIZE
         left, steps, last = Fraction(1), 0, False
         while not last:
             share = self._share(left, size)
-            last = steps == _MOST or search.is_round or not self._sees(search, share, size)
+            last = steps == _MAX_WHITENING_STEPS or search.is_round or not self._sees(search, share, size)
             if last:
                 share = left
             size = self._step(search, rows, share, size, bits)
@@ -129,7 +139,7 @@ class VectorCovariance(VectorStatistic):
             left, steps = left - share, steps + 1
         unit = np.outer(scale, scale)
         shrunk = _shrunk(search.answer() * unit, public.deviations)
-        most = np.outer(public.deviations, public.deviations)
+        largest = np.outer(public.deviations, public.deviations)
         return Answer(
             parts=(
                 Key(name="row", values=np.repeat(names, len(names)).tolist(), kind="string"),
@@ -137,7 +147,7 @@ class VectorCovariance(VectorStatistic):
                 Estimate(
                     name="covariance",
                     estimates=shrunk.ravel(),
-                    ends=partial(_ends, moments=search.steps[-1], unit=unit, most=most, shrunk=shrunk),
+                    ends=partial(_ends, moments=search.steps[-1], unit=unit, largest=largest, shrunk=shrunk),
                     post_processing="the matrix is the nearest one without negative variances, at most `deviations`",
                 ),
             ),
@@ -147,12 +157,12 @@ class VectorCovariance(VectorStatistic):
     def _step(self, search: "_Search", rows: Floats, share: Fraction, size: float, bits: Bits) -> float:
         """Add the answer of one step to the search, and return the number of rows known."""
         squared, _ = self._noise(share, size)
-        constant = math.floor(_STEPS * self._constant / math.sqrt(squared + self._constant**2))
+        constant = math.floor(_LATTICE_STEPS * self._constant / math.sqrt(squared + self._constant**2))
         products = ClippedProducts(
             noise=self.mechanism(share),
             columns=len(search.centre),
             radius=Fraction(math.sqrt(squared)),
-            steps=_STEPS,
+            steps=_LATTICE_STEPS,
             constant=constant,
             centre=tuple(map(Fraction, search.centre)),
             transform=tuple(tuple(map(Fraction, line)) for line in search.transform),
@@ -161,7 +171,7 @@ class VectorCovariance(VectorStatistic):
         noisy = (noisy + noisy.T) / 2
         unit, noise = products.step, MatrixNoise(products.noise, len(noisy))
         count = size if self.size_is_public else float(noisy[0, 0]) / constant**2
-        found = size if self.size_is_public else search.counted(count, noise.deviation / constant**2)
+        size_now = size if self.size_is_public else search.counted(count, noise.deviation / constant**2)
         moments = NoisyMoments(
             squares=noisy[1:, 1:] * unit**2 if constant else noisy * unit**2,
             sums=noisy[0, 1:] * (unit / constant) if constant else None,
@@ -175,14 +185,14 @@ class VectorCovariance(VectorStatistic):
             back=np.asarray(np.linalg.inv(search.transform), dtype=np.float64),
             variance=search.largest_variance(),
         )
-        search.add(moments, found)
-        return found
+        search.add(moments, size_now)
+        return size_now
 
 
-def _ends(level: float, *, moments: NoisyMoments, unit: Floats, most: Floats, shrunk: Floats) -> Bounds:
+def _ends(level: float, *, moments: NoisyMoments, unit: Floats, largest: Floats, shrunk: Floats) -> Bounds:
     """Return intervals by the last step, as far as possible, which hold the answer."""
-    least = np.where(np.eye(len(most), dtype=np.bool_), 0.0, -most)
-    lower, upper = (np.clip(end * unit, least, most) for end in moments.intervals(level))
+    lowest = np.where(np.eye(len(largest), dtype=np.bool_), 0.0, -largest)
+    lower, upper = (np.clip(end * unit, lowest, largest) for end in moments.intervals(level))
     return Bounds(np.minimum(lower, shrunk).ravel(), np.maximum(upper, shrunk).ravel())
 
 
@@ -206,7 +216,7 @@ class _Search:
     is_round: bool = False
     mean_noise: float = 0.0
     steps: list[NoisyMoments] = field(default_factory=list)
-    found: list[tuple[Floats, float]] = field(default_factory=list)  # covariance of each step, and deviation
+    covariances: list[tuple[Floats, float]] = field(default_factory=list)  # covariance of each step, and deviation
     counts: list[tuple[float, float]] = field(default_factory=list)  # rows, deviation
 
     def __post_init__(self) -> None:
@@ -224,11 +234,11 @@ class _Search:
     def largest_variance(self) -> float:
         """Return an assumed bound on the variances in these coordinates: 1 at first."""
         stretched = float(np.linalg.norm(self.transform, 2)) ** 2
-        return min(stretched, 1 + _TOO_LARGE * self.combined()[1]) if self.steps else 1.0
+        return min(stretched, 1 + _VARIANCE_DEVIATIONS * self.combined()[1]) if self.steps else 1.0
 
     def most_rows(self) -> float:
         """Return the largest plausible number of rows: infinite before they are counted."""
-        return self._rows(_MANY) if self.counts else math.inf
+        return self._rows(_COUNT_DEVIATIONS) if self.counts else math.inf
 
     def _rows(self, above: float) -> float:
         """Return the number of rows, plus `above` standard deviations."""
@@ -248,7 +258,7 @@ class _Search:
             self.mean_noise = deviation / (math.sqrt(2) * moments.constant * moments.step)
             squares = squares - np.outer(means, means) + self.mean_noise**2 * np.eye(self.columns)
             self.centre = self.centre + back @ means
-        self.found.append((back @ squares @ back, deviation))
+        self.covariances.append((back @ squares @ back, deviation))
         self.steps.append(moments)
 
     def combined(self) -> tuple[Floats, float]:
@@ -257,7 +267,7 @@ class _Search:
         By all steps, weighted by precision.
         """
         weights = self._weights()
-        matrix = np.average([found for found, _ in self.found], axis=0, weights=weights)
+        matrix = np.average([covariance for covariance, _ in self.covariances], axis=0, weights=weights)
         total = 1 / math.sqrt(weights.sum())
         return self.transform @ matrix @ self.transform, total / _frobenius(self.columns)
 
@@ -267,7 +277,7 @@ class _Search:
         grams = [view @ view.T for view in views]
         noise = [
             deviation**2 * (np.trace(gram) ** 2 + np.sum(gram**2)) / 2
-            for gram, (_, deviation) in zip(grams, self.found, strict=True)
+            for gram, (_, deviation) in zip(grams, self.covariances, strict=True)
         ]
         return 1 / np.array(noise)
 
@@ -278,7 +288,7 @@ class _Search:
         """
         matrix, deviation = self.combined()
         variances, axes = np.linalg.eigh(matrix)
-        self.is_round = bool(variances[0] >= _ROUND)
+        self.is_round = bool(variances[0] >= _ROUND_VARIANCE)
         margin = self.margin(deviation, self.mean_noise, size)
         bounds = np.minimum(np.maximum(variances, 0.0) + margin, 1.0)
         self.transform = _root(self.transform @ ((axes / bounds) @ axes.T) @ self.transform)
@@ -289,16 +299,16 @@ class _Search:
         Noise in squares and in means.
         """
         chance = self.columns / size
-        found = (deviation * math.sqrt(2 * self.columns) + 2 * math.sqrt(chance) + chance) / 2
-        return found + self.columns * of_means * of_means
+        of_squares = (deviation * math.sqrt(2 * self.columns) + 2 * math.sqrt(chance) + chance) / 2
+        return of_squares + self.columns * of_means * of_means
 
     def answer(self) -> Floats:
         """Return the covariance of the rows by all steps, without negative variances."""
         matrix, _ = self.combined()
         back = np.linalg.inv(self.transform)
         variances, axes = np.linalg.eigh(back @ matrix @ back)
-        found = (axes * np.maximum(variances, 0.0)) @ axes.T
-        return np.asarray((found + found.T) / 2)
+        covariance = (axes * np.maximum(variances, 0.0)) @ axes.T
+        return np.asarray((covariance + covariance.T) / 2)
 
 
 @asks(VectorCovariance)

@@ -33,7 +33,7 @@ from deniable.statistics.vectors.columns import Columns
 from deniable.statistics.vectors.schedule import COUNT, SMALLEST_SHARE, Schedule, Scheduler
 from deniable.statistics.vectors.tail_bound import RadiusSearch
 
-_STEPS = 2**20  # lattice steps to the radius of every ball
+_LATTICE_STEPS = 2**20  # lattice steps to the radius of every ball
 _COUNT = Fraction(1, 32)  # of the price, where the number of rows is private
 _COUNTED = 0.2  # of the chance that an interval misses, for the number of rows that are clipped
 _SURE = 0.99  # chance that there are as many rows as the steps count on
@@ -80,7 +80,7 @@ class VectorMean(VectorStatistic):
 
     @cached_property
     def _sensitivity(self) -> Sensitivity:
-        return of_ball_sum(radius=_STEPS, dimensions=len(self.columns), rows=self.rows, relation=self.relation)
+        return of_ball_sum(radius=_LATTICE_STEPS, dimensions=len(self.columns), rows=self.rows, relation=self.relation)
 
     @cached_property
     def _count_mechanism(self) -> AdditiveNoise:
@@ -88,11 +88,11 @@ class VectorMean(VectorStatistic):
         return part_of(self.rest, _COUNT).noise(once)
 
     def _schedule(self, size: float, public: Columns) -> Schedule:
-        whole = deviation_of(self.mechanism(Fraction(1))) / _STEPS
+        whole = deviation_of(self.mechanism(Fraction(1))) / _LATTICE_STEPS
         return Scheduler(
             size=size,
             columns=len(public),
-            reach=public.reach,
+            mean_radius=public.mean_radius,
             limit=public.limit,
             counted=self.counter.standard_deviation(),
             miscount=0.0 if self.size_is_public else self._count_mechanism.standard_deviation(),
@@ -101,8 +101,8 @@ class VectorMean(VectorStatistic):
         ).best()
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
-        public, found, names, notes = self._found(values, units, bits)
-        rows = public.scaled(found, public.deviations)
+        public, rows_in_bounds, names, notes = self._searched(values, units, bits)
+        rows = public.scaled(rows_in_bounds, public.deviations)
         size, counted, sure = self._size(rows, bits)
         schedule, half = self._schedule(sure, public), public.half / public.deviations
         centre = np.zeros(len(public))
@@ -135,9 +135,9 @@ class VectorMean(VectorStatistic):
         if self.size_is_public:
             size = float(max(len(rows), 1))
             return size, None, size
-        law, found = self._count_mechanism.law(), self._count_mechanism.release([len(rows)], bits=bits).value[0]
-        counted = Noisy(name="size", values=np.full(len(self.columns), float(found)), law=law)
-        return max(1.0, float(found)), counted, max(1.0, float(found) - law.half_width(_SURE))
+        law, noisy = self._count_mechanism.law(), self._count_mechanism.release([len(rows)], bits=bits).value[0]
+        counted = Noisy(name="size", values=np.full(len(self.columns), float(noisy)), law=law)
+        return max(1.0, float(noisy)), counted, max(1.0, float(noisy) - law.half_width(_SURE))
 
     def _radius(
         self, rows: Floats, centre: Floats, schedule: Schedule, public: Columns, *, size: float, bits: Bits
@@ -145,7 +145,7 @@ class VectorMean(VectorStatistic):
         """Return the last radius, and the most that clipping takes from a mean."""
         if schedule.search:
             search = self.search(schedule.search, size=size)
-            return search.tail(rows, centre=centre, largest=public.farthest, bits=bits).clip(schedule.unit, size)
+            return search.tail(rows, centre=centre, largest=public.row_radius, bits=bits).clip(schedule.unit, size)
         if not schedule.count:
             return public.limit + float(np.linalg.norm(centre)), 0.0
         exact = np.count_nonzero(squared_norms(rows - centre) > schedule.radius**2)
@@ -159,10 +159,10 @@ class VectorMean(VectorStatistic):
             noise=self.mechanism(share),
             columns=len(centre),
             radius=Fraction(radius),
-            steps=_STEPS,
+            steps=_LATTICE_STEPS,
             centre=tuple(map(Fraction, centre)),
         )
-        noisy, step = clipped.release(rows, bits=bits).value.astype(np.float64), radius / _STEPS
+        noisy, step = clipped.release(rows, bits=bits).value.astype(np.float64), radius / _LATTICE_STEPS
         return Noisy(name="moves", values=noisy * step, law=clipped.noise.law(Fraction(step)))
 
 
@@ -188,12 +188,12 @@ class _Ends:
         public, chance = self.public, 1 - level
         half = public.half / public.deviations
         if isinstance(self.lost, ClippingBound):
-            found = self._moved(1 - (1 - _COUNTED) * chance)
-            moved = np.maximum(np.abs(found.lower), np.abs(found.upper))
+            moved_by = self._moved(1 - (1 - _COUNTED) * chance)
+            moved = np.maximum(np.abs(moved_by.lower), np.abs(moved_by.upper))
             lost = self.lost.lost(moved, 2 * half, chance=_COUNTED * chance)
         else:
-            found, lost = self._moved(level), np.full(len(half), self.lost)
-        ends = np.array([found.lower - lost, found.upper + lost]) + self.centre
+            moved_by, lost = self._moved(level), np.full(len(half), self.lost)
+        ends = np.array([moved_by.lower - lost, moved_by.upper + lost]) + self.centre
         lower, upper = np.clip(ends, -half, half)
         ends = np.array([np.minimum(lower, self.mean), np.maximum(upper, self.mean)])
         inside: Floats = ends * public.deviations + public.middle

@@ -52,13 +52,13 @@ class NoisyMoments:
         norms = np.sqrt(np.outer(gram.diagonal(), gram.diagonal()))
         part = min(_FOR_MEANS, key=lambda part: self._expected(part, chance))
         lower, upper = self._second_moments(gram, (1 - 2 * part) * chance)
-        least, greatest = self._products_of_means(gram, part * chance)
+        lowest, greatest = self._products_of_means(gram, part * chance)
         taken = self.variance * float(lost(len(gram), self.squared_radius / self.variance))
         sizes = np.abs(self.back).sum(axis=1)
         rounded = 2 * self.step * math.sqrt(self.variance) * np.outer(sizes, sizes)
         return Bounds(
             lower - greatest - rounded + taken * (gram - norms) / 2,
-            upper - least + rounded + taken * (gram + norms) / 2,
+            upper - lowest + rounded + taken * (gram + norms) / 2,
         )
 
     def _expected(self, part: float, chance: float) -> float:
@@ -76,9 +76,9 @@ class NoisyMoments:
 
         Its dividend has noise of this deviation.
         """
-        reach = self.noise.of_sum(chance)
-        rest = self.size**2 - (reach * self._deviation_of_rows) ** 2
-        return reach * deviation / math.sqrt(rest) if rest > 0 else math.inf
+        deviations_covered = self.noise.of_sum(chance)
+        rest = self.size**2 - (deviations_covered * self._deviation_of_rows) ** 2
+        return deviations_covered * deviation / math.sqrt(rest) if rest > 0 else math.inf
 
     @property
     def _deviation_of_rows(self) -> float:
@@ -91,8 +91,8 @@ class NoisyMoments:
     def _second_moments(self, gram: Floats, chance: float) -> tuple[Floats, Floats]:
         """Intervals for the second moments of the clipped rows about the centre."""
         spread = np.sqrt((np.outer(gram.diagonal(), gram.diagonal()) + gram**2) / 2)
-        found = self.back @ self.squares @ self.back.T
-        return self._quotients(found, self.noise.deviation * self.step**2 * spread, chance)
+        moments = self.back @ self.squares @ self.back.T
+        return self._quotients(moments, self.noise.deviation * self.step**2 * spread, chance)
 
     def _products_of_means(self, gram: Floats, chance: float) -> tuple[Floats, Floats]:
         """Between which the product of the means of two columns lies, about the centre."""
@@ -104,18 +104,18 @@ class NoisyMoments:
         np.fill_diagonal(lower, np.maximum(lower.diagonal(), 0.0))  # these are squares
         return lower, upper
 
-    def _quotients(self, found: Floats, deviations: Floats, chance: float) -> tuple[Floats, Floats]:
+    def _quotients(self, dividends: Floats, deviations: Floats, chance: float) -> tuple[Floats, Floats]:
         """Return intervals for quotients by the number of rows (Fieller).
 
         The dividends have noise of these deviations.
         """
-        reach = self.noise.of_sum(chance)
-        spread, miscount = reach * deviations, reach * self._deviation_of_rows
+        deviations_covered = self.noise.of_sum(chance)
+        spread, miscount = deviations_covered * deviations, deviations_covered * self._deviation_of_rows
         if self.rows <= miscount:
-            return np.full(found.shape, -math.inf), np.full(found.shape, math.inf)
+            return np.full(dividends.shape, -math.inf), np.full(dividends.shape, math.inf)
         divisor = self.rows**2 - miscount**2
-        width = np.sqrt((self.rows * spread) ** 2 + (miscount * found) ** 2 - (miscount * spread) ** 2)
-        return (self.rows * found - width) / divisor, (self.rows * found + width) / divisor
+        width = np.sqrt((self.rows * spread) ** 2 + (miscount * dividends) ** 2 - (miscount * spread) ** 2)
+        return (self.rows * dividends - width) / divisor, (self.rows * dividends + width) / divisor
 
 
 def lost(columns: int, squared: Floats | float) -> Floats:

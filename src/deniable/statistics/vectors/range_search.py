@@ -48,9 +48,9 @@ class RangeSearch:
         if not alone + together:
             return cls(), price
         parts = price.split(*[1] * (alone + together))
-        found = [resolve("auto", part, relation=relation, rows=rows)[0] for part in parts]
+        searches = [resolve("auto", part, relation=relation, rows=rows)[0] for part in parts]
         rest, _ = price.split(1 - SHARE, SHARE)
-        return cls(together=found.pop() if together else None, alone=tuple(found)), rest
+        return cls(together=searches.pop() if together else None, alone=tuple(searches)), rest
 
     def __call__(self, columns: Columns, rows: Floats, bits: Bits) -> tuple[Columns, Floats, tuple[str, ...]]:
         """Return the columns with what was found, the rows clamped to it, and notes.
@@ -60,22 +60,22 @@ class RangeSearch:
         """
         if self.together is None and not self.alone:
             return columns, rows, ()
-        reach, notes = 0.0, []
+        mean_radius, notes = 0.0, []
         if self.together is not None:
-            places = np.flatnonzero(columns.unbounded)
-            ends = self.together.ends(_largest(rows[:, places], columns.deviations[places]), bits=bits)
-            reach = max(-ends[0], ends[1]) + _MARGIN
-            notes += [f"Means were found privately to lie within {reach:.3g} deviations of 0."]
+            indices = np.flatnonzero(columns.unbounded)
+            ends = self.together.ends(_largest(rows[:, indices], columns.deviations[indices]), bits=bits)
+            mean_radius = max(-ends[0], ends[1]) + _MARGIN
+            notes += [f"Means were found privately to lie within {mean_radius:.3g} deviations of 0."]
             notes += [TOO_FEW] if isinstance(ends, Guess) else []
-        places = np.flatnonzero(columns.unknown)
-        found = [each.ends(rows[:, at], bits=bits) for each, at in zip(self.alone, places, strict=True)]
-        lower, upper = _widened(found)
+        indices = np.flatnonzero(columns.unknown)
+        ends_alone = [each.ends(rows[:, at], bits=bits) for each, at in zip(self.alone, indices, strict=True)]
+        lower, upper = _widened(ends_alone)
         rows = rows.copy()
-        rows[:, places] = np.clip(rows[:, places], lower, upper)
-        if found:
-            notes += self.alone[0].notes(*found)
+        rows[:, indices] = np.clip(rows[:, indices], lower, upper)
+        if ends_alone:
+            notes += self.alone[0].notes(*ends_alone)
             notes += ["For vectors these bounds were widened by half of their distance, and values clamped there."]
-        return columns.found(lower, upper, reach=reach), rows, tuple(notes)
+        return columns.completed(lower, upper, mean_radius=mean_radius), rows, tuple(notes)
 
     def supposed(self, columns: Columns) -> Columns:
         """Return an assumed result, for expected errors.
@@ -83,7 +83,7 @@ class RangeSearch:
         Values from -1 to 1, and means within 8 deviations of 0.
         """
         lower, upper = _widened([(-1 / (1 + 2 * _WIDER), 1 / (1 + 2 * _WIDER))] * len(self.alone))
-        return columns.found(lower, upper, reach=_SUPPOSED)
+        return columns.completed(lower, upper, mean_radius=_SUPPOSED)
 
 
 def _widened(ends: list[tuple[float, float]]) -> tuple[Floats, Floats]:

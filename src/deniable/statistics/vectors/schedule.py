@@ -17,12 +17,12 @@ from deniable.statistics.vectors.tail_bound import NEARER, RadiusSearch, TailBou
 Rough = tuple[tuple[Fraction, float], ...]  # shares of the price, and radii
 
 _ROUGH = tuple(Fraction(percent, 100) for percent in (2, 5, 10, 20, 30, 40, 50))  # of the price, for all rough steps
-_STEPS = (1, 2, 3, 5, 7)
+_ROUGH_STEP_COUNTS = (1, 2, 3, 5, 7)
 _SEARCH = tuple(Fraction(1, parts) for parts in (64, 32, 16, 8))  # of the price, to find the last radius
 COUNT = Fraction(1, 32)  # of the price, to say how many rows are beyond a public radius
 _CLIPPED = 0.05, 0.01, 0.001, 0.0001  # of normal rows, by a public radius; rough steps take the first
 _FAR = 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0  # deviations of all columns, for other public radii
-SMALLEST_SHARE = min(_ROUGH) / max(_STEPS)
+SMALLEST_SHARE = min(_ROUGH) / max(_ROUGH_STEP_COUNTS)
 
 _EQUAL = 0.5  # of what clipping takes where all columns are equal counts too, because rows may be anything
 _HALF_WIDTH = 2.0  # deviations of noise that are about half of an interval
@@ -64,7 +64,7 @@ class Scheduler:
     Args:
         size: the number of rows, as far as it is public.
         columns: of the table.
-        reach: norm of the largest distance of the mean from the first centre.
+        mean_radius: norm of the largest distance of the mean from the first centre.
         noise: standard deviation of the noise of a sum of rows clipped to the unit ball, for a share of the price.
         search: that costs this share of the price.
         counted: standard deviation of the noise in the number of rows beyond a radius.
@@ -74,7 +74,7 @@ class Scheduler:
 
     size: float
     columns: int
-    reach: float
+    mean_radius: float
     counted: float
     miscount: float
     noise: Callable[[Fraction], float]
@@ -98,30 +98,30 @@ class Scheduler:
 
     def _schedules(self) -> Iterator[Schedule]:
         searches = self._searches()
-        for shares in [(), *((part / steps,) * steps for part in _ROUGH for steps in _STEPS)]:
+        for shares in [(), *((part / steps,) * steps for part in _ROUGH for steps in _ROUGH_STEP_COUNTS)]:
             yield from self._counted(shares)
             rough, miss = self._rough(shares)
-            reach = miss.norm()
-            if reach > _CENTRED * math.sqrt(self.columns):
+            distance = miss.norm()
+            if distance > _CENTRED * math.sqrt(self.columns):
                 continue
-            for share, near, far, beyond in searches:
-                away = reach / 2  # reach is a bound; the centre is mostly nearer
-                tail = TailBound.through(math.hypot(near, away), math.hypot(far, away), beyond=beyond)
+            for share, inner, far, beyond in searches:
+                away = distance / 2  # reach is a bound; the centre is mostly nearer
+                tail = TailBound.through(math.hypot(inner, away), math.hypot(far, away), beyond=beyond)
                 last = 1 - sum(shares, share)
                 radius, lost = tail.clip(self._unit(last) * self.weight, self.size)
-                yield self._schedule(rough, (share, Fraction(0), last), radius, lost, reach)
+                yield self._schedule(rough, (share, Fraction(0), last), radius, lost, distance)
 
     def _counted(self, shares: tuple[Fraction, ...]) -> Iterator[Schedule]:
         """Schedules with public radii, which few normal rows exceed, or none at all."""
         rough: list[tuple[Fraction, float]] = []
-        bound, noise, close = self.reach, 0.0, self._rows[0][0]
+        bound, noise, close = self.mean_radius, 0.0, self._rows[0][0]
         for share in shares:
-            rough.append((share, min(_distance(close, bound, noise), self.limit + len(rough) * self.reach)))
-            found = self.noise(share) / self.size * rough[-1][1]
-            if not noise or found < noise:
-                bound, noise = min(bound, (math.sqrt(self.columns) + _REACHED) * found), found
+            rough.append((share, min(_distance(close, bound, noise), self.limit + len(rough) * self.mean_radius)))
+            deviation = self.noise(share) / self.size * rough[-1][1]
+            if not noise or deviation < noise:
+                bound, noise = min(bound, (math.sqrt(self.columns) + _REACHED) * deviation), deviation
         if self.limit < math.inf:
-            away = self.reach / 2 if shares else 0.0  # the centre is mostly nearer than it may be
+            away = self.mean_radius / 2 if shares else 0.0  # the centre is mostly nearer than it may be
             yield self._schedule(
                 tuple(rough), (Fraction(0), Fraction(0), 1 - sum(shares, Fraction(0))), self.limit + away, 0.0, bound
             )
@@ -154,13 +154,13 @@ class Scheduler:
         def normal(part: float) -> float:
             return math.sqrt(chi2.isf(part, self.columns))
 
-        found = [(share, self.search(share)) for share in _SEARCH]
-        parts = [(share, search.beyond) for share, search in found if search.is_possible]
+        searches = [(share, self.search(share)) for share in _SEARCH]
+        parts = [(share, search.beyond) for share, search in searches if search.is_possible]
         return [(share, normal(NEARER * beyond), normal(beyond), beyond) for share, beyond in parts]
 
     def _rough(self, shares: tuple[Fraction, ...]) -> tuple[Rough, "Miss"]:
         """Return the radii of rough steps, and the distance that is left to the mean."""
-        miss, rough = Miss(self.columns, self.reach, 0.0), []
+        miss, rough = Miss(self.columns, self.mean_radius, 0.0), []
         for share in shares:
             radius = miss.distance(_CLOSE)
             rough.append((share, radius))
@@ -172,10 +172,10 @@ class Scheduler:
         return _HALF_WIDTH * self.noise(last) / self.size
 
     def _schedule(
-        self, rough: Rough, shares: tuple[Fraction, Fraction, Fraction], radius: float, lost: float, reach: float
+        self, rough: Rough, shares: tuple[Fraction, Fraction, Fraction], radius: float, lost: float, distance: float
     ) -> Schedule:
         half = self._unit(shares[-1]) * radius
-        drift = _HALF_WIDTH * self.miscount / self.size * reach / math.sqrt(self.columns)
+        drift = _HALF_WIDTH * self.miscount / self.size * distance / math.sqrt(self.columns)
         cost = math.hypot(half, drift) + lost / self.weight
         return Schedule(rough, *shares, self._unit(shares[-1]) * self.weight, radius, half / _HALF_WIDTH, cost)
 
