@@ -159,7 +159,7 @@ class Mechanism(metaclass=InWords):
     def _masses(self, exact: Any) -> Mapping[Hashable, "Fraction | arb"]:
         """Return the law in ball arithmetic at the working precision."""
         raise InvalidParameterError(
-            f"{type(self).__name__} has no finite law that is known. Additive noise has law(), which tells its "
+            f"no finite law is known for {type(self).__name__}. Additive noise has law(), which gives its "
             "probabilities one by one."
         )
 

@@ -35,7 +35,7 @@ class Price:
         failed = probability("delta", delta or 0)
         if (epsilon is None) == (rho is None):
             raise InvalidParameterError(
-                "say what the answer may cost: epsilon=0.1, or epsilon=0.1 with delta=1e-6, or rho=0.01; "
+                "specify the price of the answer: epsilon=0.1, or epsilon=0.1 with delta=1e-6, or rho=0.01; "
                 "on the command line --epsilon 0.1."
             )
         if rho is not None:

@@ -28,7 +28,7 @@ def loss_of_rows(
         counted: the loss of one record under replace is that of tables with the same number of records.
 
     Raises: UnprovedError for several records under replace where they are counted. A sensitivity says "at most so
-        many", so that a unit may exchange one record for two, which is no group of exchanges: `SmoothTrimmedMean` of
+        many", so that a unit may exchange one record for two, which is not a group of exchanges: `SmoothTrimmedMean` of
         one record against two loses seven times what a group of one is said to at epsilon = 0.1, and
         `ProposeTestRelease` of [15] against [0, 0] ten times its delta.
     """
@@ -70,7 +70,7 @@ def clamped_records(exact: ArrayLike, lower: int, upper: int, *, relation: Relat
 
     Their number, which may be private, is in no message.
 
-    What is no number is left out under add/remove, and counts as the middle of the bounds under replace.
+    Entries that are not numbers are left out under add/remove, and count as the middle of the bounds under replace.
 
     Raises: InvalidParameterError if there is no record under replace, where their number is public.
     """

@@ -23,7 +23,7 @@ class Average:
     is their sum: docs/theory/statistics/moments.md.
 
     Args:
-        name: tells the sums of several averages apart.
+        name: distinguishes the sums of several averages.
         count: the number of rows, if it is public.
         noisy: the sums, in rows.
     """

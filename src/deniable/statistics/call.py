@@ -16,7 +16,7 @@ from deniable.statistics.statistic import Options, Statistic
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_OF_A_CALL = {"units": None, "ledger": None, "bits": SECURE}  # options that are no parameters of a plan
+_OF_A_CALL = {"units": None, "ledger": None, "bits": SECURE}  # options that are not parameters of a plan
 _ENTRY = re.compile(r"^ {4}(\w+): .*(?:\n {8}.*)*\n?", re.MULTILINE)  # of the section Args, without indentation
 
 

@@ -31,8 +31,8 @@ class KeyCounts(Statistic):
     def _check(self) -> None:
         if self.price.epsilon is None or not self.price.delta:
             raise InvalidParameterError(
-                "keys that nobody declared can be published for epsilon and delta > 0 alone: give both, or declare the "
-                "keys and ask for histogram(keys=...)"
+                "undeclared keys need a price of epsilon with delta > 0. Give both, or declare the keys and use "
+                "histogram(keys=...)"
             )
 
     @cached_property

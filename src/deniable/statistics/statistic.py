@@ -139,7 +139,7 @@ class Statistic(metaclass=InWords):
             bits: source of random bits; leave it out, except in tests.
         """
         if self.rows > 1 and units is None:
-            raise InvalidParameterError(f"rows={self.rows} needs units=..., which says whose row it is")
+            raise InvalidParameterError(f"rows={self.rows} needs units=..., the owner of each row")
         payment = Payment(ledger, text=str(self), bits=bits, units=units is not None)
         self._check_lengths(values, units)
         if ledger is not None:
@@ -182,9 +182,9 @@ class Statistic(metaclass=InWords):
         A list has no type but that of its values, which are not read before the ledger has been charged.
         """
         empty = tuple(without_rows(column) for column in self._columns(values))
-        nobody = None if units is None else without_rows(units)
+        no_units = None if units is None else without_rows(units)
         with silence():
-            self._answer(empty[0] if self.takes == "one" else empty, nobody, DeterministicBits(0))
+            self._answer(empty[0] if self.takes == "one" else empty, no_units, DeterministicBits(0))
 
     def __str__(self) -> str:
         """Return the statistic as a call, without parameters at their default.

@@ -23,7 +23,7 @@ def bounded_rows(units: object, *, rows: int, present: NDArray[np.bool_], bits: 
     """
     if units is None:
         if rows != 1:
-            raise InvalidParameterError(f"rows={rows} needs units=..., which says whose row it is")
+            raise InvalidParameterError(f"rows={rows} needs units=..., the owner of each row")
         return present
     owners = labels(units, "units")
     if owners.shape != present.shape:

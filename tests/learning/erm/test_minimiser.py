@@ -100,7 +100,7 @@ def test_wrong_input_is_refused_before_anything_is_paid() -> None:
     rows, labels = people(count=10)
     for wrong, message in (
         ({"method": "magic"}, "method must be one of exponential, output"),
-        ({"epsilon": None}, "say what the answer may cost"),
+        ({"epsilon": None}, "specify the price"),
         ({"loss": "logistic"}, "loss must be of class Loss"),
         ({"delta": 0, "method": "gradient"}, "needs delta > 0"),
         ({"expected_rows": 0}, "expected_rows must be >= 1"),

@@ -97,7 +97,7 @@ class Session:
     def _require_own_process(self) -> None:
         if os.getpid() != self._process:
             raise UnprovedError(
-                "this session belongs to another process. Open a session in each process and pay for it."
+                "this session belongs to another process. Open a session in each process; each is charged."
             )
 
     def _require_open(self) -> None:

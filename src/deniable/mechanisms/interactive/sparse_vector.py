@@ -80,7 +80,7 @@ class SparseVector(Mechanism):
         """Return the epsilon-DP noise with the least variance in a comparison.
 
         Args:
-            value_share: the part of epsilon that pays for values, in (0, 1); None to release none.
+            value_share: the part of epsilon for values, in (0, 1); None to release none.
 
         Guarantee: epsilon is spent exactly. What is left by values is split between threshold and questions in the
             ratio 1 : (2 answers)^(2/3), or 1 : answers^(2/3) when monotone, to a thousandth.

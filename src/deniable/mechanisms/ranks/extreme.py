@@ -18,7 +18,7 @@ _BEYOND = Fraction(23, 10)  # nats, about ln 10: see `depth`
 class ExponentialExtreme(OneQuantile):
     """Choose a point near the smallest or the largest record, some ranks inside.
 
-    A point has a probability proportional to its weight times exp(-rate D). No private answer tells where the single
+    A point has a probability proportional to its weight times exp(-rate D). No private answer shows where the single
     smallest record lies. The target is some ranks above it (`depth`), so that the empty range between the first point
     and the records seldom wins: where that is as wide as the records are, by one answer in twenty.
 

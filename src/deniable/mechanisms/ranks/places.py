@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from deniable.mechanisms.ranks.points import Codes
 
 PARTS = 2**10
-"""Number of parts of a rank that are told apart."""
+"""Number of distinct parts of a rank."""
 
 _EXACT = 2**52  # codes below it times PARTS are int64
 

@@ -34,7 +34,7 @@ _MOST_REPORTS = 10**8  # among which the exact number is searched
 _WINDOW = 1000  # tallies on either side that are tried first
 _LARGEST_TALLY = 2**53  # reports in all
 _LEAST_MISS = Fraction(1, 2**200)  # below it floats lose tails
-_TOLD_APART = 1e-9  # relatively: less cannot be seen in so many reports
+_MIN_DIFFERENCE = 1e-9  # relatively: less cannot be seen in so many reports
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ class Shares:
     tally: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        _told_apart(self.mechanism)
+        _require_distinguishable(self.mechanism)
         given: object = self.tally
         choices = self.mechanism.choices
         listed = isinstance(given, tuple | list) or (isinstance(given, np.ndarray) and given.ndim == 1)
@@ -76,7 +76,7 @@ class Shares:
     @classmethod
     def of_reports(cls, mechanism: RandomizedResponse, reports: ArrayLike) -> "Shares":
         """Return the estimate from reports, an array of codes 0, ..., choices - 1."""
-        _told_apart(mechanism)
+        _require_distinguishable(mechanism)
         codes = np.asarray(reports).ravel()
         if not codes.size:
             raise InvalidParameterError("reports must hold at least one report, got none")
@@ -152,7 +152,7 @@ def variance_of_shares(
     >>> variance_of_shares(RandomizedResponse(choices=3, epsilon=1), [0.2], reports=40_000).round(7).tolist()
     [3.44e-05]
     """
-    p, q = _told_apart(mechanism)
+    p, q = _require_distinguishable(mechanism)
     number = positive_integer("reports", reports)
     try:
         share = np.asarray(shares, dtype=np.float64)
@@ -294,13 +294,13 @@ def _enclosed(mechanism: RandomizedResponse) -> tuple["arb", "arb"]:
     return 1 / (1 + (mechanism.choices - 1) * ratio), ratio / (1 + (mechanism.choices - 1) * ratio)
 
 
-def _told_apart(mechanism: object) -> tuple[float, float]:
+def _require_distinguishable(mechanism: object) -> tuple[float, float]:
     """`_chances` of a mechanism whose reports can tell something."""
     checked = _require_information(mechanism)
     p, q = _chances(checked)
-    if abs(p - q) <= _TOLD_APART * max(p, q):
+    if abs(p - q) <= _MIN_DIFFERENCE * max(p, q):
         raise InvalidParameterError(
-            "reports of this mechanism hardly depend on the answers: 2^53 of them would tell nothing. Take a larger "
+            "reports of this mechanism hardly depend on the answers: 2^53 of them would reveal nothing. Take a larger "
             f"epsilon than that of {shown(checked)}."
         )
     return p, q

@@ -116,7 +116,8 @@ class RandomizedResponse(Mechanism):
 
         Args:
             exact: secret; an answer, a list of answers, or an array of any shape. What is outside 0, ..., choices - 1
-                becomes the nearest answer, and what is no number the answer 0, since an error would tell of it.
+                becomes the nearest answer, and entries that are not numbers the answer 0, since an error would reveal
+                them.
             bits: leave it out, except in tests.
 
         Raises: InvalidParameterError for an array of a type that holds no numbers.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from deniable.numbers.arrays import Floats, Integers
 
 _DIGITS = 40.0  # what is left out is below e^-40
-_MIN_CHANCE, _MAX_CHANCE = 2.0**-200, 1 - 2.0**-53  # nearer to 0 or 1 no chance is told from it
+_MIN_CHANCE, _MAX_CHANCE = 2.0**-200, 1 - 2.0**-53  # nearer to 0 or 1, chances are taken for these
 _TAILS_PER_BLOCK = 1 << 10  # tails that are computed together
 
 

@@ -73,7 +73,7 @@ class ContinuousExponential(InBounds, Selection):
                 scores[i] for breaks[i-1] <= x < breaks[i]. Pieces without a point are never chosen.
             bits: leave it out, except in tests.
 
-        Raises: InvalidParameterError if breaks are not as many, or anything is no integer.
+        Raises: InvalidParameterError if breaks are not as many, or anything is not an integer.
         """
         ends, array = self._pieces(*as_pair("exact", exact, "breaks", "scores"))
         piece = race.exponential_mechanism(array, rate=self.rate, weights=np.diff(ends), bits=bits)

@@ -75,7 +75,7 @@ class ExponentialMechanism(Selection):
             exact: secret scores; 64-bit integers, or an iterator of arrays of them where they do not fit the memory.
             bits: leave it out, except in tests.
 
-        Raises: InvalidParameterError if there is no candidate, a score is no integer, or weights are not as many.
+        Raises: InvalidParameterError if there is no candidate, a score is not an integer, or weights are not as many.
         """
         checked = checked_scores(exact)
         weights = None if self.weights is None else self._weights

@@ -173,7 +173,7 @@ def _inside(above: Sequence["arb"], below: Sequence["arb"], start: "arb", end: "
     powers = [
         (end / start).log() if k == shift else (end ** (k - shift) - start ** (k - shift)) / (k - shift)
         for k in range(len(above) + 1)
-        if k or shift  # the constant is not asked for when there is nobody below
+        if k or shift  # the constant is not asked for when no candidate is below
     ]
 
     def integral(polynomial: "arb_poly", lowest: int) -> "arb":

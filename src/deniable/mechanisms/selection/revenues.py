@@ -23,10 +23,10 @@ def revenues(bids: ArrayLike, prices: Sequence[int]) -> NDArray[np.int64]:
     They are scores for a selection, monotone under add/remove.
 
     Args:
-        bids: secret; integers in the unit of the prices, one a buyer. What is no number buys nothing.
+        bids: secret; integers in the unit of the prices, one a buyer. Other entries buy nothing.
         prices: the public list to choose from; integers >= 1.
 
-    Raises: InvalidParameterError if bids are no list, or prices no list of positive integers.
+    Raises: InvalidParameterError if bids are not a list, or prices not a list of positive integers.
     """
     grid = _checked(prices)
     array = left_out("bids", bids, lower=MIN_INT64)

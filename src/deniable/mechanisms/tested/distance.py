@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from flint import arb
 
 _DIGITS = 12
-_MIN_PROBABILITY = Fraction(1, 10**300)  # below it a probability is not told apart from 0
+_MIN_PROBABILITY = Fraction(1, 10**300)  # below it a probability counts as 0
 
 
 @dataclass(frozen=True, kw_only=True)

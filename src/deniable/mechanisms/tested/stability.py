@@ -17,7 +17,7 @@ def of_quantile(records: ArrayLike, *, quantile: Real, bound: int, bounds: tuple
     The input of `ProposeTestRelease` under replace.
 
     Args:
-        records: secret integers, clamped to the public bounds; what is no number counts as their middle.
+        records: secret integers, clamped to the public bounds; entries that are not numbers count as their middle.
         quantile: in [0, 1]; 1/2 is the median.
         bound: the proposed sensitivity, in lattice steps.
         bounds: public (lower, upper) of the records.

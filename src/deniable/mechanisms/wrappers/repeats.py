@@ -29,8 +29,8 @@ _WORST_SCORE: Ordered = -math.inf
 class Repeated(Wrapper):
     """Base of mechanisms that release the best of a random number of runs.
 
-    The number of runs must stay secret: with it known, each run is paid in full. So must what tells it, such as how
-    long it took, and the runs that were not the best.
+    The number of runs must stay secret: with it known, each run is charged in full. So must what reveals it, such as
+    how long it took, and the runs that were not the best.
     """
 
     @abstractmethod
@@ -50,8 +50,8 @@ class Repeated(Wrapper):
 
         Args:
             trial: one run of the mechanism, or of any program that has its loss; it may draw hyper-parameters.
-            score: of what the trial released, and of nothing else. What is no number is the least of all: NaN, None,
-                text; so is what it fails on.
+            score: of what the trial released, and of nothing else. Anything but a number is the least of all: NaN,
+                None, text; so is what it fails on.
             log: called with each error, for logs that are as private as the rows.
             bits: for the number of trials; leave it out, except in tests.
         """

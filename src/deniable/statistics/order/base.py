@@ -19,7 +19,7 @@ from deniable.statistics.bounds import Guess
 from deniable.statistics.order.grid import ValueGrid, Values
 from deniable.statistics.units import bounded_rows
 
-_LARGE_SIZE = 10**9  # rows for which the error in ranks is told: it hardly grows beyond some thousands
+_LARGE_SIZE = 10**9  # rows for which the error in ranks is stated: it hardly grows beyond some thousands
 _FINEST, _COARSEST = Fraction("1e-300"), Fraction("1e300")  # steps that floats can hold
 
 
@@ -37,7 +37,7 @@ def checked_level(name: str, level: object) -> float:
 class OrderStatistic(Bounded):
     """Base of choices among the points of a public grid by their ranks.
 
-    A value that is no number is left out under add/remove, and stands for the middle of the bounds under replace.
+    A value that is not a number is left out under add/remove, and stands for the middle of the bounds under replace.
     Columns of an integer type stay integers, however large, with and without NULL; a list is read as floats.
 
     Args:

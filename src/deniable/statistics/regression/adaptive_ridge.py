@@ -1,4 +1,4 @@
-"""Linear regression with a ridge that is no larger than the data need."""
+"""Linear regression with a ridge that is as small as the data allow."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

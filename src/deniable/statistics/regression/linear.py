@@ -61,8 +61,8 @@ class Regression(Statistic):
     """Base of regressions y = intercept + sum of slope * x, one coefficient per row.
 
     Call it with the pair (features, target): a table, or one column, and a column of equal length. Values are clamped
-    to the bounds. A row in which a value is no number is left out under add/remove; under replace such a value is the
-    middle of its bounds.
+    to the bounds. A row in which a value is not a number is left out under add/remove; under replace such a value is
+    the middle of its bounds.
 
     Args:
         bounds: for each feature a pair (lower, upper), or "auto".

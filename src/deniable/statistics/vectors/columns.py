@@ -114,7 +114,7 @@ class Columns:
     ) -> tuple[Floats, tuple[str, ...]]:
         """Return the rows that count, of shape (rows, columns), and their names.
 
-        Under add/remove a row with a value that is no number is left out; under replace such a value is NaN.
+        Under add/remove a row with a value that is not a number is left out; under replace such a value is NaN.
 
         Raises: InvalidParameterError if the table has another number of columns, which is public.
         """

@@ -56,7 +56,7 @@ class RangeSearch:
         """Return the columns with what was found, the rows clamped to it, and notes.
 
         Args:
-            rows: those that count, of shape (rows, columns); NaN is no value.
+            rows: those that count, of shape (rows, columns); NaN is not a value.
         """
         if self.together is None and not self.alone:
             return columns, rows, ()
