@@ -32,7 +32,7 @@ def test_a_journey_ends_when_its_budget_does() -> None:
     for k in range(3):
         assert journey.report((k * 10, 50)).value.shape == (2,)
     assert journey.spent.epsilon == Fraction(3, 100)
-    with pytest.raises(BudgetExceededError, match="only epsilon=0 is left"):
+    with pytest.raises(BudgetExceededError, match=r"only epsilon=0 of the budget epsilon=0\.03 is left"):
         journey.report((0, 0))
     assert journey.spent.epsilon == Fraction(3, 100)
 
