@@ -36,7 +36,7 @@ def test_the_files_are_the_owners_alone_and_nothing_half_written_stays(
 def test_a_file_of_the_owners_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("id,x\n")
     (tmp_path / "t.csv.parquet").write_bytes(b"mine")
-    with pytest.raises(SourceError, match="no import of ours"):
+    with pytest.raises(SourceError, match="not an import of ours"):
         import_csv(tmp_path / "t.csv", PLAIN)
 
 

@@ -259,7 +259,7 @@ def test_a_server_that_does_not_sync_is_refused_and_a_role_that_does_not_wait_is
         with patient._storage.transaction(write=True) as connection:
             assert connection.execute("SHOW synchronous_commit").fetchone() == ("on",)
             connection.execute("SET LOCAL synchronous_commit = off")
-            with pytest.raises(LedgerError, match=r"forget what was paid.*Nothing was written"):
+            with pytest.raises(LedgerError, match=r"forget what was charged.*Nothing was written"):
                 patient._storage._check_durable(connection)  # type: ignore[attr-defined]
     finally:
         execute("ALTER ROLE deniable RESET synchronous_commit")

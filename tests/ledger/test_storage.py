@@ -213,8 +213,8 @@ def foreign_database(path: Path) -> None:
     ("make", "message"),
     [
         (lambda path: path.write_bytes(b""), "not a ledger"),
-        (lambda path: path.write_text("some notes\n" * 100), "no SQLite database"),
-        (lambda path: path.write_bytes(b"PAR1" + bytes(5000) + b"PAR1"), "no SQLite database"),
+        (lambda path: path.write_text("some notes\n" * 100), "not a SQLite database"),
+        (lambda path: path.write_bytes(b"PAR1" + bytes(5000) + b"PAR1"), "not a SQLite database"),
         (foreign_database, "not a ledger"),
     ],
     ids=["empty", "text", "parquet", "database"],

@@ -1,4 +1,4 @@
-"""The command line: `deniable init | import | explain | query | shell | budget | account | doctor | demo | ...`.
+"""Command line: `deniable init | import | explain | query | shell | budget | ...`.
 
 Every refusal is one sentence on stderr: exit code 3 if the budget is spent, 2 for anything else that was asked wrongly.
 Nothing heavy is imported until a command runs.
@@ -32,7 +32,10 @@ DEBUG = "DENIABLE_TRACEBACK"
 
 
 class Plain(typer.core.TyperGroup):
-    """Says errors in plain words. A traceback could show private values, so there is none unless the owner asks."""
+    """Group of commands that says errors in plain words.
+
+    A traceback could show private values, so there is none unless the owner asks.
+    """
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -59,7 +62,7 @@ class Plain(typer.core.TyperGroup):
 
 app = typer.Typer(
     cls=Plain,
-    help="Ask a private table questions, pay from a budget, get noisy answers with error bars.",
+    help="Ask questions of a private table, within a budget; get noisy answers with error bars.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -85,11 +88,14 @@ def options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and end.")
     ] = False,
 ) -> None:
-    """Ask a private table questions, pay from a budget, get noisy answers with error bars."""
+    """Ask questions of a private table, within a budget; get noisy answers with error bars."""
 
 
 def main() -> None:
-    """The console entry point. A stream that cannot show a sign shows its code: a paid answer must not fail on ±."""
+    """Run the command line.
+
+    A stream that cannot show a sign shows its code: a charged answer must not fail on ±.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

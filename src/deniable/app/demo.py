@@ -1,4 +1,4 @@
-"""The demonstration: a survey that was made up for it, what exact answers give away, and what private ones do not."""
+"""Demonstration on a made-up survey: exact answers against private ones."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -33,7 +33,7 @@ COLUMNS = {
 
 
 def exact_answers(table: "pyarrow.Table") -> list[int]:
-    """What a database without privacy answers to PAIR. For this made-up table only."""
+    """Return exact answers to PAIR, for this made-up table only."""
     import duckdb
 
     with duckdb.connect() as connection:
@@ -94,9 +94,12 @@ def _tell_attack(console: "Console", count: int, exact: Sequence[int]) -> None:
 
 
 def _tell_budget(console: "Console", database: Database, price: Fraction) -> str:
-    """A stored answer, and a question that is too dear; returns what was said about the latter."""
+    """Show a stored answer and a question that is too expensive.
+
+    Returns the error of the latter.
+    """
     _begin(console, "4. What is left")
-    console.print("Asked again, a question gets the same answer and costs nothing; new noise would have to be paid.")
+    console.print("A repeated question gets the stored answer and costs nothing; new noise would be charged.")
     console.print(boxed(database.sql(PAIR[0], epsilon=price), "with the colleague, once more"))
     try:
         database.sql(PAIR[0], epsilon=database.ledger.budget.epsilon, fresh=True)

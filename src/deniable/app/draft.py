@@ -29,7 +29,7 @@ SESSION = [
 
 @dataclass(frozen=True)
 class Found:
-    """What `deniable init` knows of a table: where it is, its columns, and what a text file seems to be.
+    """Table as `deniable init` knows it: its path, columns and form of text.
 
     Of a table of a server, `source` is an address without user, password and options; `notes` are what the catalogue
     says of the table, `about` what it says of columns, and `keys` are all values that a column's type has.
@@ -55,12 +55,12 @@ class Found:
         lines += [f"# - {_in_one_line(note)}" for note in self.notes]
         if any(note.startswith(("PRIMARY KEY", "UNIQUE")) for note in self.notes):
             lines.append(
-                "# (No two rows agree in all columns of a key: if that is the unit alone, nobody has two rows.)"
+                "# (No two rows agree in all columns of a key: if that is the unit alone, no unit has two rows.)"
             )
         return lines
 
     def column_lines(self) -> list[str]:
-        """The sections of its columns."""
+        """Return the sections of the table's columns."""
         lines = []
         for column, kind in self.schema.items():
             said = self.about.get(column)
@@ -69,7 +69,7 @@ class Found:
         return lines
 
     def lines(self, name: str) -> list[str]:
-        """Its sections under [tables]."""
+        """Return the table's sections under [tables]."""
         name = name if name.isascii() else _quoted(name)
         lines = ["", f"[tables.{name}]", f"source = {_quoted(str(self.source))}"]
         lines += [] if self.table is None else [f"table = {_quoted(self.table)}"]
@@ -86,7 +86,7 @@ class Found:
 
 
 def write_policy(*tables: Found) -> str:
-    """A commented policy for the owner to fill in, from schemas alone, or from what text files seem to be."""
+    """Return a commented policy for the owner to fill in, from schemas and text files."""
     source, table, proposal = tables[0].source, tables[0].table, tables[0].proposal
     name, several = tables[0].name, len(tables) > 1
     lines = [
@@ -132,7 +132,7 @@ def write_policy(*tables: Found) -> str:
 
 
 def _csv_lines(proposal: "Proposal") -> list[str]:
-    """The section [csv], as proposed."""
+    """Return the section [csv], as proposed."""
     csv = proposal.csv
     lines = ["", "[csv]", "# How the file is read, once, by `deniable import`. Proposed from the file: check it."]
     lines += [f"# {note}" for note in proposal.notes]
@@ -185,10 +185,10 @@ def _column_lines(
 
 
 def _in_one_line(text: str) -> str:
-    """A text that somebody else wrote, as a comment of TOML."""
+    """Return a text that somebody else wrote, as a comment of TOML."""
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
 def _quoted(text: str) -> str:
-    """A basic string of TOML: JSON's escapes, all letters as they are."""
+    """Return a basic string of TOML: JSON's escapes, all letters as they are."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

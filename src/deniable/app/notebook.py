@@ -1,4 +1,7 @@
-"""`%%dpsql`, a cell of SQL in a notebook: `%load_ext deniable`, then `%%dpsql db epsilon=0.5` above a SELECT."""
+"""`%%dpsql`, a cell of SQL in a notebook.
+
+`%load_ext deniable`, then `%%dpsql db epsilon=0.5` above a SELECT.
+"""
 
 from typing import Any
 

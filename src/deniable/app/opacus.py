@@ -1,4 +1,6 @@
-"""The history of a training with Opacus, out of a JSON file or a checkpoint of torch. Neither package is needed.
+"""History of a training with Opacus, from JSON or a checkpoint of torch.
+
+Neither package is needed.
 
 A checkpoint is read without running anything that is in it: of its objects only lists, tuples, dictionaries, texts and
 numbers come out; all else, tensors among them, becomes `Nothing`.
@@ -17,7 +19,10 @@ _LARGEST = 2**30  # bytes of the part of a checkpoint that holds its structure
 
 
 class Nothing:
-    """What stands for everything in a checkpoint that is no plain value. It takes any call and keeps nothing."""
+    """Placeholder for everything in a checkpoint that is not a plain value.
+
+    It takes any call and keeps nothing.
+    """
 
     def __new__(cls, *arguments: object, **named: object) -> "Nothing":
         return super().__new__(cls)
@@ -29,7 +34,7 @@ class Nothing:
 
 
 class _Plain(pickle.Unpickler):
-    """Reads plain values; no class and no function that a file names is ever looked up."""
+    """Reader of plain values; classes and functions of a file are never looked up."""
 
     def find_class(self, module: str, name: str) -> type:
         return dict if (module, name) == ("collections", "OrderedDict") else Nothing
@@ -39,7 +44,9 @@ class _Plain(pickle.Unpickler):
 
 
 def read_history(file: Path) -> object:
-    """What `of_opacus` takes: the state of an accountant, also out of a checkpoint of a `PrivacyEngine`.
+    """Return the state of an accountant, as `of_opacus` takes it.
+
+    A checkpoint of a `PrivacyEngine` holds one too.
 
     Raises: SourceError if the file is something else.
     """
@@ -61,7 +68,7 @@ def read_history(file: Path) -> object:
 
 
 def _checkpoint(content: bytes) -> object:
-    """The structure of a file that torch.save wrote, without its tensors."""
+    """Return the structure of a file that torch.save wrote, without its tensors."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith("/data.pkl"))
         if archive.getinfo(name).file_size > _LARGEST:

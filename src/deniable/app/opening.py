@@ -1,4 +1,4 @@
-"""From a policy file on the command line to what a command needs of it, and no more."""
+"""Policy file of the command line, and what a command needs of it."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def read(path: Path) -> "Policy":
-    """The policy, checked.
+    """Return a policy, checked.
 
     Raises: CatalogError, also if the file is something else, such as the data.
     """
@@ -28,7 +28,10 @@ def read(path: Path) -> "Policy":
 
 
 def open_ledger(policy: "Policy", source: "Source | None" = None, *, moved: bool = False) -> "Ledger":
-    """The ledger of a policy; a ledger in memory stands for one that nothing was written to yet, and makes no file."""
+    """Return the ledger of a policy.
+
+    A ledger in memory stands for one that nothing was written to yet, and makes no file.
+    """
     from deniable.ledger import Ledger
 
     return Ledger.open(
@@ -43,7 +46,10 @@ def open_ledger(policy: "Policy", source: "Source | None" = None, *, moved: bool
 
 
 def for_reading(policy: "Policy", *, moved: bool = False, analyst: str | None = None) -> "Database":
-    """A database to plan with. It makes no file, and nothing that it answers would be remembered: ask it nothing."""
+    """Return a database to plan with.
+
+    It makes no file, and nothing that it answers would be remembered: ask it nothing.
+    """
     from deniable.query.database import Database
     from deniable.query.source import open_policy
 

@@ -1,4 +1,7 @@
-"""The options that several commands share. Prices stay text, so that 0.1 is one tenth and not a float beside it."""
+"""The options that several commands share.
+
+Prices stay text, so that 0.1 is one tenth and not a float beside it.
+"""
 
 from pathlib import Path
 from typing import Annotated
@@ -50,5 +53,9 @@ Memory = Annotated[
 Threads = Annotated[int | None, typer.Option("--threads", min=1, metavar="N", help="Number of threads of the engine.")]
 Analyst = Annotated[
     str | None,
-    typer.Option("--analyst", metavar="NAME", help="Who asks: has answers of one's own, paid from the same budget."),
+    typer.Option(
+        "--analyst",
+        metavar="NAME",
+        help="Analyst who asks: gets stored answers of their own, charged to the same budget.",
+    ),
 ]

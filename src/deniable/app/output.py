@@ -1,4 +1,4 @@
-"""Answers as files: the place is tried before anything is paid, and a file is whole or not there."""
+"""Answers as files, tried before anything is charged, and written whole."""
 
 import os
 import tempfile
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 
 def as_csv(release: "Release") -> bytes:
-    """What `Release.to_csv` writes."""
+    """Return a release as `Release.to_csv` writes it."""
     return (release.to_csv() or "").encode()
 
 
 def as_json(release: "Release") -> bytes:
-    """Rows, cost and notes."""
+    """Return rows, cost and notes as JSON text."""
     return (release.to_json(indent=2) + "\n").encode()
 
 
 def as_parquet(release: "Release") -> bytes:
-    """A Parquet file with interval columns."""
+    """Return a Parquet file with interval columns."""
     import io
 
     buffer = io.BytesIO()
@@ -34,7 +34,7 @@ def as_parquet(release: "Release") -> bytes:
 
 
 def as_page(release: "Release", policy: str = "") -> bytes:
-    """A small page that loads nothing, with the day on which it was written and the name of the policy."""
+    """Return a small page that loads nothing, with the day and the policy's name."""
     from deniable.release.display import as_page as page
 
     title = f"{policy}: {release.text or 'answer'}" if policy else ""
@@ -51,7 +51,7 @@ FORMATS: Mapping[str, Callable[["Release"], bytes]] = {
 
 
 def format_of(path: Path) -> Callable[["Release"], bytes]:
-    """The form that a file name asks for.
+    """Return the form that a file name asks for.
 
     Raises: InvalidParameterError if its ending is not known.
     """
@@ -64,7 +64,9 @@ def format_of(path: Path) -> Callable[["Release"], bytes]:
 def whole_file(
     path: Path, *, option: str = "--output", never: tuple[Path, ...] = ()
 ) -> Iterator[Callable[[bytes], None]]:
-    """A function that writes the file at once and whole; if it is not called, or fails, the old file stays.
+    """Return a function that writes the file at once and whole.
+
+    If it is not called, or fails, the old file stays.
 
     Args:
         option: of the command line that names it.

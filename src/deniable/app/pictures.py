@@ -29,7 +29,10 @@ class Result(Protocol):
 
 
 def show_result(found: Result, *, as_json: bool, plot: Path | None = None, never: tuple[Path, ...] = ()) -> None:
-    """Print an outcome, and draw it if a place for the picture is given, never in place of the files named."""
+    """Print an outcome, and draw it if a file for the picture is given.
+
+    It never replaces the input files.
+    """
     if plot is not None:
         write_picture(found.plot(), plot, never=never)
     if as_json:

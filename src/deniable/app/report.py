@@ -22,7 +22,7 @@ img { max-width: 100%; background: white; }
 
 
 def report_page(exact: Sequence[int], answers: "Sequence[Asked]", refusal: str, budget: str) -> str:
-    """The whole page. Every text in it is escaped."""
+    """Return the whole page; every text in it is escaped."""
     counts = "".join(
         f"<div><code>{escape(question)}</code><br><b>{count}</b></div>"
         for question, count in zip(PAIR, exact, strict=True)
@@ -55,7 +55,10 @@ def _answer(asked: "Asked") -> str:
 
 
 def _picture(release: "Release", measure: str) -> str:
-    """A plot as an image inside the page; base64, so nothing in it can break out. Nothing without matplotlib."""
+    """Return a plot as an image inside the page; nothing without matplotlib.
+
+    Base64, so nothing in it can break out.
+    """
     try:
         from matplotlib.figure import Figure
     except ImportError:

@@ -1,4 +1,4 @@
-"""What the demonstration tells: its questions, and the words between them."""
+"""Questions of the demonstration, and the words between them."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING

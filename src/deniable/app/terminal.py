@@ -1,4 +1,4 @@
-"""What people see: text that any pipe can take, and boxes and colours where a terminal is listening."""
+"""Output for people: plain text for pipes, boxes and colours on a terminal."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +32,10 @@ def hint(text: str) -> None:
 
 
 def printable(text: str) -> str:
-    """The text on one line, with escapes for what is not printable; as in every form of a release."""
+    """Return the text on one line, with escapes for what is not printable.
+
+    As in every form of a release.
+    """
     from deniable.release.display import printable as escaped
 
     return escaped(text)
@@ -40,7 +43,9 @@ def printable(text: str) -> str:
 
 @contextmanager
 def waiting(what: str) -> Iterator[Callable[[float], None] | None]:
-    """Turn a spinner on stderr while the body runs, and show a bar beside it once a share is told; on a terminal only.
+    """Turn a spinner on stderr while the body runs, on a terminal only.
+
+    A bar stands beside it once a share is known.
 
     Yields what takes the share that is done; None where there is no terminal.
     """
@@ -78,7 +83,7 @@ def show_release(release: "Release") -> None:
 
 
 def boxed(release: "Release", title: str = "") -> "Panel":
-    """An answer in a box; the errors stand out, the small print stands back."""
+    """Return an answer in a box, with errors emphasised and small print dimmed."""
     from rich.panel import Panel
     from rich.text import Text
 

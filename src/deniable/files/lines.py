@@ -81,7 +81,7 @@ def header(file: IO[bytes], csv: Csv) -> tuple[str, ...]:
             names = tuple(field.decode() for field in _Fields(csv).of_line(line) or ())
         except UnicodeDecodeError:
             raise SourceError(
-                f"the first line is no text in {csv.encoding}. Declare the encoding of the file (`deniable init` "
+                f"the first line is not text in {csv.encoding}. Declare the encoding of the file (`deniable init` "
                 "proposes one)."
             ) from None
         finally:

@@ -80,7 +80,7 @@ def import_csv(source: str | Path, csv: Csv, *, progress: Callable[[float], obje
     report_place = source.with_name(source.name + ".report.csv")
     if place.exists() and facts_of_import(place) is None:
         raise SourceError(
-            f"{redacted(place)!r} exists and is no import of ours. Move it away, the import belongs there."
+            f"{redacted(place)!r} exists and is not an import of ours. Move it away: the import belongs there."
         )
     with ExitStack() as stack:
         try:

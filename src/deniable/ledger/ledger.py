@@ -24,7 +24,7 @@ from deniable.privacy.charge import Charge
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.relation import PrivacyUnit, Relation
 
-_CURE = "repeat an earlier question (free), or open a new ledger: what it lets out comes on top"
+_CURE = "repeat an earlier question (free), or open a new ledger: its answers add to what was already revealed"
 _LOOK_AGAIN = 0.02, 0.5  # seconds between looks for an answer that is on its way: at first, and at most
 
 
@@ -123,7 +123,7 @@ class Ledger:
                 raise LedgerError(
                     f"The ledger {storage.place} was opened for {name} {_words(opening.body[name])}, not for "
                     f"{_words(asked[name])}. Use the {name} of the ledger, or give another path; what a second ledger "
-                    "lets out about the same data comes on top of the first."
+                    "reveals about the same data adds to the first."
                 )
         return cls(storage, budget=kept, relation=relation, unit=unit, dataset=dataset)
 
@@ -365,7 +365,7 @@ class Ledger:
         with self._storage.transaction(write=True) as connection:
             entry = chain.at(connection, reservation)
             if entry is None or entry.kind != "entry":
-                raise LedgerError(f"{reservation} is no reservation of this ledger. Reserve first.")
+                raise LedgerError(f"{reservation} is not a reservation of this ledger. Reserve first.")
             if chain.answered(connection, reservation):
                 raise LedgerError(f"Reservation {reservation} has its answer already. Reserve again for another one.")
             total = chain.last(connection).total

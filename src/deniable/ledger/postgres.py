@@ -246,8 +246,8 @@ class PostgresStorage(Storage):
         asked = "SELECT current_setting('fsync'), current_setting('synchronous_commit')"
         if session.execute(asked).fetchone() != ("on", "on"):
             raise LedgerError(
-                f"The server of the ledger {self.place} may forget what was paid when its power is cut. Set fsync = on "
-                "in its configuration. Nothing was written."
+                f"The server of the ledger {self.place} may forget what was charged when its power is cut. Set "
+                "fsync = on in its configuration. Nothing was written."
             )
 
     def _migrate(self, session: "_Session", done: int) -> None:

@@ -322,7 +322,7 @@ def _translated(error: sqlite3.Error, place: str) -> LedgerError:
             "Try again when it has finished."
         )
     if name == "SQLITE_NOTADB":
-        return LedgerError(f"{place} is not a ledger: it is no SQLite database. Give another path for the ledger.")
+        return LedgerError(f"{place} is not a ledger: it is not a SQLite database. Give another path for the ledger.")
     if name.startswith("SQLITE_CANTOPEN"):
         return LedgerError(
             f"The ledger {place} cannot be opened. Check that the file exists and that you may write it."

@@ -1,4 +1,6 @@
-"""Exact coins: Bernoulli(p) for rational p, Bernoulli(exp(-x)) for rational x >= 0, and for any enclosed real number.
+"""Exact coins: Bernoulli(p), Bernoulli(exp(-x)), and enclosed probabilities.
+
+p and x are rational, x >= 0.
 
 Guarantee: the probability of True is exactly p, or exactly exp(-x). A uniform number is compared with a 64-bit
 threshold; if its first word equals the threshold, further words are appended to the same number until it is decided.
@@ -31,7 +33,7 @@ _LARGEST_EXPONENT = Fraction(2**40)
 
 
 def sample(*, p: Fraction | int, size: Size = None, bits: Bits = SECURE) -> NDArray[np.bool_]:
-    """Independent coins that are True with probability p.
+    """Draw independent coins that are True with probability p.
 
     Args:
         p: exact, in [0, 1].
@@ -46,7 +48,7 @@ def sample(*, p: Fraction | int, size: Size = None, bits: Bits = SECURE) -> NDAr
 
 
 def packed(*, p: Fraction, words: int, bits: Bits = SECURE) -> NDArray[np.uint64]:
-    """Independent coins that are True with probability p, 64 to a word.
+    """Draw independent coins that are True with probability p, 64 to a word.
 
     The digits of p are compared with those of 64 uniform numbers at once, from the first digit on, until every one is
     decided: about 8 random words for a word of coins, whatever p has behind.
@@ -85,7 +87,7 @@ def packed(*, p: Fraction, words: int, bits: Bits = SECURE) -> NDArray[np.uint64
 
 
 def sample_exp(*, x: Fraction | int, size: Size = None, bits: Bits = SECURE) -> NDArray[np.bool_]:
-    """Independent coins that are True with probability exp(-x).
+    """Draw independent coins that are True with probability exp(-x).
 
     Args:
         x: exact, in [0, 2^40].
@@ -101,7 +103,7 @@ def sample_exp(*, x: Fraction | int, size: Size = None, bits: Bits = SECURE) -> 
 
 
 def sample_enclosed(*, p: Callable[[], "arb"], size: Size = None, bits: Bits = SECURE) -> NDArray[np.bool_]:
-    """Independent coins that are True with the probability that `p` encloses.
+    """Draw independent coins that are True with the probability that `p` encloses.
 
     Args:
         p: an enclosure of one irrational number of (0, 1) at the working precision of python-flint. The first word of
@@ -117,7 +119,7 @@ def sample_enclosed(*, p: Callable[[], "arb"], size: Size = None, bits: Bits = S
 def sample_each(
     *, near: NDArray[np.float64], exact: Callable[[int], Callable[[], "arb"]], bits: Bits = SECURE
 ) -> NDArray[np.bool_]:
-    """One coin for each entry of the flat array `near`, with a probability of its own.
+    """Draw one coin for each entry of `near`, with a probability of its own.
 
     Args:
         near: the probabilities, each relatively within 2^-37 of the truth.
@@ -145,7 +147,7 @@ def _coins(threshold: int, open_coin: Callable[[], bool], shape: tuple[int, ...]
 
 
 def _rational_coin(chance: Fraction, bits: Bits) -> bool:
-    """True with probability `chance` < 1: one word after the other, exact."""
+    """Draw a coin that is True with probability `chance` < 1, word by word, exactly."""
     while chance:
         scaled = chance * (1 << WORD)
         threshold, word = math.floor(scaled), int(bits.words(1)[0])

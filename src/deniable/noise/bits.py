@@ -40,12 +40,18 @@ if hasattr(os, "register_at_fork"):
 
 
 def _process() -> tuple[int, int]:
-    """What differs between a process and its child: the id, or the count of forks where an id came back."""
+    """Return what tells a process from its child: its id, or a count of forks.
+
+    The count differs where an id came back.
+    """
     return os.getpid(), _forks
 
 
 class Bits(ABC):
-    """A stream of independent uniform 64-bit words. `safe` says whether what it touched may be released."""
+    """A stream of independent uniform 64-bit words.
+
+    `safe` says whether what it touched may be released.
+    """
 
     safe: bool = False
 
@@ -54,7 +60,7 @@ class Bits(ABC):
         """Overwrite the contiguous one-dimensional array `out` with fresh words."""
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        """A new array of `count` fresh words."""
+        """Return a new array of `count` fresh words."""
         out = np.empty(count, dtype=np.uint64)
         self.fill(out)
         return out
@@ -134,7 +140,7 @@ def _encrypt_zeros(keystream: "CipherContext", out: NDArray[np.uint64]) -> None:
 
 
 class _Keystream(Bits):
-    """The keystream of AES-256 in counter mode from one counter on, however it is asked for."""
+    """Keystream of AES-256 in counter mode, from one counter on."""
 
     def __init__(self, key: bytes, counter: bytes) -> None:
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -147,7 +153,9 @@ class _Keystream(Bits):
 
 
 class DeterministicBits(_Keystream):
-    """The same words for the same seed, for tests and benchmarks. What it touches must not be released.
+    """Words that a seed determines, for tests and benchmarks.
+
+    What they touch must not be released.
 
     The words do not depend on how they are asked for: two requests of 5 give the same ten words as one of 10.
     """
@@ -167,7 +175,9 @@ SECURE: Bits = SecureBits()
 
 
 class Streams:
-    """Numbered streams of words under one secret key, which another machine may make again, word for word.
+    """Numbered streams of words under one secret key.
+
+    Another machine with the key makes the same words.
 
     For one release whose draws are made on several machines, one of which may have to begin anew: the same exact
     numbers then get the same noise, and no second draw of it exists. Its copies are as secret as the exact numbers.
@@ -180,14 +190,14 @@ class Streams:
         self._key, self.safe = bits.words(4).tobytes(), bits.safe
 
     def stream(self, number: int) -> Bits:
-        """The stream of this number, from its beginning."""
+        """Return the stream of this number, from its beginning."""
         found = _Keystream(self._key, number.to_bytes(8, "big") + bytes(8))
         found.safe = self.safe
         return found
 
 
 def shape_of(size: Size) -> tuple[int, ...]:
-    """The shape of the result; () for None.
+    """Return the shape of the result; () for None.
 
     Raises: InvalidParameterError if size holds anything but integers >= 0.
     """

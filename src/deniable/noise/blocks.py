@@ -48,11 +48,11 @@ class Law:
     power: Literal[1, 2]
 
     def energy(self, k: int) -> Fraction:
-        """-ln of the weight of k."""
+        """Return -ln of the weight of k."""
         return self.rate * (abs(k) if self.power == 1 else k * k)
 
     def energies(self, k: Draws) -> NDArray[np.float64]:
-        """-ln of the weights; relative error below 2^-50."""
+        """Return -ln of the weights, with a relative error below 2^-50."""
         x = np.abs(k.astype(np.float64))
         if self.power == 2:
             x *= x
@@ -61,7 +61,10 @@ class Law:
 
     @property
     def cell_bits(self) -> int:
-        """The spread is 2^cell_bits to twice as many cells wide: the number that leaves the fewest blocks cut."""
+        """Spread in cells, as a power of two: it is 2^cell_bits to twice as many wide.
+
+        The number that leaves the fewest blocks cut.
+        """
         return 5 if self.power == 1 else 6
 
     @property
@@ -70,12 +73,18 @@ class Law:
         return 1 / float(self.rate) if self.power == 1 else math.sqrt(1 / (2 * float(self.rate)))
 
     def reach(self, index_bits: int) -> float:
-        """How many spreads out the tail weighs about one block; steers the shape alone."""
+        """Return how many spreads out the tail weighs about one block.
+
+        It steers the shape alone.
+        """
         doublings = index_bits * math.log(2)
         return doublings if self.power == 1 else math.sqrt(2 * max(doublings - 1.7, 1.0))
 
     def beyond(self, start: int) -> "Law":
-        """The geometric law that covers the weights of |k| >= start: tangent to the energy there."""
+        """Return the geometric law that covers the weights of |k| >= start.
+
+        Tangent to the energy there.
+        """
         return self if self.power == 1 else Law(2 * self.rate * start, 1)
 
 
@@ -99,7 +108,10 @@ class Blocks:
         self._cover(np.arange(-half, half, dtype=np.int64))
 
     def _cover(self, cells: NDArray[np.int64]) -> None:
-        """Choose the height and fill the table: whole blocks, cut blocks, never-accepted ones, the tail."""
+        """Choose the height and fill the table.
+
+        Whole blocks, cut blocks, never-accepted ones, the tail.
+        """
         last = np.int64((1 << self.low_bits) - 1)
         ends = np.stack([cells << self.low_bits, (cells << self.low_bits) + last])
         nearest, farthest = np.abs(ends).min(axis=0), np.abs(ends).max(axis=0)
@@ -140,7 +152,7 @@ class Blocks:
         return float(start) * mean * (1 + MARGIN) / 2.0**self.low_bits
 
     def draw(self, count: int, bits: Bits) -> Draws:
-        """`count` independent draws."""
+        """Draw `count` independent integers."""
         first = np.empty(count, dtype=np.int64)
         again, tail = self._pass(first, bits)
         out: Draws = first
@@ -154,7 +166,10 @@ class Blocks:
         return out
 
     def _pass(self, out: NDArray[np.int64], bits: Bits) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Propose once for every place of `out`; the places to be drawn anew, and those in the tail."""
+        """Propose once for every position of `out`.
+
+        Returns the positions to be drawn anew, and those in the tail.
+        """
         again, tails = [np.empty(0, np.intp)], [np.empty(0, np.intp)]
         for start in range(0, out.size, _GROUP):
             part = out[start : start + _GROUP]
@@ -165,7 +180,9 @@ class Blocks:
         return np.concatenate(again), np.concatenate(tails)
 
     def _propose(self, out: NDArray[np.int64], bits: Bits) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
-        """Fill `out` with the integers of random blocks; the places that must be judged, and their words.
+        """Fill `out` with the integers of random blocks.
+
+        The places that must be judged, and their words.
 
         Few draws are judged all, so that their time does not tell which of them fell on a whole block.
         """
@@ -193,14 +210,14 @@ class Blocks:
     def _judge(
         self, k: NDArray[np.int64], places: NDArray[np.intp], words: NDArray[np.uint64], bits: Bits
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """The places whose point is above the curve, and those in the tail."""
+        """Return the places whose point is above the curve, and those in the tail."""
         block = (words >> self._shift).astype(np.int64)
         in_tail = block >= self._starts.size - self.tail_blocks
         stands = self._under(k, self._floors[block], self.height, self.law, bits)
         return places[~(stands | in_tail)], places[in_tail]
 
     def _under(self, k: Draws, floors: NDArray[np.int32], height: float, law: Law, bits: Bits) -> NDArray[np.bool_]:
-        """For each k, whether floor + v < height exp(-energy(k)) for a fresh uniform number v."""
+        """Whether floor + v < height exp(-energy(k)), for each k and a fresh uniform v."""
         words = bits.words(k.size)
         curve = exp_of_minus(law.energies(k)) * height
         unit = 2.0**-self.width
@@ -213,7 +230,10 @@ class Blocks:
         return stands
 
     def _place_tail(self, out: Draws, places: NDArray[np.intp], bits: Bits) -> tuple[Draws, NDArray[np.intp]]:
-        """Draw |k| >= edge for the places in a tail block: the geometric cover, then a rejection down to the law."""
+        """Draw |k| >= edge for the places in a tail block.
+
+        The geometric cover, then a rejection down to the law.
+        """
         if not places.size:
             return out, places
         further = self._beyond.draw(places.size, bits)
@@ -227,7 +247,10 @@ class Blocks:
         return out, places[~stands]
 
     def _tail_stands(self, words: NDArray[np.uint64], bits: Bits) -> NDArray[np.bool_]:
-        """Whether a proposal in the tail blocks stands: their area, and that of the cover, differ by a constant."""
+        """Whether a proposal in the tail blocks stands.
+
+        Their area, and that of the cover, differ by a constant.
+        """
         threshold = self._tail_threshold
         stands = words < np.uint64(threshold)
         for i in np.flatnonzero(words == np.uint64(threshold)):
@@ -247,18 +270,18 @@ class Blocks:
         return balls.certified_floor(lambda: self._tail_share() * 2**self.width)
 
     def _tail_share(self) -> "arb":
-        """Area of the geometric cover of the tail over that of the tail blocks; below 1."""
+        """Return the area of the cover of the tail over that of the tail blocks; below 1."""
         ratio = (-balls.ball(self.law.beyond(self.edge).rate)).exp()
         cover = (-balls.ball(self.law.energy(self.edge))).exp() * (1 + ratio) / (1 - ratio)
         return cover * balls.ball(Fraction(self.height) / (self.tail_blocks << self.low_bits))
 
 
 def _cut(energy: Fraction, height: Fraction, floor: int) -> Callable[[], "arb"]:
-    """Enclosures of height e^-energy - floor."""
+    """Return enclosures of height e^-energy - floor."""
     return lambda: balls.ball(height) * (-balls.ball(energy)).exp() - floor
 
 
 @lru_cache(maxsize=32)
 def blocks_of(law: Law) -> Blocks:
-    """The covering of a law; the last 32 are kept."""
+    """Return the covering of a law; the last 32 are kept."""
     return Blocks(law)

@@ -25,7 +25,7 @@ class Box:
 
     @classmethod
     def of(cls, number: Fraction | int) -> "Box":
-        """One rational, below 2^1000 in size."""
+        """Return one rational, below 2^1000 in size."""
         nearest = float(number)
         exact = Fraction(nearest) == number
         ends = (nearest, nearest) if exact else (np.nextafter(nearest, -np.inf), np.nextafter(nearest, np.inf))
@@ -33,7 +33,10 @@ class Box:
 
     @classmethod
     def of_words(cls, words: NDArray[np.uint64]) -> "Box":
-        """The uniform numbers that begin with these 64 bits: [word, word + 1] 2^-64."""
+        """Return the uniform numbers that begin with these 64 bits.
+
+        [word, word + 1] 2^-64.
+        """
         near = words.astype(np.float64)
         low, high = np.nextafter(near, 0.0), np.nextafter(near + 1.0, np.inf)
         return cls(low * 2.0**-64, np.minimum(high * 2.0**-64, 1.0))
@@ -65,12 +68,12 @@ class Box:
         return found.unless((other.low <= 0) & (other.high >= 0))
 
     def sqrt(self) -> "Box":
-        """The root, where no part is negative."""
+        """Return the root, where no part is negative."""
         with np.errstate(all="ignore"):
             return _outward(np.sqrt(self.low), np.sqrt(self.high)).unless(self.low < 0)
 
     def log(self) -> "Box":
-        """The natural logarithm, where no part is negative."""
+        """Return the natural logarithm, where no part is negative."""
         positive, finite = self.low >= _SMALLEST_NORMAL, self.high < np.inf
         low = certified.log(np.where(positive, self.low, 1.0))
         high = certified.log(np.where(finite, np.maximum(self.high, _SMALLEST_NORMAL), 1.0))
@@ -78,11 +81,11 @@ class Box:
         return _outward(low - np.abs(low) * _SLACK, high + np.abs(high) * _SLACK).unless(self.low < 0)
 
     def exp(self) -> "Box":
-        """The exponential function."""
+        """Return the exponential function."""
         return Box(_exp(self.low)[0], _exp(self.high)[1])
 
     def unless(self, broken: NDArray[np.bool_]) -> "Box":
-        """The whole line where `broken`."""
+        """Return the whole line where `broken`."""
         return Box(np.where(broken, -np.inf, self.low), np.where(broken, np.inf, self.high))
 
 
@@ -98,13 +101,13 @@ def _hull(*corners: Floats) -> Box:
 
 
 def _outward(low: Floats, high: Floats) -> Box:
-    """One float further out; the whole line where there is no number."""
+    """Return one float further out; the whole line where there is no number."""
     broken = np.isnan(low) | np.isnan(high)
     return Box(np.nextafter(low, -np.inf), np.nextafter(high, np.inf)).unless(broken)
 
 
 def _exp(x: Floats) -> tuple[Floats, Floats]:
-    """Bounds of e^x from below and above."""
+    """Bound e^x from below and above."""
     with np.errstate(all="ignore"):
         small = certified.exp_of_minus(np.abs(x))
         near = np.where(x > 0, 1 / small, small)

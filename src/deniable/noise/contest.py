@@ -1,4 +1,6 @@
-"""Noisy scores known by intervals, and who of the contenders is ahead: what every race is made of.
+"""Noisy scores known by intervals, and who of the contenders is ahead.
+
+What every race is made of.
 
 A noise is a function of one uniform number. What is known of that number, its leading bits, gives an interval that
 holds the noise: float arithmetic with a proved error, or, in the photo finish, balls of arbitrary precision.
@@ -30,7 +32,10 @@ _LARGEST_LOGARITHM = 200.0  # above those of words, of weights, and of rates tim
 
 
 def enclose(noise: Noise, words: Words, width: int = 64) -> tuple[Floats, Floats, Floats]:
-    """The noise at the middle of each cell of uniform numbers, and how far it may lie below and above."""
+    """Return the noise at the middle of each cell, and its largest error on each side.
+
+    Cells are of uniform numbers.
+    """
     if noise != "laplace":
         return _enclose_one_sided(noise, words, width)
     size, below, above = _enclose_one_sided("exponential", words & _ones(width - 1), width - 1)
@@ -55,7 +60,10 @@ def _enclose_one_sided(noise: Noise, words: Words, width: int) -> tuple[Floats, 
 
 
 def coarse_above(noise: Noise, words: Words, width: int = 64) -> Floats:
-    """Upper bounds of the noise, at most 1.4 above it where it is large: binary exponents in place of logarithms."""
+    """Bound the noise from above, by at most 1.4 too much where it is large.
+
+    Binary exponents stand in for logarithms.
+    """
     floor = words ^ _ones(width) if noise == "gumbel" else words
     digits = width - 1 if noise == "laplace" else width
     bound: Floats = (digits - binary_exponents(floor)) * np.float64(LN2)  # below 0 for the negative half of Laplace
@@ -64,7 +72,10 @@ def coarse_above(noise: Noise, words: Words, width: int = 64) -> Floats:
 
 
 def who_may_reach(noise: Noise, words: Words, needed: float, width: int = 64) -> NDArray[np.intp] | None:
-    """The places whose noise may be `needed` or more; None when that may be so of all."""
+    """Return the places whose noise may be `needed` or more.
+
+    None when that may be so of all.
+    """
     if not needed > 0:
         return None
     digits = width - 1 if noise == "laplace" else width
@@ -79,7 +90,10 @@ def who_may_reach(noise: Noise, words: Words, needed: float, width: int = 64) ->
 def base_of(
     scores: MachineIntegers, references: Floats | float, rate: float, weights: MachineIntegers | None
 ) -> tuple[Floats, Floats]:
-    """rate (score - reference) + ln weight, with a bound on its error; weights must be >= 1."""
+    """Return rate (score - reference) + ln weight, with a bound on its error.
+
+    Weights must be >= 1.
+    """
     score = scores.astype(np.float64)
     error = (np.abs(score) + np.abs(references)) * (rate * ROUNDING)
     base = (score - references) * rate
@@ -91,12 +105,15 @@ def base_of(
 
 
 def margin(rate: float, reach: float) -> float:
-    """Above the rounding errors of any sum of a coarse bound, where scores and their reference are below `reach`."""
+    """Bound the rounding errors of any sum of a coarse bound.
+
+    Scores and their reference are below `reach`.
+    """
     return (2 * rate * reach + _LARGEST_LOGARITHM) * 4 * ROUNDING
 
 
 def ends(noise: Noise, words: Words, base: Floats, error: Floats, width: int = 64) -> tuple[Floats, Floats]:
-    """Lower and upper ends of noisy scores."""
+    """Return lower and upper ends of noisy scores."""
     centre, below, above = enclose(noise, words, width)
     centre = centre + base
     error = error + np.abs(centre) * ROUNDING
@@ -104,7 +121,10 @@ def ends(noise: Noise, words: Words, base: Floats, error: Floats, width: int = 6
 
 
 def binary_exponents(values: MachineIntegers) -> NDArray[np.int64]:
-    """floor(log2(value)), or one more where float64 rounds up to a power of two; for values >= 1."""
+    """Return floor(log2(value)) for values >= 1.
+
+    It is one more where float64 rounds up to a power of two.
+    """
     return (values.astype(np.float64).view(np.int64) >> 52) - 1023
 
 
@@ -122,7 +142,9 @@ class Contender:
 def settle(
     noise: Noise, contenders: Sequence[Contender], count: int, bits: Bits, *, width: int, guard: int
 ) -> list[int]:
-    """The first `count` in order: words are appended to the numbers of those whose intervals overlap, until none do.
+    """Return the first `count` in order.
+
+    Words are appended to the numbers of those whose intervals overlap, until none do.
 
     Args:
         guard: bits before the binary point that a base may have.
@@ -146,7 +168,10 @@ def settle(
 
 
 def _groups(contenders: Sequence[Contender], lows: Sequence[object], highs: Sequence[object]) -> list[list[Contender]]:
-    """Contenders from the first to the last, in groups: every member is certainly ahead of all later groups."""
+    """Return contenders from the first to the last, in groups.
+
+    Every member is certainly ahead of all later groups.
+    """
     order = sorted(range(len(lows)), key=lows.__getitem__, reverse=True)  # type: ignore[arg-type]
     groups: list[list[Contender]] = []
     best_later: object = None
@@ -159,7 +184,7 @@ def _groups(contenders: Sequence[Contender], lows: Sequence[object], highs: Sequ
 
 
 def _ball(noise: Noise, uniform: refine.Prefix) -> "arb":
-    """Enclosure of the noise; without bounds where the uniform number may still be 0 or 1."""
+    """Enclose the noise; unbounded where a uniform number may be 0 or 1."""
     from flint import arb, fmpz
 
     value, length = uniform.value, uniform.length

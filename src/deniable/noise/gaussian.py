@@ -1,4 +1,6 @@
-"""The discrete Gaussian law: P(k) proportional to exp(-k^2 / (2 sigma_squared)) over all integers.
+"""The discrete Gaussian law.
+
+P(k) proportional to exp(-k^2 / (2 sigma_squared)) over all integers.
 
 Guarantee: draws have exactly this law, tails included; each is an independent function of fresh bits.
 Source: Canonne, Kamath, Steinke (2020), arXiv:2004.00010, for the law; blocks.py and docs/theory/noise/draws.md for the
@@ -21,7 +23,7 @@ _SUMMED = 64  # up to this sigma sums are taken term by term
 
 
 def sample(*, sigma_squared: Fraction | int, size: Size = None, bits: Bits = SECURE) -> Draws:
-    """Independent draws from the discrete Gaussian law.
+    """Draw independently from the discrete Gaussian distribution.
 
     Args:
         sigma_squared: in the squared unit of the draws, exact, in [2^-57, 2^114]. The variance is not above it.
@@ -38,7 +40,9 @@ def sample(*, sigma_squared: Fraction | int, size: Size = None, bits: Bits = SEC
 
 
 def quantile(sigma_squared: Fraction | int, p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The smallest k with P[X <= k] >= p, in float64: for error bars, which are post-processing, and for nothing else.
+    """Return the smallest k with P[X <= k] >= p, in float64.
+
+    For error bars, which are post-processing, and for nothing else.
 
     Args:
         sigma_squared: as in `sample`.
@@ -58,7 +62,10 @@ def quantile(sigma_squared: Fraction | int, p: NDArray[np.float64]) -> NDArray[n
 
 
 def standard_deviation(sigma_squared: Fraction | int) -> float:
-    """Square root of the variance of the discrete law, in float64; for sigma above 3 it is sigma to the last digit."""
+    """Return the square root of the variance of the discrete law, in float64.
+
+    For sigma above 3 it is sigma to the last digit.
+    """
     variance = float(_checked(sigma_squared))
     if variance > 9:
         return math.sqrt(variance)
@@ -71,7 +78,7 @@ def _checked(sigma_squared: Fraction | int) -> Fraction:
 
 
 def _atoms(variance: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The integers that weigh more than 10^-300 or so, and their weights, in float64."""
+    """Return the integers that weigh more than about 10^-300, and their weights."""
     half = int(38 * math.sqrt(variance)) + 1
     k = np.arange(-half, half + 1, dtype=np.float64)
     return k, np.exp(np.maximum(-(k**2) / (2 * variance), -745.0))

@@ -1,4 +1,6 @@
-"""The geometric law P(k) = (1 - q) q^k on 0, 1, 2, ..., with q = exp(-1/scale), and what follows from it.
+"""Geometric law P(k) = (1 - q) q^k on 0, 1, 2, ..., and what follows from it.
+
+q = exp(-1/scale).
 
 Guarantee: draws have exactly their law. Given its sign, a discrete Laplace number K is geometric: so is K for K >= 0,
 and -K - 1 for K < 0. The number so folded is geometric whatever the sign was.
@@ -17,7 +19,7 @@ _AHEAD = 32  # turns of an urn that are drawn at once
 
 
 def sample(*, scale: Fraction | int, size: Size = None, bits: Bits = SECURE) -> Draws:
-    """Independent draws from the geometric law.
+    """Draw independently from the geometric distribution.
 
     Args:
         scale: exact, in [2^-57, 2^57].
@@ -45,7 +47,9 @@ def floored_laplace(*, scale: Fraction | int, size: Size = None, bits: Bits = SE
 
 
 def shares(*, scale: Fraction | int, parts: int, size: Size = None, bits: Bits = SECURE) -> NDArray[np.int64]:
-    """Independent copies of one of `parts` independent shares whose sum is geometric (Polya, negative binomial).
+    """Draw independent shares, of which `parts` sum to a geometric number.
+
+    Each is a Polya (negative binomial) number.
 
     An urn with weights 1 / parts and 1 - 1 / parts is drawn from a geometric number of times, and what is drawn gains
     weight 1: the first colour's count. For negative binomial numbers of shapes s and 1 - s have a geometric sum, and

@@ -23,7 +23,7 @@ SMALLEST_SCALE = Fraction(1, 2**57)
 
 
 def sample(*, scale: Fraction | int, size: Size = None, bits: Bits = SECURE) -> Draws:
-    """Independent draws from the discrete Laplace law.
+    """Draw independently from the discrete Laplace distribution.
 
     Args:
         scale: in the unit of the draws, exact, in [2^-57, 2^57].
@@ -40,7 +40,9 @@ def sample(*, scale: Fraction | int, size: Size = None, bits: Bits = SECURE) -> 
 
 
 def quantile(scale: Fraction | int, p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The smallest k with P[X <= k] >= p, in float64: for error bars, which are post-processing, and for nothing else.
+    """Return the smallest k with P[X <= k] >= p, in float64.
+
+    For error bars, which are post-processing, and for nothing else.
 
     Args:
         scale: as in `sample`.
@@ -58,7 +60,7 @@ def quantile(scale: Fraction | int, p: NDArray[np.float64]) -> NDArray[np.float6
 
 
 def standard_deviation(scale: Fraction | int) -> float:
-    """sqrt(2 q) / (1 - q) = 1 / (sqrt(2) sinh(1 / (2 scale))), in float64."""
+    """Return sqrt(2 q) / (1 - q) = 1 / (sqrt(2) sinh(1 / (2 scale))), in float64."""
     half = 1 / (2 * float(_checked(scale)))
     return 1 / (math.sqrt(2) * math.sinh(half)) if half < 700 else 0.0
 

@@ -1,4 +1,6 @@
-"""Reals on a public grid of powers of two: integers in, exact noise, reals out after the release.
+"""Reals on a public grid of powers of two.
+
+Integers in, exact noise, reals out after the release.
 
 Guarantee: the grid depends on declared bounds alone. `to_integers` is total: no value raises, not even NaN or infinity.
 All outputs of a mechanism on one lattice have one support: order of summation, holes and precision tell nothing.
@@ -46,7 +48,9 @@ class Lattice:
 
     @classmethod
     def for_bounds(cls, lower: Fraction | float, upper: Fraction | float, *, precision: int = 32) -> "Lattice":
-        """The grid for values of [lower, upper]: the finest with at most 2^precision steps to the larger bound.
+        """Return the grid for values of [lower, upper].
+
+        The finest with at most 2^precision steps to the larger bound.
 
         Args:
             lower: public, finite; upper likewise, not below lower.
@@ -68,7 +72,9 @@ class Lattice:
         return Fraction(1, 2**self.exponent) if self.exponent >= 0 else Fraction(2**-self.exponent)
 
     def to_integers(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """The nearest multiple of the grid for every value, counted in steps; ties to the even one.
+        """Return the nearest multiple of the grid for every value, counted in steps.
+
+        Ties to the even one.
 
         NaN becomes 0. Infinities and values beyond 2^62 steps become -2^62 or 2^62. Clamp to public bounds first: then
         results lie between `bound(lower)` and `bound(upper)`, because rounding is monotone.
@@ -79,18 +85,25 @@ class Lattice:
         return np.clip(steps, -LARGEST_INTEGER, LARGEST_INTEGER).astype(np.int64)
 
     def to_reals(self, integers: Draws) -> NDArray[np.float64]:
-        """Steps as float64: exact below 2^53 steps, above it rounded to the nearest. Only after the noise."""
+        """Return steps as float64: exact below 2^53 steps, above it rounded.
+
+        Only after the noise.
+        """
         return np.asarray(integers).astype(np.float64) * 2.0**-self.exponent
 
     def bound(self, value: Fraction | float) -> int:
-        """The steps of a public bound: rounded as `to_integers` rounds, exactly, for any finite number.
+        """Return the steps of a public bound.
+
+        Rounded as `to_integers` rounds, exactly, for any finite number.
 
         Raises: InvalidParameterError if value is not finite.
         """
         return round(_exact("value", value) / self.grid)
 
     def added_sensitivity(self, *, norm: Literal["l1", "l2", "linf"], dimensions: int = 1) -> Fraction:
-        """How much further apart rounding can move two vectors, in the unit of the values.
+        """Bound how much further apart rounding can move two vectors.
+
+        In the unit of the values.
 
         Args:
             norm: of the sensitivity that it is added to.
@@ -119,7 +132,7 @@ def _exact(name: str, value: object) -> Fraction:
 
 
 def _log2_above(value: Fraction) -> int:
-    """The smallest n with value <= 2^n, for value > 0."""
+    """Return the smallest n with value <= 2^n, for value > 0."""
     n = value.numerator.bit_length() - value.denominator.bit_length() - 1
     while value > Fraction(2) ** n:
         n += 1
@@ -127,6 +140,6 @@ def _log2_above(value: Fraction) -> int:
 
 
 def _root_above(n: int) -> int:
-    """The smallest integer whose square is at least n."""
+    """Return the smallest integer whose square is at least n."""
     root = math.isqrt(n)
     return root if root * root == n else root + 1

@@ -1,4 +1,6 @@
-"""Planar Laplace noise on exact places, rounded to a public grid: density proportional to exp(-|noise| / scale).
+"""Planar Laplace noise on exact places, rounded to a public grid.
+
+Density proportional to exp(-|noise| / scale).
 
 The direction is that of a uniform point (a, b) of the unit disc; s = a^2 + b^2 is uniform and independent of it, so the
 radius, which is Gamma(2), is -ln s - ln u for one more uniform u. Three words give a draw, without a Lambert function.
@@ -26,7 +28,10 @@ SMALLEST, LARGEST = Fraction(1, 2**20), Fraction(2**40)  # scales, in steps
 
 
 def sample(*, places: NDArray[np.float64], scale: Fraction, step: Fraction, bits: Bits = SECURE) -> NDArray[np.int64]:
-    """The grid indices nearest to secret, finite places plus noise, (places, 2); scale is in [2^-20, 2^40] steps."""
+    """Draw the grid indices nearest to locations plus noise, shape (places, 2).
+
+    Locations are secret and finite; scale is in [2^-20, 2^40] steps.
+    """
     ratio = strict_rational("scale / step", scale / step, lower=SMALLEST, upper=LARGEST)
     found = np.empty(places.shape, dtype=np.int64)
     for start in range(0, len(places), _BLOCK):
@@ -42,7 +47,10 @@ def sample(*, places: NDArray[np.float64], scale: Fraction, step: Fraction, bits
 def _some(
     places: NDArray[np.float64], scale: Fraction, step: Fraction, bits: Bits
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """One attempt a place, with a scale in steps: indices, and which attempts fell into the disc."""
+    """Return one attempt a place, with a scale in steps.
+
+    Indices, and which attempts fell into the disc.
+    """
     words = bits.words(3 * len(places)).reshape(3, -1)
     a, b = words[:2].view(np.int64) * 2.0**-63
     s, u = a * a + b * b, (words[2] + 0.5) * 2.0**-64
@@ -67,7 +75,10 @@ def _some(
 
 
 def exactly(words: list[refine.Prefix], centre: list[Fraction], scale: Fraction, bits: Bits) -> tuple[int, int] | None:
-    """The indices for uniform numbers that begin like this, or None if they are no point of the disc."""
+    """Return the indices for uniform numbers that begin like this.
+
+    None if they are not a point of the disc.
+    """
     from flint import arb, ctx, fmpz
 
     while True:

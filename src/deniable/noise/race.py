@@ -1,4 +1,4 @@
-"""Exact argmax of noisy scores among any number of candidates, without computing any probability.
+"""Exact argmax of noisy scores, without computing any probability.
 
 Each candidate gets a uniform number, known by 64 bits, and from it an interval that holds its noisy score: float
 arithmetic with a proved error. Who cannot win is dropped. If more than one is left, words are appended to the uniform
@@ -40,7 +40,9 @@ _RATE_LIMIT = 2**100
 def exponential_mechanism(
     scores: Chunks, *, rate: Fraction | int, weights: Chunks | None = None, bits: Bits = SECURE
 ) -> int:
-    """The index i with probability proportional to weights[i] exp(rate scores[i]): noisy max with Gumbel noise.
+    """Draw index i with probability proportional to weights[i] exp(rate scores[i]).
+
+    That is noisy max with Gumbel noise.
 
     Args:
         scores: an integer array, or an iterable of such arrays, which is read once and not kept.
@@ -55,7 +57,9 @@ def exponential_mechanism(
 
 
 def permute_and_flip(scores: Chunks, *, rate: Fraction | int, bits: Bits = SECURE) -> int:
-    """The index of the largest of rate scores[i] + Exponential(1): never worse than the exponential mechanism.
+    """Return the index of the largest of rate scores[i] + Exponential(1).
+
+    Never worse than the exponential mechanism.
 
     Args and raises: as in `exponential_mechanism`.
     """
@@ -63,7 +67,7 @@ def permute_and_flip(scores: Chunks, *, rate: Fraction | int, bits: Bits = SECUR
 
 
 def noisy_max(scores: Chunks, *, rate: Fraction | int, bits: Bits = SECURE) -> int:
-    """The index of the largest of rate scores[i] + Laplace(1).
+    """Return the index of the largest of rate scores[i] + Laplace(1).
 
     Args and raises: as in `exponential_mechanism`.
     """
@@ -79,7 +83,9 @@ def top(
     weights: Chunks | None = None,
     bits: Bits = SECURE,
 ) -> NDArray[np.int64]:
-    """The indices of the `count` largest noisy scores, the largest first: one draw of noise for each candidate.
+    """Return the indices of the `count` largest noisy scores, the largest first.
+
+    One draw of noise for each candidate.
 
     With Gumbel noise these are the results of `count` rounds of the exponential mechanism, each without the winners
     before it. With other noise they are not: use rounds.
@@ -90,7 +96,7 @@ def top(
 
 
 def checked_rate(rate: Fraction | int) -> Fraction:
-    """The rate as a Fraction of [2^-100, 2^100].
+    """Return the rate as a Fraction of [2^-100, 2^100].
 
     Raises: InvalidParameterError otherwise.
     """
@@ -98,7 +104,10 @@ def checked_rate(rate: Fraction | int) -> Fraction:
 
 
 def check_integers(name: str, array: object, dimensions: int = 1) -> None:
-    """Refuse anything but an integer array of that many dimensions; messages name no value."""
+    """Refuse anything but an integer array of that many dimensions.
+
+    Messages name no value.
+    """
     if not isinstance(array, np.ndarray) or array.ndim != dimensions or array.dtype.kind not in "iu":
         kind = f"{array.ndim}-d {array.dtype}" if isinstance(array, np.ndarray) else type(array).__name__
         shape = {1: "one", 2: "two"}[dimensions]
@@ -109,7 +118,10 @@ def check_integers(name: str, array: object, dimensions: int = 1) -> None:
 
 
 def exact_base(rate: Fraction, score: int, reference: int, weight: int) -> Callable[[], "arb"]:
-    """Enclosures of rate (score - reference) + ln weight, each at the precision of the moment."""
+    """Yield enclosures of rate (score - reference) + ln weight.
+
+    Each is at the precision of the moment.
+    """
 
     def enclosure() -> "arb":
         from flint import arb, fmpz
@@ -120,12 +132,12 @@ def exact_base(rate: Fraction, score: int, reference: int, weight: int) -> Calla
 
 
 def guard_bits(rate: Fraction) -> int:
-    """Bits that scores of 64 bits times the rate may have before the binary point."""
+    """Return how many bits scores of 64 bits times the rate may have before the point."""
     return 64 + max(0, rate.numerator.bit_length() - rate.denominator.bit_length())
 
 
 class _Race:
-    """Candidates pass by once; only those that may still be among the first `count` are kept."""
+    """Race that candidates pass once; only possible winners are kept."""
 
     def __init__(self, noise: Noise, rate: Fraction | int, bits: Bits, *, count: int = 1, width: int = 64) -> None:
         self.noise = noise
@@ -141,7 +153,7 @@ class _Race:
         self._words = np.empty(0, dtype=np.uint64)  # one block's, used again: fresh memory costs more than fresh words
 
     def run(self, scores: Chunks, weights: Chunks | None) -> list[int]:
-        """The indices of the first `count`, in order."""
+        """Return the indices of the first `count`, in order."""
         start = 0
         for chunk, weight in _pieces(scores, weights):
             if not start:
@@ -156,7 +168,10 @@ class _Race:
         )
 
     def _pass(self, start: int, scores: MachineIntegers, weights: MachineIntegers | None) -> None:
-        """Let one block of candidates pass: whose upper bound is behind has lost, the others are judged."""
+        """Let one block of candidates pass.
+
+        Whose upper bound is behind has lost, the others are judged.
+        """
         if scores.size > self._words.size:
             self._words = np.empty(scores.size, dtype=np.uint64)
         words = self._words[: scores.size]
@@ -181,7 +196,10 @@ class _Race:
         self._judge(start, places[(coarse >= self.ahead) & (coarse > -np.inf)], scores, weights, words)
 
     def _best(self, scores: MachineIntegers, weights: MachineIntegers | None) -> tuple[float, float]:
-        """The largest base of a block, were the heaviest also the best, up to rounding; and how large scores are."""
+        """Bound the largest base of a block, and the size of its scores.
+
+        As if the heaviest candidate were also the best, up to rounding.
+        """
         highest, lowest = int(scores.max()), int(scores.min())
         best = float(self.rate) * (highest - self.reference)
         if weights is not None:
@@ -191,7 +209,7 @@ class _Race:
     def _coarse_bounds(
         self, scores: MachineIntegers, weights: MachineIntegers | None, words: NDArray[np.uint64]
     ) -> NDArray[np.float64]:
-        """An upper bound of each noisy score, a little above it."""
+        """Return an upper bound of each noisy score, a little above it."""
         rate = float(self.rate)
         bound = contest.coarse_above(self.noise, words, self.width)
         score = scores.astype(np.float64)
@@ -212,7 +230,7 @@ class _Race:
         weights: MachineIntegers | None,
         words: NDArray[np.uint64],
     ) -> None:
-        """Enclose the noisy scores at these places; keep who may still win."""
+        """Enclose the noisy scores at these positions, and keep who may still win."""
         if weights is not None:
             places = places[weights[places] > 0]
         if not places.size:
@@ -232,7 +250,7 @@ class _Race:
 
 
 def _pieces(scores: Chunks, weights: Chunks | None) -> Iterator[tuple[MachineIntegers, MachineIntegers | None]]:
-    """Blocks of scores with their weights, checked."""
+    """Yield blocks of scores with their weights, checked."""
     chunks = [scores] if isinstance(scores, np.ndarray) else scores
     others = weights if isinstance(weights, np.ndarray) or weights is None else iter(weights)
     passed = 0

@@ -26,7 +26,7 @@ _BLOCK = 1 << 15  # candidates, of all races together, that are worked on at a t
 def exponential_mechanism(
     scores: MachineIntegers, *, rate: Fraction | int, weights: MachineIntegers | None = None, bits: Bits = SECURE
 ) -> NDArray[np.int64]:
-    """For each row an index i with probability proportional to weights[i] exp(rate scores[i]).
+    """Draw per row an index i with probability ~ weights[i] exp(rate scores[i]).
 
     Args:
         scores: integers, shape (races, candidates); a broadcast row will do for equal races.
@@ -42,7 +42,7 @@ def exponential_mechanism(
 def permute_and_flip(
     scores: MachineIntegers, *, rate: Fraction | int, weights: MachineIntegers | None = None, bits: Bits = SECURE
 ) -> NDArray[np.int64]:
-    """For each row the index of the largest of rate scores[i] + ln weights[i] + Exponential(1).
+    """Return per row the argmax of rate scores[i] + ln weights[i] + Exponential(1).
 
     Args and raises: as in `exponential_mechanism`.
     """
@@ -52,7 +52,7 @@ def permute_and_flip(
 def noisy_max(
     scores: MachineIntegers, *, rate: Fraction | int, weights: MachineIntegers | None = None, bits: Bits = SECURE
 ) -> NDArray[np.int64]:
-    """For each row the index of the largest of rate scores[i] + ln weights[i] + Laplace(1).
+    """Return per row the argmax of rate scores[i] + ln weights[i] + Laplace(1).
 
     Args and raises: as in `exponential_mechanism`.
     """
@@ -68,7 +68,9 @@ def top(
     weights: MachineIntegers | None = None,
     bits: Bits = SECURE,
 ) -> NDArray[np.int64]:
-    """For each row the indices of the `count` largest noisy scores, the largest first; shape (races, count).
+    """Return per row the indices of the `count` largest noisy scores.
+
+    The largest first; shape (races, count).
 
     Args and raises: as in `exponential_mechanism`; also if fewer than `count` can be chosen in a row.
     """
@@ -95,7 +97,7 @@ def top(
 def _some(
     scores: MachineIntegers, weights: MachineIntegers | None, rate: Fraction, noise: Noise, *, count: int, bits: Bits
 ) -> NDArray[np.int64]:
-    """Races that fit the cache."""
+    """Run as many races as fit the cache."""
     references = scores.max(axis=1)
     base, error = contest.base_of(
         scores,
@@ -124,7 +126,9 @@ def decide(
     guard: int,
     width: int = 64,
 ) -> NDArray[np.int64]:
-    """For each row the `count` largest of base + noise, where bases are real numbers known by intervals.
+    """Return per row the indices of the `count` largest of base + noise.
+
+    Bases are real numbers known by intervals.
 
     Args:
         base, error: shape (races, candidates); the number is within `error` of `base`. -inf is never chosen.

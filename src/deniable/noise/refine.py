@@ -1,4 +1,4 @@
-"""The slow path: decide with arbitrary precision what the first words of a uniform number left open.
+"""Slow path that decides, with any precision, what the first words left open.
 
 A uniform real number v of [0, 1) is known by its leading bits. Where they do not decide, further words are appended to
 the same number, never a fresh one drawn, and the other side is enclosed in a narrower ball (python-flint `arb`).
@@ -19,13 +19,16 @@ GUARD_BITS = 64
 
 @dataclass(frozen=True)
 class Prefix:
-    """The first `length` bits of a uniform number: it lies in [value, value + 1) 2^-length."""
+    """The first `length` bits of a uniform number.
+
+    It lies in [value, value + 1) 2^-length.
+    """
 
     value: int
     length: int
 
     def extended(self, bits: Bits, width: int = 64) -> "Prefix":
-        """The same number with `width` more bits known."""
+        """Return the same number with `width` more bits known."""
         word = int(bits.words(1)[0])
         return Prefix((self.value << width) | word, self.length + width)
 

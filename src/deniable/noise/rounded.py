@@ -1,4 +1,6 @@
-"""Exact rounding of continuous noise to the integers: round(centre + scale * Z), for laws with heavy tails.
+"""Exact rounding of continuous noise to the integers.
+
+Round(centre + scale * Z), for laws with heavy tails.
 
 Z is a formula of a few uniform real numbers, each known by 64 bits. The formula is evaluated on boxes (float64 with
 outward rounding), and where the box does not decide to which integer the value rounds, words are appended to the same
@@ -40,14 +42,17 @@ _CERTAIN = 2.0**52  # below it floats tell integers and halves apart
 
 
 class Continuous(ABC):
-    """A law as a formula of uniform numbers; drawn again where a condition on them fails."""
+    """A law as a formula of uniform numbers.
+
+    Drawn again where a condition on them fails.
+    """
 
     uniforms: int
     share: float = 1.0  # of the draws that fulfil the conditions, about
 
     @abstractmethod
     def value(self, u: Sequence[Real]) -> Real:
-        """The variable, written with + - * / log exp sqrt alone."""
+        """Return the variable, written with + - * / log exp sqrt alone."""
 
     @abstractmethod
     def standard_deviation(self) -> float:
@@ -73,7 +78,10 @@ class Laplace(Continuous):
 
 @dataclass(frozen=True)
 class Pareto(Continuous):
-    """Density proportional to (1 + |z| / (tail + 1))^(-(tail + 1)), of either sign; near Laplace for a large tail."""
+    """Density proportional to (1 + |z| / (tail + 1))^(-(tail + 1)), of either sign.
+
+    Near Laplace for a large tail.
+    """
 
     tail: Fraction
     uniforms = 2
@@ -112,7 +120,10 @@ class Normal(_Polar):
 
 @dataclass(frozen=True)
 class StudentT(_Polar):
-    """Density proportional to (1 + z^2 / degrees)^(-(degrees + 1) / 2); degrees = 1 is Cauchy."""
+    """Density proportional to (1 + z^2 / degrees)^(-(degrees + 1) / 2).
+
+    Degrees = 1 is Cauchy.
+    """
 
     degrees: Fraction
 
@@ -151,7 +162,7 @@ def sample(
     size: Size = None,
     bits: Bits = SECURE,
 ) -> NDArray[np.int64]:
-    """Integers round(min(max(centre + scale * Z, lower), upper)), independent.
+    """Draw independent integers round(min(max(centre + scale * Z, lower), upper)).
 
     Args:
         centre: exact and secret; so is scale, of [2^-64, 2^128].
@@ -183,7 +194,7 @@ class _Task:
     upper: int
 
     def draws(self, attempts: int, bits: Bits) -> NDArray[np.int64]:
-        """The results of those of `attempts` draws that count."""
+        """Return the results of those of `attempts` draws that count."""
         words = bits.words(attempts * self.law.uniforms).reshape(attempts, self.law.uniforms)
         u = [Box.of_words(column) for column in words.T]
         counts, decided = np.ones(attempts, dtype=bool), np.ones(attempts, dtype=bool)
@@ -199,7 +210,7 @@ class _Task:
         return found[counts]
 
     def _rounded(self, value: Box) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """To which integers boxes round, and where that is certain."""
+        """Return to which integers boxes round, and where that is certain."""
         shifted = value * Box.of(self.scale) + Box.of(self.centre + Fraction(1, 2))
         low, high = np.floor(shifted.low), np.floor(shifted.high)
         below, above = shifted.high < min(self.lower, -1), shifted.low > max(self.upper, 1) * (1 + 2.0**-50) + 1
@@ -209,7 +220,10 @@ class _Task:
         return found, inside | below | above
 
     def exactly(self, prefixes: list[refine.Prefix], bits: Bits, width: int = 64) -> int | None:
-        """The integer for uniform numbers that begin like this, or None if the draw does not count."""
+        """Return the integer for uniform numbers that begin like this.
+
+        None if the draw does not count.
+        """
         from flint import ctx
 
         guard = refine.GUARD_BITS + max(0, self.scale.numerator.bit_length() - self.scale.denominator.bit_length())
@@ -236,18 +250,18 @@ class _Task:
 
 
 def _point(u: Sequence[Real]) -> tuple[Real, Real]:
-    """The first coordinate of the point (x, y) of the square [-1, 1]^2, and x^2 + y^2."""
+    """Return x and x^2 + y^2 of a point (x, y) of the square [-1, 1]^2."""
     x, y = u[0] * 2 - 1, u[1] * 2 - 1
     return x, x * x + y * y
 
 
 def _like(real: Real, number: Fraction) -> Real:
-    """A rational as the same kind of number as `real`."""
+    """Return a rational as the same kind of number as `real`."""
     return Box.of(number) if isinstance(real, Box) else balls.ball(number)
 
 
 def _ball(prefix: refine.Prefix) -> "arb":
-    """All numbers that begin like this."""
+    """Return all numbers that begin like this."""
     from flint import arb, fmpz
 
     return arb(fmpz(2 * prefix.value + 1), 1) / arb(2) ** (prefix.length + 1)

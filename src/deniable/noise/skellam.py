@@ -1,4 +1,6 @@
-"""The Skellam law: the difference of two independent Poisson numbers, each with half the variance as its mean.
+"""Skellam law: the difference of two independent Poisson numbers.
+
+Each has half the variance as its mean.
 
 P(k) = exp(-variance) I_|k|(variance), I the modified Bessel function. Sums of independent draws follow the same law,
 with the sum of their variances. A word is the beginning of a uniform real number U, and the size of the draw is the
@@ -29,7 +31,7 @@ SMALLEST_VARIANCE = Fraction(1, 2**20)
 
 
 def sample(*, variance: Fraction | int, size: Size = None, bits: Bits = SECURE) -> NDArray[np.int64]:
-    """Independent draws from the Skellam law.
+    """Draw independently from the Skellam distribution.
 
     Args:
         variance: in the squared unit of the draws, exact, in [2^-20, 2^26].

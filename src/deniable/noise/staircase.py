@@ -1,4 +1,6 @@
-"""The discrete staircase law: P(k) ~ exp(-rate level(k)), where level(k) = floor((|k| + step - centre) / step).
+"""The discrete staircase law.
+
+P(k) ~ exp(-rate level(k)), where level(k) = floor((|k| + step - centre) / step).
 
 The top step holds the 2 centre - 1 integers |k| < centre; each lower one `step` integers on either side.
 Guarantee: draws have exactly this law: a coin leaves the top step, a geometric number gives the step, uniform numbers
@@ -53,7 +55,7 @@ class Stairs:
         object.__setattr__(self, "centre", _checked("centre", self.centre, self.step))
 
     def sample(self, *, size: Size = None, bits: Bits = SECURE) -> Draws:
-        """Independent draws: int64; an object array of Python ints if one of the draws does not fit."""
+        """Draw independent int64 numbers, or Python ints if one does not fit."""
         shape = shape_of(size)
         count = math.prod(shape)
         lower = bernoulli.sample_enclosed(p=self._below_top, size=count, bits=bits)
@@ -66,7 +68,9 @@ class Stairs:
         return np.where(lower, np.where(place & 1 == 0, distance, -distance), top).reshape(shape)
 
     def quantile(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The smallest k with P[X <= k] >= p, in float64: for error bars, which are post-processing, and nothing else.
+        """Return the smallest k with P[X <= k] >= p, in float64.
+
+        For error bars, which are post-processing, and nothing else.
 
         Error: one step of 1 where p is within rounding of a jump of the law.
         """
@@ -76,7 +80,7 @@ class Stairs:
         )
 
     def standard_deviation(self) -> float:
-        """Square root of the variance, in float64."""
+        """Return the square root of the variance, in float64."""
         width, r, s0 = float(self.step), float(self.centre), self._below
         s1, s2 = s0 * s0, s0 * s0 * (1 + 2 * s0)  # sums of (k - 1) b^k and (k - 1)^2 b^k
         starts, squares = r * s0 + width * s1, r * r * s0 + 2 * r * width * s1 + width * width * s2
@@ -90,7 +94,7 @@ class Stairs:
 
     @classmethod
     def best(cls, *, rate: Fraction, step: int) -> "Stairs":
-        """The centre with the least E|X|: about step / (1 + e^(rate / 2))."""
+        """Return the centre with the least E|X|: about step / (1 + e^(rate / 2))."""
         narrow = cls(rate=rate, step=step, centre=1)
         ideal = (math.sqrt(max(4 * narrow._spread**2 - 1, 0.0)) + 1) / 2 - narrow.step * narrow._below
         near = [min(max(math.floor(ideal) + more, 1), narrow.step) for more in (0, 1)]
@@ -98,7 +102,10 @@ class Stairs:
 
     @cached_property
     def _below(self) -> float:
-        """b / (1 - b) for b = e^-rate: the weight of all lower steps over that of the first without its drop."""
+        """b / (1 - b) for b = e^-rate.
+
+        The weight of all lower steps over that of the first without its drop.
+        """
         rate = float(self.rate)
         return math.exp(-rate) / -math.expm1(-rate) if rate < 700 else 0.0
 
@@ -113,11 +120,11 @@ class Stairs:
         return 2 * self.centre - 1 + 2 * self.step * self._below
 
     def _tail(self, t: float) -> float:
-        """P[X > t] for t < centre."""
+        """Return P[X > t] for t < centre."""
         return (self.centre - 1 - t + self.step * self._below) / self._total
 
     def _crossing(self, tail: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The real t at which the piecewise linear P[X > t] is `tail`."""
+        """Return the real t at which the piecewise linear P[X > t] is `tail`."""
         rate, width = float(self.rate), float(self.step)
         weight = tail * self._total
         edge = width * (1 + self._below)  # width / (1 - b)
@@ -129,7 +136,7 @@ class Stairs:
         return np.where(tail <= 0, np.inf, found)
 
     def _below_top(self) -> "arb":
-        """Enclosure of the probability of the lower steps."""
+        """Return an enclosure of the probability of the lower steps."""
         ratio = (-balls.ball(self.rate)).exp()
         lower = 2 * self.step * ratio
         return lower / ((2 * self.centre - 1) * -(-balls.ball(self.rate)).expm1() + lower)
@@ -139,12 +146,12 @@ class Stairs:
         return 2 * self.centre - 1 + 2 * self.step * ratio / gap
 
     def mass(self, k: int) -> "arb":
-        """Enclosure of P[X = k] for k >= 0."""
+        """Return an enclosure of P[X = k] for k >= 0."""
         steps = 0 if k < self.centre else (k - self.centre) // self.step + 1
         return (-balls.ball(self.rate * steps)).exp() / self._ball_of_total()
 
     def above(self, t: int) -> "arb":
-        """Enclosure of P[|X| > t]."""
+        """Return an enclosure of the probability beyond k."""
         if t < self.centre:
             return 1 - balls.ball(Fraction(max(0, 2 * t + 1))) / self._ball_of_total()
         steps, place = divmod(t - self.centre + 1, self.step)

@@ -1,4 +1,6 @@
-"""The discrete Laplace law kept inside bounds: P(k) ~ exp(-|k| / scale) on the integers -left, ..., right.
+"""The discrete Laplace law kept inside bounds.
+
+P(k) ~ exp(-|k| / scale) on the integers -left, ..., right.
 
 Guarantee: draws have exactly this law, without a rejection. A coin takes a side with the weight of that side; on a side
 the law is a geometric one cut off after n values, and that is the law of G mod n for G geometric.
@@ -53,7 +55,9 @@ def sample(*, scale: Fraction | int, bound: int, size: Size = None, bits: Bits =
 def sample_within(
     *, scale: Fraction | int, left: NDArray[np.int64], right: NDArray[np.int64], bits: Bits = SECURE
 ) -> NDArray[np.int64]:
-    """One draw for each place of the flat arrays: P(k) ~ exp(-|k| / scale) on -left[i], ..., right[i].
+    """Return one draw for each place of the flat arrays.
+
+    P(k) ~ exp(-|k| / scale) on -left[i], ..., right[i].
 
     Args:
         scale: as in `sample`.
@@ -75,7 +79,9 @@ def sample_within(
 
 
 def quantile(scale: Fraction | int, bound: int, p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The smallest k with P[X <= k] >= p, in float64: for error bars, which are post-processing, and for nothing else.
+    """Return the smallest k with P[X <= k] >= p, in float64.
+
+    For error bars, which are post-processing, and for nothing else.
 
     Args:
         scale, bound: as in `sample`.
@@ -89,7 +95,7 @@ def quantile(scale: Fraction | int, bound: int, p: NDArray[np.float64]) -> NDArr
     total = inside - math.exp(-rate) * math.expm1(-rate * last)
 
     def log_of_power(share: NDArray[np.float64]) -> NDArray[np.float64]:
-        """ln(share total + q^(bound + 1)), near 0 without cancellation."""
+        """Return ln(share total + q^(bound + 1)), near 0 without cancellation."""
         gap = np.clip(inside - share * total, 0.0, 1.0)
         near = np.log1p(-np.minimum(gap, 0.5))
         with np.errstate(divide="ignore"):
@@ -103,7 +109,10 @@ def quantile(scale: Fraction | int, bound: int, p: NDArray[np.float64]) -> NDArr
 
 
 def standard_deviation(scale: Fraction | int, bound: int) -> float:
-    """Square root of the variance, in float64; the closed sum of k^2 q^k is taken in ball arithmetic."""
+    """Return the square root of the variance, in float64.
+
+    The closed sum of k^2 q^k is taken in ball arithmetic.
+    """
     rate, last = 1 / _checked_scale(scale), _checked_bound(bound)
     from flint import ctx
 
@@ -117,7 +126,10 @@ def standard_deviation(scale: Fraction | int, bound: int) -> float:
 
 
 def _left_share(rate: Fraction, left: int, right: int) -> Callable[[], "arb"]:
-    """Enclosures of P[k < 0]: the weight of the left side, q (1 - q^left), over that of both."""
+    """Return enclosures of P[k < 0].
+
+    The weight of the left side, q (1 - q^left), over that of both.
+    """
 
     def enclosure() -> "arb":
         below = -(-balls.ball(rate)).exp() * (-balls.ball(rate * left)).expm1()
@@ -128,12 +140,15 @@ def _left_share(rate: Fraction, left: int, right: int) -> Callable[[], "arb"]:
 
 @lru_cache(maxsize=64)
 def _public_share(rate: Fraction, bound: int) -> Callable[[], "arb"]:
-    """`_left_share` with public bounds, the same function for the same bounds."""
+    """Return `_left_share` with public bounds, one function for the same bounds."""
     return _left_share(rate, bound, bound)
 
 
 def _one_minus_exp(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """1 - e^-x for x >= 0, elementwise. Error: relative, below 2^-45; docs/theory/mechanisms/additive.md, "Folding"."""
+    """Return 1 - e^-x for x >= 0, elementwise.
+
+    Error: relative, below 2^-45; docs/theory/mechanisms/additive.md, "Folding".
+    """
     small = np.minimum(x, _SERIES_BELOW)
     total = np.ones_like(small)
     for term in range(_SERIES_TERMS, 1, -1):  # x (1 - x/2 (1 - x/3 (...)))

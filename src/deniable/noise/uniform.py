@@ -17,7 +17,9 @@ LARGEST_LIMIT = 2**63
 
 
 def sample(limits: NDArray[np.integer], *, bits: Bits = SECURE) -> NDArray[np.int64]:
-    """One integer of [0, limit) for each limit, independently; the shape is that of `limits`.
+    """Return one integer of [0, limit) for each limit, independently.
+
+    The shape is that of `limits`.
 
     Args:
         limits: integers in [1, 2^63].
@@ -42,7 +44,7 @@ def sample(limits: NDArray[np.integer], *, bits: Bits = SECURE) -> NDArray[np.in
 
 
 def below(limit: int, *, size: Size = None, bits: Bits = SECURE) -> NDArray[np.int64]:
-    """Independent integers of [0, limit), one limit for all of them.
+    """Draw independent integers of [0, limit), one limit for all of them.
 
     Args:
         limit: in [1, 2^63].
@@ -62,7 +64,10 @@ def below(limit: int, *, size: Size = None, bits: Bits = SECURE) -> NDArray[np.i
 
 
 def permutation(count: int, *, bits: Bits = SECURE) -> NDArray[np.int64]:
-    """An order of 0, ..., count - 1, all orders alike: that of as many words, drawn anew until no two are equal."""
+    """Return an order of 0, ..., count - 1, all orders alike.
+
+    That of as many words, drawn anew until no two are equal.
+    """
     while True:
         words = bits.words(count)
         order = np.argsort(words)

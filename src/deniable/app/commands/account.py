@@ -1,4 +1,4 @@
-"""`deniable account`: what a composition of mechanisms reveals, as a certified interval."""
+"""`deniable account`: the cost of a composition of mechanisms, certified."""
 
 import json
 import math
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Sought(Enum):
-    """What --calibrate may look for."""
+    """Parameter that --calibrate may search for."""
 
     NOISE = "noise"
     STEPS = "steps"
@@ -126,7 +126,7 @@ def account(
 
 
 def _counted(training: "Training", composition: Path | None, opacus: Path | None) -> tuple["PrivacyLoss", str]:
-    """The loss of what was given, and its words where it has some of its own."""
+    """Return the loss of the options or file, and words of its own if it has some."""
     if opacus is not None:
         from deniable.app.opacus import read_history
         from deniable.privacy.reports.imports import of_opacus
@@ -137,14 +137,17 @@ def _counted(training: "Training", composition: Path | None, opacus: Path | None
 
 @dataclass(frozen=True)
 class Training:
-    """Gaussian noise, perhaps on Poisson samples, some steps; what is None was not said."""
+    """Training with Gaussian noise, perhaps on Poisson samples, some steps.
+
+    None stands for what was not given.
+    """
 
     noise: Real | None = None
     rate: Real | None = None
     steps: int | None = None
 
     def loss(self) -> "PrivacyLoss":
-        """The loss of the training.
+        """Return the loss of the training.
 
         Raises: InvalidParameterError if the noise is not known.
         """
@@ -158,12 +161,12 @@ class Training:
         return step * (1 if self.steps is None else self.steps)
 
     def text(self, part: Sought) -> str:
-        """One part as it was given, or as a decimal if it was found."""
+        """Return one part as it was given, or as a decimal if it was searched."""
         value = getattr(self, part.value)
         return str(value) if isinstance(value, str | int) else f"{float(value):.12g}"
 
     def said(self) -> str:
-        """What is counted, with the numbers as they were given."""
+        """Return the training in words, with the numbers as they were given."""
         parts = [f"Gaussian noise {self.text(Sought.NOISE)}"]
         if self.rate is not None:
             parts.append(f"Poisson samples of rate {self.text(Sought.RATE)}")
@@ -171,7 +174,7 @@ class Training:
         return ", ".join([*parts, f"{steps} step{'s' * (steps != 1)}"])
 
     def calibrated(self, sought: Sought, *, epsilon: Real | None, delta: Real | None, tolerance: float) -> "Training":
-        """The training with the best value of what is `sought` for the target.
+        """Return the training with the best `sought` parameter for the target.
 
         Raises: InvalidParameterError if something is missing, or was given although it is sought.
         """
@@ -198,7 +201,9 @@ class Training:
 
 
 def in_epochs(epochs: str | None, batch_size: int | None, examples: int | None) -> tuple[str, int]:
-    """The sampling rate and the number of steps; a last batch that would be smaller counts as a whole step.
+    """Return the sampling rate and the number of steps.
+
+    A last batch that would be smaller counts as a whole step.
 
     Raises: InvalidParameterError unless all three are given and a batch fits.
     """
@@ -222,7 +227,7 @@ def _read(file: Path) -> "PrivacyLoss":
 
 @dataclass(frozen=True)
 class Counted:
-    """What was counted, what was found, and at which numbers."""
+    """Answer of `deniable account`: what was composed, and at which numbers."""
 
     loss: "PrivacyLoss"
     counted: str
@@ -234,7 +239,7 @@ class Counted:
     examples: int | None = None
 
     def rows(self) -> list[tuple[str, str]]:
-        """Subjects and what is said about them."""
+        """Return pairs of a subject and its text."""
         rows = [] if self.calibrated is None else [self.calibrated]
         rows += [("counted", self.counted), ("neighbours", " and ".join(self._relations()))]
         if self.epsilon is not None:
@@ -254,7 +259,7 @@ class Counted:
         return warning_about(delta=probability("delta", self.at_delta), population=self.examples)
 
     def data(self) -> dict[str, object]:
-        """The same for JSON."""
+        """Return the answer as plain data for JSON."""
         from deniable.privacy.reports.report import as_data
 
         data: dict[str, object] = {}

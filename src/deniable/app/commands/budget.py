@@ -10,6 +10,7 @@ from deniable.app.opening import open_ledger, read
 from deniable.app.options import AsJson, PolicyFile
 from deniable.app.terminal import say, show_table
 from deniable.errors import LedgerError
+from deniable.numbers.rationals import quotient_text
 
 if TYPE_CHECKING:
     from deniable.ledger import Ledger
@@ -24,7 +25,7 @@ def budget(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List what was asked and paid, and what is left. Opens the ledger alone, never the data."""
+    """List what was asked and charged, and what is left. Opens the ledger alone, never the data."""
     declared = read(policy)
     checked = verify or expected_head is not None
     ledger = open_ledger(declared)
@@ -74,7 +75,7 @@ def _data(ledger: "Ledger", checked: bool) -> dict[str, object]:
         "dataset": ledger.dataset,
         "budget": ledger.budget.to_data(),
         "spent": ledger.spent().to_data(),
-        "left": {name: str(value) for name, value in vars(left).items() if value is not None},
+        "left": {name: quotient_text(value) for name, value in vars(left).items() if value is not None},
         "head": ledger.head,
         "verified": checked,
         "entries": [

@@ -1,4 +1,4 @@
-"""`deniable doctor`: exact counts of what is odd about the rows, for the owner of the data alone."""
+"""`deniable doctor`: exact counts of odd rows, for the owner of the data alone."""
 
 from typing import Annotated
 

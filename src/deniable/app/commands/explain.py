@@ -1,4 +1,4 @@
-"""`deniable explain`: what a question would cost, and how exact its answer would be."""
+"""`deniable explain`: the cost of a question, and how exact its answer would be."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""`deniable import`: a text file becomes the typed table that questions are asked of."""
+"""`deniable import`: make a typed table of a text file."""
 
 from pathlib import Path
 

@@ -70,7 +70,7 @@ def _found(data: str, table: str | None) -> "list[Found]":
 
 
 def _found_there(url: str, table: str | None) -> "list[Found]":
-    """A table of a server, or all that can be asked; why others cannot is said."""
+    """Return a table of a server, or all that can be asked, and why others cannot."""
     from deniable.app.draft import Found
     from deniable.errors import SourceError, redacted
     from deniable.query.source import runner_of
@@ -99,7 +99,7 @@ def _found_there(url: str, table: str | None) -> "list[Found]":
 
 
 def _catalogue(place: str) -> "tuple[Callable[[Any], Described], Callable[[], list[str]]]":
-    """What describes a table of a server or of Spark, and what lists its tables."""
+    """Return two functions of a server or of Spark: describe a table, list all tables."""
     from deniable.query.engines.runner import SPARK
 
     if place == SPARK:

@@ -60,7 +60,7 @@ def shell(
 
 
 def converse(database: "Database", price: Mapping[str, str], read_line: Read, *, patient: bool) -> None:
-    """Do what the lines say until they end, or one is \\q.
+    r"""Run the lines until they end, or one is \q.
 
     Args:
         read_line: the next line, None at the end; is told whether it goes on with an unfinished question.
@@ -103,7 +103,7 @@ def converse(database: "Database", price: Mapping[str, str], read_line: Read, *,
 
 
 def _finished(text: str, *, alone: bool, patient: bool) -> str | None:
-    """What is to be done after the last line of a text: its command, or the whole question; None if it goes on.
+    """Return the command or question that a text completes; None if it goes on.
 
     Args:
         alone: whether the last line is the first.
@@ -141,7 +141,7 @@ def _do(database: "Database", price: Mapping[str, Any], command: str, text: str)
 
 
 def price_of(words: Sequence[str]) -> dict[str, str]:
-    """A price as it is typed, in words such as epsilon=0.1.
+    """Return a price as it is typed, in words such as epsilon=0.1.
 
     Raises: InvalidParameterError if a word is none of it.
     """
@@ -152,14 +152,17 @@ def price_of(words: Sequence[str]) -> dict[str, str]:
 
 
 def changed(price: Mapping[str, str], words: Mapping[str, str]) -> dict[str, str]:
-    """A price with new words: what they do not speak of stays, except that another kind of price replaces the old."""
+    """Return a price with new words, the others unchanged.
+
+    Another kind of price replaces the old one.
+    """
     kinds = {"epsilon", "delta", "rho", "error"}
     kept = price if kinds.isdisjoint(words) else {word: value for word, value in price.items() if word not in kinds}
     return {**kept, **words}
 
 
 def completions(database: "Database", text: str) -> list[str]:
-    """Commands, tables, columns and functions that begin with a text."""
+    """Return commands, tables, columns and functions that begin with a text."""
     from sqlglot import exp
 
     from deniable.query.allowlist import ARGUMENTS
@@ -184,7 +187,10 @@ def completions(database: "Database", text: str) -> list[str]:
 
 @contextmanager
 def _typing(database: "Database", history: Path | None) -> Iterator[Read]:
-    """Lines as a person types them, with completion and history where the system has them."""
+    """Yield lines as a person types them, with completion and history.
+
+    Where the system has them.
+    """
     edited: Any = None
     with suppress(ImportError):  # Windows has none
         edited = import_module("readline")

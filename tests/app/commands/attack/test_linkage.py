@@ -36,4 +36,4 @@ def test_a_missing_truth_is_refused(call: Call, files: Path) -> None:
     words = ("--roll", "roll.csv", "--columns", "zip", "--name", "name", "--truth", "nobody")
     result = call("attack", "linkage", "patients.csv", *words)
     assert result.exit_code == 2
-    assert "--truth 'nobody' is no column" in result.stderr
+    assert "--truth 'nobody' is not a column" in result.stderr

@@ -1,4 +1,4 @@
-"""`deniable attack anonymity`: how anonymous the people of a table are, and what attacks get out of it all the same."""
+"""`deniable attack anonymity`: anonymity of a table, and what attacks find."""
 
 import json
 import math
@@ -73,7 +73,7 @@ def anonymity(
 
 
 def count_privately(people: "pa.Table", columns: list[str], epsilon: str) -> "Callable[[pa.Table], pa.Table]":
-    """A function from rows to noisy counts of every combination of values, by the public API.
+    """Return a function from rows to noisy counts of every combination of values.
 
     The values are those of the owner's file, as if they were public: this is for trying out, and no release.
 

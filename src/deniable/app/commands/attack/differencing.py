@@ -1,4 +1,4 @@
-"""`deniable attack differencing`: which exact answers of a log give few people away together."""
+"""`deniable attack differencing`: exact answers of a log that isolate few people."""
 
 import json
 from pathlib import Path
@@ -58,7 +58,7 @@ def differencing(
 
 
 def read_log(log: Path) -> tuple[list[int], list[str], list[int]]:
-    """Line numbers and conditions of the counts in a log, and the numbers of lines of another form.
+    """Return numbers and conditions of the counts in a log, and the other lines.
 
     Raises: SourceError if the file cannot be read as text, or has no count.
     """
@@ -75,7 +75,10 @@ def read_log(log: Path) -> tuple[list[int], list[str], list[int]]:
 
 
 def condition_of(text: str) -> str | None:
-    """The condition on a row that a plain count has, or that the text is; None for anything else."""
+    """Return the condition on a row that a plain count has, or that the text is.
+
+    None for anything else.
+    """
     import sqlglot
     from sqlglot import expressions as sql
 

@@ -36,7 +36,7 @@ def linkage(
         released, public = read_table(file), read_table(roll)
         if truth is not None and truth not in released.column_names:
             raise InvalidParameterError(
-                f"--truth {truth!r} is no column; there are {', '.join(released.column_names)}."
+                f"--truth {truth!r} is not a column; there are {', '.join(released.column_names)}."
             )
         right = None if truth is None else released[truth].to_pylist()
         found = link_tables(released, public, columns=names_of(columns), name=name, truth=right)

@@ -1,4 +1,4 @@
-"""`deniable attack membership SCORES`: who was in the training data, told from scores of any attack."""
+"""`deniable attack membership`: who was in the training data, from attack scores."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -50,7 +50,7 @@ def membership(
 
 
 def read_members(table: "pa.Table", name: str) -> "NDArray[np.bool_]":
-    """A column of true and false, or 1 and 0, that has both."""
+    """Return a column of true and false, or 1 and 0, that has both."""
     inside = numbers(table, name)
     if set(inside.tolist()) != {0, 1}:
         raise InvalidParameterError(f"column {name!r} must be true for members and false for strangers, and have both.")
@@ -58,7 +58,7 @@ def read_members(table: "pa.Table", name: str) -> "NDArray[np.bool_]":
 
 
 def numbers(table: "pa.Table", name: str) -> "NDArray[np.float64]":
-    """A column of numbers without missing values."""
+    """Return a column of numbers without missing values."""
     import pyarrow as pa
 
     if name not in table.column_names:

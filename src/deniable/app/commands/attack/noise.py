@@ -1,4 +1,7 @@
-"""`deniable attack noise`: how much noise keeps secrets from reconstruction. Reads no data."""
+"""`deniable attack noise`: how much noise keeps secrets from reconstruction.
+
+Reads no data.
+"""
 
 from enum import Enum
 from typing import Annotated

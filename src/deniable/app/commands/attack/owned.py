@@ -1,4 +1,7 @@
-"""The steward's own file, read exactly: for attacks that the steward tries, never for a release."""
+"""Exact reader of the steward's own file.
+
+It serves attacks that the steward tries, never a release.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
@@ -26,7 +29,9 @@ READERS = {".csv": "read_csv", ".parquet": "read_parquet"}
 
 
 def read_secrets(file: Path, condition: str, *, people: int | None = None) -> "NDArray[np.bool_]":
-    """Whether the condition holds for each row of the file; where it is NULL it does not hold, as in WHERE.
+    """Whether the condition holds for each row of the file.
+
+    Where it is NULL it does not hold, as in WHERE.
 
     Args:
         condition: one SQL expression over the columns of the file.
@@ -82,7 +87,9 @@ def read_conditions(file: Path, conditions: "Sequence[str]") -> "NDArray[np.bool
 
 
 def _told(rows: "duckdb.DuckDBPyRelation", condition: str) -> "NDArray[np.bool_] | None":
-    """Whether the condition holds for each row, not where it is NULL; None if it is not true or false for a row.
+    """Whether the condition holds for each row, not where it is NULL.
+
+    None if it is not true or false for a row.
 
     Raises: duckdb.Error if it is not one expression over the columns.
     """
@@ -97,7 +104,7 @@ def _told(rows: "duckdb.DuckDBPyRelation", condition: str) -> "NDArray[np.bool_]
 
 
 def read_table(file: Path) -> "pa.Table":
-    """The whole file as a table of Arrow.
+    """Return the whole file as a table of Arrow.
 
     Raises: SourceError if it cannot be read.
     """
@@ -106,7 +113,7 @@ def read_table(file: Path) -> "pa.Table":
 
 
 def _opened(file: Path) -> "duckdb.DuckDBPyConnection":
-    """A connection with the file as the table `people`, closed to all other files."""
+    """Open a connection with the file as the table `people`, and no other file."""
     import duckdb
 
     reader = READERS.get(file.suffix.lower())

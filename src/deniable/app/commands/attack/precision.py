@@ -1,4 +1,4 @@
-"""`deniable attack precision FILE`: what the last digits of published noisy numbers give away."""
+"""`deniable attack precision`: what the last digits of noisy numbers reveal."""
 
 from typing import Annotated
 

@@ -1,4 +1,7 @@
-"""`deniable attack reconstruction`: secret bits from counts of groups, then the same against private counts."""
+"""`deniable attack reconstruction`: secret bits from counts of groups.
+
+The same attack is then run against private counts.
+"""
 
 from enum import Enum
 from fractions import Fraction
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Method(Enum):
-    """How the attacker solves for the secrets."""
+    """Method by which the attacker solves for the secrets."""
 
     LEAST_SQUARES = "least-squares"
     LINEAR_PROGRAM = "linear-program"
@@ -88,7 +91,7 @@ def reconstruction(
 def attack_counts(
     bits: "NDArray[np.bool_]", method: Method, seed: int, *, base: int | None = None, below: int | None = None
 ) -> "AttackResult":
-    """The attack on exact counts, or on rounded or suppressed ones."""
+    """Return the attack on exact counts, or on rounded or suppressed ones."""
     from deniable.attacks import attack_by_reconstruction
     from deniable.attacks.reconstruction import answer_exactly, answer_rounded, answer_unless_small, bound_all_queries
 
@@ -114,7 +117,9 @@ def attack_counts(
 
 
 def attack_private(bits: "NDArray[np.bool_]", method: Method, seed: int, *, epsilon: Fraction) -> "AttackResult":
-    """The attack on counts by `deniable.statistics.count` that cost epsilon together.
+    """Return the attack on private counts that cost epsilon together.
+
+    They are made by `deniable.statistics.count`.
 
     Least squares is told how large the noise is, and how many people have the secret, as the guesser knows it.
     """

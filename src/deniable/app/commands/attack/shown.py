@@ -1,4 +1,4 @@
-"""The outcome of several attacks, or of one attack on several releases: a table, sentences, JSON and a picture."""
+"""Outcome of attacks: a table, sentences, JSON and a picture."""
 
 import json
 from collections.abc import Sequence

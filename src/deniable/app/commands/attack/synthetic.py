@@ -1,4 +1,4 @@
-"""`deniable attack synthetic ORIGINAL SYNTHETIC CONTROL`: what synthetic rows give away about the original people."""
+"""`deniable attack synthetic`: what synthetic rows reveal about people."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,7 @@
-"""`deniable attack tracing`: who is in a pool, told from published frequencies; a simulated pool without files."""
+"""`deniable attack tracing`: who is in a pool, from published frequencies.
+
+Without files, the pool is simulated.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -60,7 +63,7 @@ def tracing(
 
 
 def given(file: Path, frequencies: Path, *, rate: float, seed: int) -> "Comparison":
-    """Both statistics on the steward's own files."""
+    """Return both statistics on the steward's own files."""
     import numpy as np
 
     from deniable.attacks import Comparison, trace
@@ -82,7 +85,10 @@ def given(file: Path, frequencies: Path, *, rate: float, seed: int) -> "Comparis
 
 
 def simulated(*, people: int, snps: int, strangers: int, epsilon: str, rate: float, seed: int) -> "Comparison":
-    """The likelihood ratio against exact, rounded and private frequencies, and Homer against exact ones."""
+    """Return the likelihood ratio against exact, rounded and private frequencies.
+
+    And Homer's statistic against exact ones.
+    """
     from deniable.attacks import Comparison, trace
     from deniable.attacks.tracing import draw_pool
     from deniable.numbers.rationals import positive_rational

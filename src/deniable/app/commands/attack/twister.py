@@ -1,4 +1,7 @@
-"""`deniable attack twister FILE`: whether a seed explains published counts, and what they were without noise."""
+"""`deniable attack twister`: whether a seed explains published counts.
+
+If one does, the counts are shown without noise.
+"""
 
 from functools import partial
 from typing import Annotated

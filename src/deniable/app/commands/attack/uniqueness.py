@@ -35,5 +35,5 @@ def uniqueness(
 
 
 def names_of(columns: str) -> list[str]:
-    """The names between commas."""
+    """Return the names between commas."""
     return [name.strip() for name in columns.split(",")]

@@ -1,4 +1,7 @@
-"""`deniable audit`: measure a mechanism, anybody's, against its claim. One file a subcommand."""
+"""`deniable audit`: measure any mechanism against its claim.
+
+One file per subcommand.
+"""
 
 from typing import Any
 

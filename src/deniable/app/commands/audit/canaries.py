@@ -1,4 +1,4 @@
-"""`deniable audit canaries SCORES`: what one run with canaries shows about epsilon."""
+"""`deniable audit canaries`: what one run with canaries shows about epsilon."""
 
 from typing import Annotated
 

@@ -14,7 +14,7 @@ from deniable.app.pictures import check_picture
 
 
 class Neighbours(Enum):
-    """How the tables of a universe neighbour each other."""
+    """Neighbouring relation of the tables of a universe."""
 
     ADD_REMOVE = "add-remove"
     REPLACE = "replace"
@@ -68,7 +68,7 @@ def exact(
 
 
 def read_value(text: str) -> int | float | str:
-    """A row as it is written: a whole number, a decimal, or a word."""
+    """Return a row as it is written: a whole number, a decimal, or a word."""
     try:
         number = Fraction(text.strip())
     except (ValueError, ZeroDivisionError):

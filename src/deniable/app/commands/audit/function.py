@@ -1,4 +1,4 @@
-"""`deniable audit function`: measure anybody's function against its claim, by runs."""
+"""`deniable audit function`: measure any function against its claim, by runs."""
 
 import importlib
 import json
@@ -92,7 +92,9 @@ def function(
 
 
 def find_function(name: str) -> Callable[..., Any]:
-    """What `module:function` names, with the current folder among those that are searched.
+    """Return the function that `module:function` names.
+
+    The current folder is among those that are searched.
 
     Raises: InvalidParameterError if it is not such a name; SourceError if it cannot be imported or called.
     """
@@ -113,7 +115,7 @@ def find_function(name: str) -> Callable[..., Any]:
 
 
 def read_pairs(file: Path) -> dict[str, tuple[Any, Any]]:
-    """Pairs of inputs from JSON: a list of pairs, or an object of named ones.
+    """Return pairs of inputs from JSON: a list of pairs, or an object of named ones.
 
     Raises: SourceError if the file is not that.
     """

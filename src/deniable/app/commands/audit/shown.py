@@ -1,4 +1,7 @@
-"""The outcome of an audit: sentences, JSON, a picture and the exit code; and the options of a claim."""
+"""Outcome of an audit: sentences, JSON, a picture and the exit code.
+
+The options of a claim stand here too.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -23,7 +26,10 @@ Plot = Annotated[
 
 
 def show_audit(found: "AuditResult", *, plot: Path | None, as_json: bool, never: tuple[Path, ...] = ()) -> None:
-    """Print an outcome, draw it where asked, and end with code 4 if the claim is false, 5 if none could be."""
+    """Print and draw an outcome; end with code 4 if the claim is false.
+
+    Code 5 if nothing could be measured.
+    """
     show_result(found, as_json=as_json, plot=plot, never=never)
     if found.violated:
         raise typer.Exit(VIOLATED)
