@@ -247,7 +247,7 @@ def test_noise_of_those_who_collude_does_not_count() -> None:
 def test_the_reach_of_a_tree_is_rounded_up(steps: int) -> None:
     uses = Uses(steps=steps, dimensions=1, lattice=5)
     square = squared_tree_sensitivity(steps, uses.times, uses.separation)
-    assert (Tree().reach(uses) - 1) ** 2 < square * 25 <= Tree().reach(uses) ** 2
+    assert (Tree().sensitivity(uses) - 1) ** 2 < square * 25 <= Tree().sensitivity(uses) ** 2
 
 
 def test_bounds_of_descent() -> None:

@@ -52,43 +52,74 @@ def accuracy_by_group(
     >>> accuracy_by_group({"always": Always()}, rows, labels, groups, values=["a", "b"], public=True)["gap"].tolist()
     [0.0, 0.5]
     """
-    known, price = Labels.of(list(values), groups), None if public else Price.of(epsilon, delta, None)
-    same_length(X, y), same_length(X, groups)
+    known = Labels.of(list(values), groups)
+    price = None if public else Price.of(epsilon, delta, None)
+    same_length(X, y)
+    same_length(X, groups)
     if not isinstance(models, Mapping) or not models or beside not in (None, *models):
         raise InvalidParameterError("models must map names to fitted classifiers, and beside be one of the names")
     readers = {name: Labels.of(list(getattr(model, "classes_", ())), y) for name, model in models.items()}
-    for name, model in models.items() if price else ():
-        if not isinstance(model, Classifier):
-            raise InvalidParameterError(f"{name} may fail on a private row: give a fitted model of this library")
-        model.predict(without_rows(X))  # type: ignore[arg-type]
+    if price:
+        _check_private(models, X)
     sensitivity = of_count(rows=1, groups=len(models) + 1, relation=relation)
     noise = None if price is None else price.noise(sensitivity)
     cost = PureLoss(0) if noise is None else noise.privacy_loss(sensitivity)
     text = f"accuracy of {', '.join(models)} by group"
     left = None if noise is None else Payment(ledger, text=text, bits=bits).charge(cost)
     with silence():
-        group_of_row, size = known.indices(groups), len(known.classes)
-        masks = [np.ones(len(group_of_row), dtype=np.bool_)]
-        for name, model in models.items():
-            truth = readers[name].indices(y)
-            masks.append((readers[name].indices(model.predict(X)) == truth) & (truth < len(readers[name].classes)))
-        exact = np.stack([np.bincount(group_of_row[mask], minlength=size + 1)[:size] for mask in masks])
+        exact = _exact_counts(models, readers, known, X=X, y=y, groups=groups)
         counts: NDArray[Any] = exact if noise is None else noise.release(exact, bits=bits).value
-    rows, right = np.tile(counts[0], len(models)), counts[1:].ravel()
+    rows = np.tile(counts[0], len(models))
+    right = counts[1:].ravel()
     share = np.clip(right / np.maximum(rows, 1), 0.0, 1.0)
-    grid = share.reshape(-1, size)
-    best = grid.max(axis=1, keepdims=True) if beside is None else grid[list(models).index(beside)]
+    by_model = share.reshape(-1, len(known.classes))  # (models, groups)
+    best = by_model.max(axis=1, keepdims=True) if beside is None else by_model[list(models).index(beside)]
     noisy: tuple[Noisy, ...] = ()
     accuracy: Measure | Estimate = Estimate(name="accuracy", estimates=share, ends=partial(_of_a_sample, right, rows))
     if noise is not None:
-        noisy = tuple(Noisy(name=n, values=v, law=noise.law()) for n, v in (("right", right), ("rows", rows)))
-        ratio, divisor, bases = (lambda of: of["right"] / of["rows"]), (itemgetter("rows"),), ("right", "rows")
-        accuracy = Measure(name="accuracy", bases=bases, evaluate=ratio, denominators=divisor, lower=0, upper=1)
-    keys = [name for name in models for _ in range(size)], list(known.classes) * len(models)
-    parts = (Key(name="model", values=keys[0]), Key(name="group", values=keys[1]), accuracy,
-             Estimate(name="gap", estimates=(best - grid).ravel()))  # fmt: skip
-    safe, notes = bits.safe or public, (_NOTE,)
-    return Release(parts=parts, noisy=noisy, cost=cost, budget_left=left, text=text, safe=safe, notes=notes)
+        law = noise.law()
+        noisy = Noisy(name="right", values=right, law=law), Noisy(name="rows", values=rows, law=law)
+        accuracy = _ratio()
+    parts = (
+        Key(name="model", values=[name for name in models for _ in known.classes]),
+        Key(name="group", values=list(known.classes) * len(models)),
+        accuracy,
+        Estimate(name="gap", estimates=(best - by_model).ravel()),
+    )
+    return Release(
+        parts=parts, noisy=noisy, cost=cost, budget_left=left, text=text, safe=bits.safe or public, notes=(_NOTE,)
+    )
+
+
+def _check_private(models: Mapping[str, Any], X: Container) -> None:
+    """Refuse models that may fail on a private row, or do not fit the rows."""
+    for name, model in models.items():
+        if not isinstance(model, Classifier):
+            raise InvalidParameterError(f"{name} may fail on a private row: give a fitted model of this library")
+        model.predict(without_rows(X))  # type: ignore[arg-type]
+
+
+def _exact_counts(
+    models: Mapping[str, Any], readers: Mapping[str, Labels], known: Labels, *, X: Container, y: Container,
+    groups: Container,
+) -> NDArray[np.int64]:  # fmt: skip
+    """Return the number of rows of each group, and of those that each model predicts right, (models + 1, groups)."""
+    group_of_row = known.indices(groups)
+    size = len(known.classes)
+    masks = [np.ones(len(group_of_row), dtype=np.bool_)]
+    for name, model in models.items():
+        truth = readers[name].indices(y)
+        predicted = readers[name].indices(model.predict(X))
+        masks.append((predicted == truth) & (truth < len(readers[name].classes)))
+    return np.stack([np.bincount(group_of_row[mask], minlength=size + 1)[:size] for mask in masks])
+
+
+def _ratio() -> Measure:
+    """Return the accuracy as a ratio of two noisy counts, whose intervals follow from theirs."""
+    return Measure(
+        name="accuracy", bases=("right", "rows"), evaluate=lambda of: of["right"] / of["rows"],
+        denominators=(itemgetter("rows"),), lower=0, upper=1,
+    )  # fmt: skip
 
 
 def _of_a_sample(right: NDArray[np.int64], rows: NDArray[np.int64], level: float) -> Bounds:

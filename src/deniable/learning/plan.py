@@ -164,12 +164,13 @@ class TrainingPlan(Part):
         Args:
             rows: how many rows there are; secret under add/remove.
             expected_rows: about how many rows (or units, if they own several) there are, as the public knows it.
-            units: whose row it is, one entry a row, where `unit` has a column. A row of nobody takes no part.
-            ledger, bits: who pays before anything is drawn or read, or None; bits are for tests. A run that was paid is
+            units: whose row it is, one entry a row, where `unit` has a column. A row without an owner takes no part.
+            bits: leave it out, except in tests.
+            ledger: charged before anything is drawn or read; None charges nothing. A run that was paid is
                 not paid again: its checkpoint goes without a ledger.
             delta: at which a ledger that adds up pairs is charged.
             checkpoint: what `TrainingRun.checkpoint` gave, for the same rows in the same order. Go on from the last one
-                and only once: a step that is taken again, with fresh draws, reveals more than was paid for.
+                and only once: a step that is taken again, with fresh draws, reveals more than was charged.
 
         >>> plan = TrainingPlan(sampler=Poisson(rate="1/10"), noise_multiplier=2, steps=20, dimensions=2)
         >>> run, rows, weights = plan.run(500, expected_rows=500), np.ones((500, 2)), np.zeros(2)
@@ -197,7 +198,7 @@ class TrainingPlan(Part):
     def from_json(text: str) -> "TrainingPlan":
         """The inverse of `to_json`; every check runs again.
 
-        Raises: InvalidParameterError if it is no plan.
+        Raises: InvalidParameterError if it is not a valid plan.
         """
         data = read_json(text, "a training plan")
         try:

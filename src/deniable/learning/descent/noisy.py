@@ -122,7 +122,8 @@ class NoisyDescent(metaclass=InWords):
         Args:
             rows, labels: secret; (rows, columns) and (rows,). A row with a value that is no number adds nothing, nor
                 does one on which the loss fails.
-            ledger, bits: who pays before a row is read, or None; bits are for tests.
+            bits: leave it out, except in tests.
+            ledger: charged before a row is read; None charges nothing.
             delta: at which a ledger that adds up pairs is charged.
         """
         first, _ = started(self.feasible, self.start)

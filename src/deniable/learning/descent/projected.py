@@ -19,9 +19,12 @@ from deniable.numbers.rationals import Real, positive_integer, positive_rational
 
 @dataclass(frozen=True, kw_only=True)
 class Descent:
-    """What a descent found: the average of the points at which gradients were taken, and the last point.
+    """Result of a descent.
 
-    `bound` is on the excess of the mean loss at the average, in expectation where gradients are random.
+    Args:
+        average: of the points at which gradients were taken, shape (columns,).
+        last: the point after the last step.
+        bound: on the excess of the mean loss at the average, in expectation where gradients are random.
     """
 
     average: Floats

@@ -90,9 +90,10 @@ class Estimator(ABC):
 
         Args:
             X, y: private rows, in an array, a frame or a list; their labels or values, for models that predict.
-            ledger, bits: who pays before a row is read, or None; bits are for tests.
+            bits: leave it out, except in tests.
+            ledger: charged before a row is read; None charges nothing.
 
-        Raises: InvalidParameterError for parameters that do not fit, before anything is paid or read.
+        Raises: InvalidParameterError for parameters that do not fit, before anything is charged or read.
         """
         payment = Payment(ledger, text=repr(self), bits=bits)
         work, names = self._planned(X, y), column_names(X)
@@ -299,7 +300,7 @@ def _learning_steps(steps: Any) -> Iterator[Any]:
 def same_length(X: object, y: object) -> int:
     """Return the number of rows.
 
-    Raises: InvalidParameterError if X and y are no rows, or not equally many.
+    Raises: InvalidParameterError if X and y are not rows, or not equally many.
     """
     if y is None and X is not None:
         raise InvalidParameterError("a model that predicts requires y to be passed, but the target y is None")

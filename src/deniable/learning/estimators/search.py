@@ -1,4 +1,4 @@
-"""A grid search that pays for what it looks at."""
+"""Grid search whose cost includes the choice of settings."""
 
 import copy
 import itertools

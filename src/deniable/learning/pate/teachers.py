@@ -62,8 +62,8 @@ class Teachers:
     The models stay private: only noisy votes about public rows are released.
 
     Each row joins a teacher by a fair draw of its own, so a row changes one teacher and one vote of each query. A row
-    with an undeclared label is left out; a teacher who fails, or whose answer is no declared class, votes for none.
-    No row is read before the first answer is paid. Asking again and again is private prediction: each answer costs.
+    with an undeclared label is left out; a teacher who fails, or whose answer is not a declared class, votes for none.
+    No row is read before the first answer is charged. Asking again and again is private prediction: each answer costs.
 
     Args:
         X, y: private rows, in an array, a frame or a list of rows, and their labels.
@@ -113,9 +113,10 @@ class Teachers:
         Args:
             queries, vote: public rows, of shape (queries, columns); how votes become labels.
             believed: chances (queries, classes) that an earlier student gives: the check looks for who disagrees.
-            ledger, bits: who pays before a row is read, or None; bits are for tests.
+            bits: leave it out, except in tests.
+            ledger: charged before a row is read; None charges nothing.
 
-        Raises: InvalidParameterError for what does not fit, before anything is paid or read.
+        Raises: InvalidParameterError for what does not fit, before anything is charged or read.
         """
         asked = _numbers("queries", queries)
         if not isinstance(vote, Vote):
