@@ -143,8 +143,8 @@ def made_of(name: str, data: object, kinds: Mapping[str, Callable[..., Made]]) -
 
 
 def _unknown(name: str, word: str, known: Iterable[str]) -> str:
-    near = get_close_matches(word, known, n=1) or [each for each in known if len(word) > 1 and each.startswith(word)]
-    meant = f" Did you mean {near[0]}?" if near else ""
+    similar = get_close_matches(word, known, n=1) or [each for each in known if len(word) > 1 and each.startswith(word)]
+    meant = f" Did you mean {similar[0]}?" if similar else ""
     return f"{name} takes no {word}.{meant} It takes: {', '.join(known)}."
 
 

@@ -28,14 +28,10 @@ HELP = re.compile(r"^(?:Args|Attributes):$", re.MULTILINE)
 UNREAD = {
     "names": {
         "app",
-        "arguments",
         "datasets",
-        "errors",
         "files",
         "ledger",
-        "limits",
         "noise",
-        "numbers",
         "release",
         "rows",
     },

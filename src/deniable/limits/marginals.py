@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from deniable.limits.two_points import apart, places, size_of
+from deniable.limits.two_points import apart, row_counts, size_of
 from deniable.privacy import PrivacyLoss, Replace
 from deniable.privacy.budget.filter import proved_for
 
@@ -34,10 +34,10 @@ def marginals_error(loss: PrivacyLoss, *, rows: int, columns: int) -> float:
     """
     count, width = size_of("rows", rows), size_of("columns", columns)
     m = np.unique(np.geomspace(1, count, 400).astype(np.int64)).astype(np.float64)
-    best = max(k / (2 * count) * math.sqrt(1 - apart(loss, k)) for k in places(count))
+    best = max(k / (2 * count) * math.sqrt(1 - apart(loss, k)) for k in row_counts(count))
     for c, delta in _contrasts(loss):
-        least = (2 - 8 * m * delta) / (3 * m * c / math.sqrt(width) + 2 * math.sqrt(3))
-        best = max(best, float((m / (2 * count) * (least - np.sqrt(2 / (3 * m)))).max()))
+        difference = (2 - 8 * m * delta) / (3 * m * c / math.sqrt(width) + 2 * math.sqrt(3))
+        best = max(best, float((m / (2 * count) * (difference - np.sqrt(2 / (3 * m)))).max()))
     return best * (1 - 1e-9)
 
 

@@ -9,7 +9,7 @@ from deniable.numbers.rationals import Real, positive_integer, probability, whol
 from deniable.privacy import PrivacyLoss, Replace
 from deniable.privacy.budget.filter import proved_for
 
-_MOST, _LARGEST, _FEW = 2**1000, 1e6, 200
+_MAX_SETS, _LARGEST_EPSILON, _SMALL_GROUP = 2**1000, 1e6, 200
 _SHARES = (0, 1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 0.7, 0.8, 0.9, 1)  # of the whole epsilon, that are tried
 
 
@@ -31,11 +31,11 @@ def packed_success(loss: PrivacyLoss, *, sets: int, units: int) -> float:
     >>> round(packed_success(PureLoss(1), sets=1000, units=3), 4)
     0.0197
     """
-    others = whole_number("sets", sets, lower=2, upper=_MOST) - 1
+    others = whole_number("sets", sets, lower=2, upper=_MAX_SETS) - 1
     together, best = proved_for(Replace, loss).group(positive_integer("units", units)), 1.0
     rare = 0 if loss.pure_epsilon is not None else max(loss.infinite_mass, Fraction(1, 10**9))
     whole = units * loss.epsilon(rare).upper
-    for end in (whole * share for share in (_SHARES if units <= _FEW else (1,)) if whole < _LARGEST):
+    for end in (whole * share for share in (_SHARES if units <= _SMALL_GROUP else (1,)) if whole < _LARGEST_EPSILON):
         weight = math.exp(min(math.log(others) - end, 700.0))
         best = min(best, (1 + weight * together.delta(end).upper) / (1 + weight))
     return best
@@ -63,10 +63,10 @@ def packed_error(loss: PrivacyLoss, *, sets: int, rows: int, failure: Real) -> f
     def ruled_out(units: int) -> bool:
         return packed_success(loss, sets=sets, units=units) < 1 - share
 
-    low, high, most = 0, 1, min(count, MOST_UNITS)
-    while high <= most and ruled_out(high):
+    low, high, max_units = 0, 1, min(count, MOST_UNITS)
+    while high <= max_units and ruled_out(high):
         low, high = high, 2 * high
-    high = min(high, most + 1)
+    high = min(high, max_units + 1)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if ruled_out(middle) else (low, middle)
@@ -115,6 +115,6 @@ def threshold_error(loss: PrivacyLoss, *, rows: int, domain: int, failure: Real 
     >>> threshold_error(PureLoss(1), rows=1000, domain=10**6) * 1000
     9.0
     """
-    size = whole_number("domain", domain, lower=3, upper=_MOST)
-    found = packed_error(loss, sets=size - 1, rows=rows, failure=failure)
-    return round(2 * rows * found) // 2 / rows  # an even number of rows, half of it on each side
+    size = whole_number("domain", domain, lower=3, upper=_MAX_SETS)
+    error = packed_error(loss, sets=size - 1, rows=rows, failure=failure)
+    return round(2 * rows * error) // 2 / rows  # an even number of rows, half of it on each side

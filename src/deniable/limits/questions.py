@@ -62,5 +62,5 @@ def gaussian_noise(counts: int, epsilon: Fraction, delta: Fraction, *, changed: 
     A replaced row changes `changed` of them, or all, by one.
     """
     moved = Fraction(changed or counts)
-    reach = Sensitivity(l1=moved, l2_squared=moved, linf=Fraction(1), relation=Replace, coordinates=counts)
-    return math.sqrt(gaussian_sigma_squared(reach, epsilon=epsilon, delta=delta))
+    sensitivity = Sensitivity(l1=moved, l2_squared=moved, linf=Fraction(1), relation=Replace, coordinates=counts)
+    return math.sqrt(gaussian_sigma_squared(sensitivity, epsilon=epsilon, delta=delta))

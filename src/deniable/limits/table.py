@@ -52,7 +52,7 @@ class LimitTable:
 
     def __str__(self) -> str:
         cells = [_HEADINGS, *map(_shown, self.rows)]
-        widths = [max(len(line[place]) for line in cells) for place in range(len(_HEADINGS))]
+        widths = [max(len(line[index]) for line in cells) for index in range(len(_HEADINGS))]
         lines = [
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells
         ]
@@ -102,7 +102,7 @@ def table(*, n: int, columns: int, epsilon: Real, delta: Real = 0, values: int =
     scale, miss = 1 / (rows * float(budget)), float(_FAILURE)
     pure = PureLoss(budget)
     maximum = "largest of all"
-    found = [
+    limits = [
         Limit(
             task="mean of one column",
             error="expected",
@@ -145,10 +145,10 @@ def table(*, n: int, columns: int, epsilon: Real, delta: Real = 0, values: int =
         ),
     ]
     if failure:
-        found += _approximate(rows, width, size, budget, failure)
-    told = f"epsilon = {float(budget):g}, delta = {float(failure):g}"
-    title = f"{rows} rows, {told}, under replace; errors as shares of the rows"
-    return LimitTable(title, tuple(sorted(found, key=lambda row: row.task)))
+        limits += _approximate(rows, width, size, budget, failure)
+    price = f"epsilon = {float(budget):g}, delta = {float(failure):g}"
+    title = f"{rows} rows, {price}, under replace; errors as shares of the rows"
+    return LimitTable(title, tuple(sorted(limits, key=lambda row: row.task)))
 
 
 def _approximate(rows: int, width: int, size: int, epsilon: Fraction, delta: Fraction) -> list[Limit]:

@@ -17,7 +17,7 @@ from deniable.privacy.budget.filter import proved_for
 MOST_UNITS = 10_000
 """Rows in which data sets differ, at most; more of them are taken for as different as can be."""
 
-_POINTS = 48  # numbers of rows that are looked at
+_ROW_COUNTS = 48  # numbers of rows that are looked at
 ROUND_DOWN = 1 - 1e-9  # of every bound, whose floats are good to far more digits
 
 
@@ -56,7 +56,7 @@ def mean_error(loss: PrivacyLoss, *, rows: int) -> float:
     True
     """
     count, proved = size_of("rows", rows), proved_for(Replace, loss)
-    return max(k / (2 * count) * (1 - apart(proved, k)) for k in places(count)) * ROUND_DOWN
+    return max(k / (2 * count) * (1 - apart(proved, k)) for k in row_counts(count)) * ROUND_DOWN
 
 
 def population_error(loss: PrivacyLoss, *, rows: int, distance: Real) -> float:
@@ -82,10 +82,10 @@ def population_error(loss: PrivacyLoss, *, rows: int, distance: Real) -> float:
     share = float(positive_rational("distance", distance))
     if share > 1:
         raise InvalidParameterError(f"distance must be in (0, 1], got {distance}")
-    ends = np.array([0, *places(count)])
+    ends = np.array([0, *row_counts(count)])
     below = np.diff(binom.cdf(ends, count, share), prepend=0.0)  # of (ends[i - 1], ends[i]]
-    told = np.array([0.0, *(apart(proved, int(k)) for k in ends[1:])])  # grows with k: the right end is safe
-    return max(0.0, float(1 - below @ told - (1 - below.sum()))) / 2 * ROUND_DOWN
+    distances = np.array([0.0, *(apart(proved, int(k)) for k in ends[1:])])  # grows with k: the right end is safe
+    return max(0.0, float(1 - below @ distances - (1 - below.sum()))) / 2 * ROUND_DOWN
 
 
 def population_rows(loss: PrivacyLoss, *, distance: Real, failure: Real) -> int:
@@ -153,6 +153,6 @@ def apart(loss: PrivacyLoss, units: int) -> float:
     return min(1.0, loss.group(units).delta(0).upper)
 
 
-def places(rows: int) -> list[int]:
+def row_counts(rows: int) -> list[int]:
     """Return some numbers of rows, up to all of them."""
-    return sorted({min(rows, round(place)) for place in np.geomspace(1, rows, _POINTS)})
+    return sorted({min(rows, round(count)) for count in np.geomspace(1, rows, _ROW_COUNTS)})

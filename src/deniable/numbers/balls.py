@@ -50,9 +50,9 @@ def certified_floor(value: Callable[[], Arb]) -> int:
     precision = 128
     while True:
         with ctx.workprec(precision):
-            found = value().floor().unique_fmpz()
-        if found is not None:
-            return int(found)
+            floor = value().floor().unique_fmpz()
+        if floor is not None:
+            return int(floor)
         precision *= 2
 
 
@@ -76,8 +76,8 @@ def certified(formula: Callable[[], Arb], *, within: Interval = PROBABILITIES) -
     for precision in _PRECISIONS:
         with ctx.workprec(precision):
             value = formula()
-            found = Interval.of_ball(value, within=within)
-            result = Interval(max(result.lower, found.lower), min(result.upper, found.upper))
+            enclosure = Interval.of_ball(value, within=within)
+            result = Interval(max(result.lower, enclosure.lower), min(result.upper, enclosure.upper))
             if value.rel_accuracy_bits() >= _ENOUGH or result.upper <= 2 * math.ulp(0.0):
                 break
     return result

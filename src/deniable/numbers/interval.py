@@ -80,12 +80,12 @@ class Interval:
         """upper - lower, rounded up; 0 for [inf, inf]."""
         return 0.0 if self.lower == self.upper else math.nextafter(self.upper - self.lower, math.inf)
 
-    def marked(self, tolerance: float, smallest: float) -> "Interval":
+    def marked(self, tolerance: float, min_size: float) -> "Interval":
         """Return this interval, marked as wide if it exceeds a relative width.
 
-        The width is compared with `tolerance` times the upper end, or times `smallest` if that is larger.
+        The width is compared with `tolerance` times the upper end, or times `min_size` if that is larger.
         """
-        wide = self.width > tolerance * max(self.upper, smallest)
+        wide = self.width > tolerance * max(self.upper, min_size)
         return replace(self, wide=True) if wide and not self.wide else self
 
     def narrowed(self, other: "Interval") -> "Interval":

@@ -15,7 +15,7 @@ Curve = Callable[[Fraction], Interval]
 
 _CLOSE = 2.0**-42  # relative width at which the inverse stops
 _MOST_STEPS = 400
-_SMALLEST, _FARTHEST = 1e-250, 1e300
+_MIN_ROOT, _MAX_ROOT = 1e-250, 1e300
 _ORDINARY = 1e4  # up to here steps are small: far beyond the answer a curve may be slow to evaluate
 _DIGITS = 12  # significant decimal digits of a parameter that is searched for
 
@@ -51,7 +51,7 @@ def largest(private: Callable[[Fraction], bool]) -> Fraction:
     below = 1.0
     while not private(Fraction(below)):
         below /= 16
-        if below < _SMALLEST:
+        if below < _MIN_ROOT:
             raise InvalidParameterError("epsilon and delta are out of the reach of floats. Take numbers nearer to 1.")
     above = 4 * below
     while private(Fraction(above)):
@@ -64,10 +64,10 @@ def largest(private: Callable[[Fraction], bool]) -> Fraction:
             below = middle
         else:
             above = middle
-    found = decimal_below(Fraction(below), _DIGITS)
-    while not private(found):
-        found = decimal_below(found * (1 - Fraction(1, 10**_DIGITS)), _DIGITS)
-    return found
+    number = decimal_below(Fraction(below), _DIGITS)
+    while not private(number):
+        number = decimal_below(number * (1 - Fraction(1, 10**_DIGITS)), _DIGITS)
+    return number
 
 
 def _crossing(
@@ -94,14 +94,14 @@ def _crossing(
     above = min(guess if 0 < guess < math.inf else 1.0, top)
     low, factor = excess(above), 4.0
     while low > 0:
-        if above >= min(top, _FARTHEST):
+        if above >= min(top, _MAX_ROOT):
             return (above if above < top else below), top
         below, high = above, low
-        above, factor = min(above * factor, top, _FARTHEST), factor if above < _ORDINARY else 4 * factor
+        above, factor = min(above * factor, top, _MAX_ROOT), factor if above < _ORDINARY else 4 * factor
         low = excess(above)
-    near = above * (1 - 2 * _CLOSE)
-    if above == guess and below < near and (value := excess(near)) > 0:
-        below, high = near, value
+    close_below = above * (1 - 2 * _CLOSE)
+    if above == guess and below < close_below and (value := excess(close_below)) > 0:
+        below, high = close_below, value
     for step in range(_MOST_STEPS):
         width = above - below
         if width <= _CLOSE * above:

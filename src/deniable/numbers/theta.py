@@ -34,10 +34,10 @@ def upper_tail(sigma_squared: Fraction, start: int) -> Arb:
     """Sum over k >= start of exp(-k^2 / (2 sigma^2)), for an integer start >= 1."""
     from flint import ctx
 
-    reach = 2 * (ctx.prec + 16) * math.log(2)
+    radius = 2 * (ctx.prec + 16) * math.log(2)
     spread = _bounded_float(sigma_squared)
     x = _bounded_float(Fraction(start))
-    terms = reach * spread / (math.sqrt(x * x + reach * spread) + x) if x < 1e150 else 1.0
+    terms = radius * spread / (math.sqrt(x * x + radius * spread) + x) if x < 1e150 else 1.0
     if terms <= _MOST_TERMS:
         return _tail_by_terms(sigma_squared, start, math.ceil(terms) + 2)
     return _tail_by_euler_maclaurin(sigma_squared, start)
