@@ -2,8 +2,6 @@
 
 `mean(values, bounds=(0, 100), epsilon=1)` is the answer; `plan(mean, bounds=(0, 100), epsilon=1)` is the question
 without rows: its loss, mechanism and expected error.
-
-`plan(mean, bounds=(0, 100), epsilon=1)` is the question without rows: its loss, mechanism and expected error.
 """
 
 from deniable.statistics import models
