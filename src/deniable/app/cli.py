@@ -1,4 +1,4 @@
-"""Command line: `deniable init | import | explain | query | shell | budget | ...`.
+"""Command line: `deniable init | import | explain | query | synthesize | shell | ...`.
 
 Every refusal is one sentence on stderr: exit code 3 if the budget is spent, 2 for anything else that was asked wrongly.
 Nothing heavy is imported until a command runs.
@@ -24,6 +24,7 @@ from deniable.app.commands.import_ import import_
 from deniable.app.commands.init import init
 from deniable.app.commands.query import query
 from deniable.app.commands.shell import shell
+from deniable.app.commands.synthesize import synthesize
 from deniable.app.terminal import complain
 from deniable.errors import BudgetExceededError, DeniableError
 
@@ -68,7 +69,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     pretty_exceptions_show_locals=False,
 )
-for command in (init, import_, explain, query, shell, budget, account, doctor, demo):
+for command in (init, import_, explain, query, synthesize, shell, budget, account, doctor, demo):
     app.command(command.__name__.rstrip("_"))(command)
 app.add_typer(attack, name="attack")
 app.add_typer(audit, name="audit")

@@ -27,12 +27,14 @@ from deniable.query.planner import Planner
 from deniable.query.responder import Responder
 from deniable.query.rules.plan import Request, Target
 from deniable.query.rules.target import approached, is_relative
-from deniable.query.statistics import answer_statistic
+from deniable.query.statistics import answer_statistic, condition_of
+from deniable.query.synthetic import BINS, SyntheticQuestion
 from deniable.query.table_expression import TableExpression
 from deniable.query.workload import Workload, plan_workload
 from deniable.query.written import check_writes, write
 from deniable.release import Release
 from deniable.release.listing import BudgetStatus, Listing, pairs_as_html
+from deniable.synthesis import Synthesis
 
 
 class Database:
@@ -289,6 +291,42 @@ class Database:
         shared = {"epsilon": epsilon, "delta": delta, "rho": rho, "dialect": dialect, "columns": columns}
         workload = self._workload(questions, shared, consistent=consistent, nonnegative=nonnegative)
         return workload.answer(self._responder, fresh=fresh)
+
+    def synthesize(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        rho: Real | None = None,
+        where: str | None = None,
+        bins: int = BINS,
+        fresh: bool = False,
+    ) -> Synthesis:
+        """Measure noisy tables of columns and of all pairs of them, and return rows that fit these tables.
+
+        Args:
+            columns: names; by default all columns with a declared domain, the unit's own aside.
+            epsilon, delta, rho: what all tables cost together.
+            where: counts only rows for which this condition holds, as in SQL: "age > 30".
+            bins: of numbers, days and moments, at most.
+            fresh: charges again for new noise, although the question has an answer already.
+
+        Guarantee: the cost holds for one unit, of which at most rows * groups rows count, drawn at random from more.
+        Raises: CatalogError for a column without a declared domain; else as `sql`.
+
+        >>> import deniable as dn
+        >>> columns = {"department": dn.Keys(["sales", "support"]), "leaving": dn.Boolean()}
+        >>> unit, budget = dn.each_row("respondent"), dn.Budget(epsilon=1)
+        >>> db = dn.connect(dn.datasets.survey(), name="survey", unit=unit, columns=columns, budget=budget)
+        >>> db.synthesize(epsilon=1).rows(3, seed=1).column_names
+        ['department', 'leaving']
+        """
+        price = Price.of(epsilon, delta, rho)
+        responder = self._responder
+        rows = condition_of(where, responder)
+        question = SyntheticQuestion.of(self._table, columns, where=rows, price=price, bins=bins)
+        return question.answer(responder, fresh=fresh)
 
     def explain_workload(
         self,

@@ -102,6 +102,17 @@ def _condition(asked: StatisticQuestion, responder: Responder) -> Expression | N
             "where= makes the number of rows that count private, and under replace statistics take it for public. "
             "Ask in SQL, or a database under add/remove."
         )
+    return condition_of(where, responder)
+
+
+def condition_of(where: str | None, responder: Responder) -> Expression | None:
+    """Return a condition that stands for itself, as SQL; None for None.
+
+    Raises: InvalidParameterError if it is not one condition on rows of the responder's table.
+    """
+    if where is None:
+        return None
+    table = responder.table
     if not isinstance(where, str):
         raise InvalidParameterError(f'where must be a condition as in SQL, such as "age > 30", got {where!r}')
     name = table.name.replace('"', '""')

@@ -1,0 +1,205 @@
+"""Noisy tables: one of every column, and of every pair of columns on bins that the first ones suggest.
+
+Guarantee: every table is a count of rows by public levels plus exact noise. The tables of pairs are chosen by the
+released tables of columns alone, so the whole costs what its parts cost, whatever the bins: see
+docs/theory/synthesis/measurements.md.
+"""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from deniable.mechanisms.additive.base import AdditiveNoise
+from deniable.mechanisms.price import Price
+from deniable.noise.bits import Bits
+from deniable.numbers.arrays import Floats, Indices, Integers
+from deniable.privacy import PrivacyLoss, Relation, Sensitivity
+from deniable.privacy.sensitivity import of_spread_sum
+from deniable.statistics.units import bounded_rows
+from deniable.synthesis.bins import merged, onto_simplex, smoothed
+from deniable.synthesis.domain import DeclaredDomain
+
+COLUMNS_SHARE = Fraction(2, 5)  # of the price, for the tables of single columns
+WEIGHT_DIGITS = 16  # shares of the price are fractions with this power of two as denominator
+MISSING_DEVIATIONS = 3  # of noise, which a count of missing values must exceed to be drawn
+MAX_CELLS = 2**22  # of all tables of pairs together, about
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measuring:
+    """What is measured of a table for synthetic rows, and what it costs. All of it is public.
+
+    Args:
+        domain: the columns and their levels.
+        price: what all tables may cost together.
+        relation: the neighbouring relation.
+        rows: the most rows of one unit that count.
+
+    Guarantee: `privacy_loss`, for one unit with at most `rows` rows that count.
+    """
+
+    domain: DeclaredDomain
+    price: Price
+    relation: Relation
+    rows: int
+
+    @cached_property
+    def parts(self) -> tuple[Price, ...]:
+        """Prices of the tables of columns and of those of pairs; of one column, the whole price."""
+        whole = self.price.concentrated()
+        return whole.split(COLUMNS_SHARE, 1 - COLUMNS_SHARE) if len(self.domain) > 1 else (whole,)
+
+    @cached_property
+    def sensitivity(self) -> Sensitivity:
+        """How far one unit moves a table of counts."""
+        return of_spread_sum(lower=0, upper=1, total_rows=self.rows, relation=self.relation)
+
+    @cached_property
+    def privacy_loss(self) -> PrivacyLoss:
+        """The loss of all tables together."""
+        return self.price.stated(self.price.concentrated().bound())
+
+    @cached_property
+    def noises(self) -> tuple[AdditiveNoise, ...]:
+        """Noise of the table of each column."""
+        return self._noises(self.parts[0], self.domain.sizes)
+
+    def noises_of_pairs(self, cells: Sequence[int]) -> tuple[AdditiveNoise, ...]:
+        """Noise of the table of each pair, from their numbers of cells."""
+        return self._noises(self.parts[1], cells)
+
+    def _noises(self, price: Price, cells: Sequence[int]) -> tuple[AdditiveNoise, ...]:
+        """Noise of tables that are released together.
+
+        The sum of all cells' deviations is least, at a given sum of 1/sigma^2, where sigma is proportional to
+        cells^(-1/3): so tables share rho in proportion to cells^(2/3).
+        """
+        weights = [Fraction(round(count ** (2 / 3) * 2**WEIGHT_DIGITS), 2**WEIGHT_DIGITS) for count in cells]
+        return price.noises([self.sensitivity] * len(weights), weights)
+
+    def measure(self, levels: Integers, units: object, bits: Bits) -> "Measurements":
+        """Return noisy tables of private rows, given as levels of shape (attributes, rows)."""
+        present = np.ones(levels.shape[1], dtype=np.bool_)
+        held = levels[:, bounded_rows(units, rows=self.rows, present=present, bits=bits)]
+        counts = []
+        for column, size, noise in zip(held, self.domain.sizes, self.noises, strict=True):
+            exact = np.bincount(column, minlength=size).astype(np.int64)
+            counts.append(noise.release(exact, bits=bits).value.astype(np.int64))
+        first = Measurements(measuring=self, counts=tuple(counts), pairs=())
+        pairs = []
+        for (one, other), noise in zip(first.pair_indices, first.pair_noises, strict=True):
+            rows, columns = first.bin_sizes[one], first.bin_sizes[other]
+            cells = first.bins[one][held[one]] * columns + first.bins[other][held[other]]
+            exact = np.bincount(cells, minlength=rows * columns).astype(np.int64)
+            pairs.append(noise.release(exact, bits=bits).value.astype(np.int64).reshape(rows, columns))
+        return Measurements(measuring=self, counts=first.counts, pairs=tuple(pairs))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurements:
+    """Noisy tables and what follows from them. All of it is public.
+
+    Args:
+        measuring: the plan by which they were measured.
+        counts: noisy counts of the levels of each column, each of shape (levels,).
+        pairs: noisy counts of each pair of bins, in the order of `pair_indices`; empty until they are measured.
+    """
+
+    measuring: Measuring
+    counts: tuple[Integers, ...]
+    pairs: tuple[Integers, ...]
+
+    @cached_property
+    def total(self) -> float:
+        """Number of rows that count, at least 1: sums of the tables of columns, weighted by their precision."""
+        sums = np.array([float(table.sum()) for table in self.counts])
+        variances = np.array(
+            [table.size * deviation**2 for table, deviation in zip(self.counts, self.deviations, strict=True)]
+        )
+        return max(1.0, float((sums / variances).sum() / (1 / variances).sum()))
+
+    @cached_property
+    def deviations(self) -> Floats:
+        """Standard deviation of the noise of each column's counts."""
+        return np.array([noise.standard_deviation() for noise in self.measuring.noises])
+
+    @cached_property
+    def columns(self) -> tuple[Floats, ...]:
+        """Counts of each column with less noise, not negative, with the sum `total`."""
+        return tuple(self._tidied(index) for index in range(len(self.counts)))
+
+    def _tidied(self, index: int) -> Floats:
+        """Counts of one column. Missing values that are within their noise of none are none."""
+        *known, missing = self.counts[index].tolist()
+        deviation = float(self.deviations[index])
+        values = np.array(known, dtype=np.float64)
+        if self.measuring.domain.attributes[index].ordered:
+            values = smoothed(values, deviation)
+        if missing > MISSING_DEVIATIONS * deviation:
+            return onto_simplex(np.append(values, missing), self.total)
+        return np.append(onto_simplex(values, self.total), 0.0)
+
+    @cached_property
+    def bins(self) -> tuple[Indices, ...]:
+        """The bin of each level of each column.
+
+        A cell of two average bins holds as many records as one deviation of its noise: finer tables would show noise,
+        and coarser ones would hide what can be seen.
+        """
+        if len(self.measuring.parts) == 1:
+            return tuple(np.arange(table.size) for table in self.counts)
+        number = len(self.pair_indices)
+        (noise, *_) = self.measuring.parts[1].noises([self.measuring.sensitivity] * number)
+        across = max(1.0, math.sqrt(min(self.total / noise.standard_deviation(), MAX_CELLS / number)))
+        attributes = self.measuring.domain.attributes
+        return tuple(
+            merged(table, ordered=attribute.ordered, min_records=self.total / across)
+            for attribute, table in zip(attributes, self.columns, strict=True)
+        )
+
+    @cached_property
+    def bin_sizes(self) -> tuple[int, ...]:
+        """Number of bins of each column."""
+        return tuple(int(bins.max()) + 1 for bins in self.bins)
+
+    @cached_property
+    def pair_indices(self) -> list[tuple[int, int]]:
+        """Indices of the two columns of each pair."""
+        return list(combinations(range(len(self.counts)), 2))
+
+    @cached_property
+    def pair_noises(self) -> tuple[AdditiveNoise, ...]:
+        """Noise of each pair's counts."""
+        if not self.pair_indices:
+            return ()
+        cells = [self.bin_sizes[one] * self.bin_sizes[other] for one, other in self.pair_indices]
+        return self.measuring.noises_of_pairs(cells)
+
+    def to_text(self) -> str:
+        """Return the tables as JSON, as a ledger keeps them."""
+        return json.dumps(
+            {
+                "counts": [table.tolist() for table in self.counts],
+                "bins": [bins.tolist() for bins in self.bins],
+                "pairs": [table.tolist() for table in self.pairs],
+            }
+        )
+
+    @classmethod
+    def from_text(cls, text: str, measuring: Measuring) -> "Measurements":
+        """Return the tables of a text that `to_text` made; the bins are those that were measured."""
+        data: dict[str, Any] = json.loads(text)
+        made = cls(
+            measuring=measuring,
+            counts=tuple(np.array(table, dtype=np.int64) for table in data["counts"]),
+            pairs=tuple(np.array(table, dtype=np.int64) for table in data["pairs"]),
+        )
+        made.__dict__["bins"] = tuple(np.array(bins, dtype=np.int64) for bins in data["bins"])
+        return made

@@ -1,0 +1,209 @@
+"""Synthetic rows with the noisy tables behind them, their cost, and a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from deniable.errors import InvalidParameterError, UnsafeReleaseError
+from deniable.noise.bits import DeterministicBits
+from deniable.noise.simulation import uniforms
+from deniable.numbers.rationals import whole_number
+from deniable.privacy import PrivacyLoss
+from deniable.privacy.budget.rule import Remaining
+from deniable.release.display import price as price_text
+from deniable.synthesis.domain import DeclaredDomain
+from deniable.synthesis.measurements import Measurements
+from deniable.synthesis.model import RecordMixture, fitted
+from deniable.synthesis.report import WARNING, page
+from deniable.synthesis.rows import levels_of_rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from deniable.numbers.arrays import Integers
+
+MAX_ROWS = 10**9
+FORMATS = (".parquet", ".csv")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Distance:
+    """How far a table of the synthetic rows is from that of the private rows.
+
+    Args:
+        columns: one or two names.
+        cells: of the measured table.
+        measured: total variation distance between the synthetic and the noisy table.
+        lower, upper: ends of a 95% interval for the distance to the table without noise.
+    """
+
+    columns: tuple[str, ...]
+    cells: int
+    measured: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Synthesis:
+    """Synthetic rows, made from noisy tables of private ones. All of it is public.
+
+    Args:
+        measured: the noisy tables.
+        cost: the privacy loss of this answer; of a stored one, nothing.
+        paid: what the tables cost when they were measured.
+        budget_left: what the ledger had left after it; None without a ledger.
+        safe: False if the noise came from a test stream.
+        protects: whose data the cost is about.
+        notes: what a reader must know, one sentence each.
+
+    >>> import deniable as dn
+    >>> columns = {"department": dn.Keys(["sales", "support"]), "leaving": dn.Boolean()}
+    >>> unit, budget = dn.each_row("respondent"), dn.Budget(epsilon=1)
+    >>> db = dn.connect(dn.datasets.survey(), name="survey", unit=unit, columns=columns, budget=budget)
+    >>> made = db.synthesize(epsilon=1)
+    >>> made.rows(100, seed=2).num_rows, [distance.columns for distance in made.distances()][-1]
+    (100, ('department', 'leaving'))
+    """
+
+    measured: Measurements
+    cost: PrivacyLoss
+    paid: PrivacyLoss
+    budget_left: Remaining | None = None
+    safe: bool = True
+    protects: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def domain(self) -> DeclaredDomain:
+        """The columns and their levels."""
+        return self.measured.measuring.domain
+
+    @property
+    def size(self) -> int:
+        """Noisy number of private rows that counted."""
+        return max(1, round(self.measured.total))
+
+    @cached_property
+    def model(self) -> RecordMixture:
+        """The model that rows are drawn from, fitted when it is first needed."""
+        return fitted(self.measured)
+
+    def rows(self, size: int | None = None, *, seed: int = 0, unsafe: bool = False) -> pa.Table:
+        """Return synthetic rows as an Arrow table, with the columns and types of the private one.
+
+        Args:
+            size: how many; by default `size`, the noisy number of private rows.
+            seed: of the draws, which are no secret: the same seed gives the same rows.
+            unsafe: return rows although the noise behind them came from a test stream.
+
+        Raises: InvalidParameterError for a size or seed below 0, UnsafeReleaseError for test noise.
+        """
+        import pyarrow as pa
+
+        if not self.safe and not unsafe:
+            raise UnsafeReleaseError(
+                "these rows come from noise of a test stream, which anyone can compute. Leave the argument bits out to "
+                "publish rows; in a test, take them with rows(unsafe=True)."
+            )
+        count = self.size if size is None else whole_number("size", size, lower=0, upper=MAX_ROWS)
+        number = whole_number("seed", seed, lower=0)
+        levels = levels_of_rows(self.measured, self.model, count, seed=number)
+        bits = DeterministicBits(number + 1)
+        pairs = zip(self.domain.attributes, levels, strict=True)
+        columns = [attribute.decode(column, uniforms((count,), bits=bits)) for attribute, column in pairs]
+        return pa.table(dict(zip(self.domain.names, columns, strict=True)))
+
+    def to_bytes(self, ending: str, *, size: int | None = None, seed: int = 0) -> bytes:
+        """Return rows as a file; Parquet says in its metadata what they cost and whom they protect.
+
+        Args:
+            ending: ".parquet" or ".csv".
+            size, seed: as for `rows`.
+
+        Raises: InvalidParameterError for another ending; as `rows`.
+        """
+        import pyarrow as pa
+        import pyarrow.csv
+        import pyarrow.parquet
+
+        if ending not in FORMATS:
+            raise InvalidParameterError(f"synthetic rows are written as {' or '.join(FORMATS)}, got {ending!r}.")
+        rows = self.rows(size, seed=seed)
+        file = pa.BufferOutputStream()
+        if ending == ".csv":
+            pa.csv.write_csv(rows, file)
+        else:
+            origin = {"deniable": f"synthetic rows; cost {price_text(self.paid)}; protects {self.protects}"}
+            pa.parquet.write_table(rows.replace_schema_metadata(origin), file)
+        return file.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+    def distances(self, rows: int | None = None, *, seed: int = 0) -> list[Distance]:
+        """Return how far all tables of one column and of pairs on bins are from the private ones.
+
+        Args:
+            rows: the number of synthetic rows that are compared; by default `size`.
+            seed: of these rows.
+
+        Guarantee: each interval holds with probability 0.95 over the noise, up to a normal approximation of the sum
+            of its absolute values.
+        """
+        return list(self._distances(levels_of_rows(self.measured, self.model, rows or self.size, seed=seed)))
+
+    def _distances(self, levels: Integers) -> Iterator[Distance]:
+        measured = self.measured
+        names = self.domain.names
+        for index, counts in enumerate(measured.counts):
+            table = np.bincount(levels[index], minlength=counts.size)
+            yield _distance((names[index],), table, counts, float(measured.deviations[index]), measured.total)
+        parts = zip(measured.pair_indices, measured.pairs, measured.pair_noises, strict=True)
+        for (one, other), counts, noise in parts:
+            cells = measured.bins[one][levels[one]] * counts.shape[1] + measured.bins[other][levels[other]]
+            table = np.bincount(cells, minlength=counts.size)
+            columns = (names[one], names[other])
+            yield _distance(columns, table, counts.ravel(), noise.standard_deviation(), measured.total)
+
+    def report(self) -> str:
+        """Return a page of HTML that says what was measured, what it cost, and how near the rows are, with pictures."""
+        return page(self)
+
+    def __str__(self) -> str:
+        """The columns, what was measured, what it cost and what is left."""
+        lines = [
+            f"synthetic rows of {len(self.domain)} columns, about {self.size:,} of them, from "
+            f"{len(self.measured.counts)} tables of columns and {len(self.measured.pairs)} of pairs",
+        ]
+        for attribute, bins, deviation in zip(
+            self.domain.attributes, self.measured.bin_sizes, self.measured.deviations, strict=True
+        ):
+            lines.append(f"  {attribute.name}: {attribute.size} levels, {bins} bins in pairs, counts +-{deviation:.3g}")
+        lines.append(f"cost {price_text(self.cost)}" + (f"; left {self.budget_left}" if self.budget_left else ""))
+        lines += [f"protects {self.protects}"] if self.protects else []
+        lines += [*self.notes, WARNING]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def _distance(columns: tuple[str, ...], table: Integers, counts: Integers, deviation: float, total: float) -> Distance:
+    """The distance of shares, and an interval from the distance that noise alone makes."""
+    shares = table / max(1, table.sum())
+    measured = float(np.abs(shares - counts / total).sum()) / 2
+    mean = counts.size * deviation * np.sqrt(2 / np.pi)
+    spread = deviation * np.sqrt(counts.size * (1 - 2 / np.pi))
+    noise = (mean + 1.645 * spread) / (2 * total)
+    return Distance(
+        columns=columns,
+        cells=counts.size,
+        measured=measured,
+        lower=max(0.0, measured - noise),
+        upper=min(1.0, measured + noise),
+    )

@@ -1,0 +1,135 @@
+"""Synthetic rows of a database: one charge, its domain, and what is refused before it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+import deniable as dn
+from deniable.errors import (
+    BudgetExceededError,
+    CatalogError,
+    ExecutionError,
+    InvalidParameterError,
+    UnsupportedQueryError,
+)
+from deniable.synthesis.measurements import Measuring
+
+COLUMNS = {
+    "ward": dn.Keys(["a", "b"]),
+    "age": dn.Number(lower=0, upper=99, integer=True),
+    "cost": dn.Number(lower=0, upper=10),
+    "day": dn.Date(lower="2025-01-01", upper="2025-01-31"),
+    "ill": dn.Boolean(),
+}
+PRICE: dict[str, Any] = {"epsilon": 1, "delta": "1e-6"}
+
+
+def table(count: int = 600) -> pd.DataFrame:
+    person = range(count)
+    return pd.DataFrame(
+        {
+            "person": [each // 2 for each in person],
+            "note": ["secret"] * count,
+            "ward": ["ab"[each % 2] for each in person],
+            "age": [each % 120 for each in person],
+            "cost": [float("nan") if each % 4 == 0 else each % 10 for each in person],
+            "day": pd.date_range("2025-01-01", periods=31).date[[each % 31 for each in person]],
+            "ill": [each % 2 == 0 for each in person],
+        }
+    )
+
+
+def connected(rows: pd.DataFrame | None = None, **options: Any) -> dn.Database:
+    budget = dn.Budget(epsilon=2, delta="1e-5")
+    given = {"unit": "person", "rows": 2, "columns": COLUMNS, "budget": budget, **options}
+    return dn.connect(table() if rows is None else rows, name="visits", **given)
+
+
+def test_rows_have_the_columns_of_the_table_and_are_charged_once() -> None:
+    db = connected()
+    made = db.synthesize(**PRICE)
+    rows = made.rows(500)
+    assert rows.column_names == ["ward", "age", "cost", "day", "ill"]
+    assert list(map(str, rows.schema.types)) == ["string", "int64", "double", "date32[day]", "bool"]
+    assert rows["cost"].null_count > 50
+    assert rows["ward"].null_count == 0
+    assert any("note" in note for note in made.notes)
+    assert made.paid.epsilon(1e-6).upper <= 1
+    again = db.synthesize(**PRICE)
+    assert again.rows(500) == rows
+    assert str(again.cost) == "Composed([])"
+    assert len(db.history()) == 1
+    assert db.synthesize(**PRICE, fresh=True).rows(500) != rows
+    with pytest.raises(BudgetExceededError):
+        db.synthesize(epsilon=2, delta="1e-6")
+
+
+def test_ledgers_keep_the_tables_for_other_programs(tmp_path: Path) -> None:
+    pq.write_table(__import__("pyarrow").Table.from_pandas(table(), preserve_index=False), tmp_path / "visits.parquet")
+    first, second = (
+        connected(str(tmp_path / "visits.parquet"), ledger=tmp_path / "l").synthesize(**PRICE)  # type: ignore[arg-type]
+        for _ in range(2)
+    )
+    assert first.rows(50, seed=4) == second.rows(50, seed=4)
+    assert json.loads(first.measured.to_text()) == json.loads(second.measured.to_text())
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+@pytest.mark.parametrize("relation", ["add/remove", "replace"])
+def test_hardly_any_rows_give_rows_too(count: int, relation: str) -> None:
+    assert connected(table(600).head(count), relation=relation).synthesize(**PRICE).rows(20).num_rows == 20
+
+
+def test_conditions_and_columns_are_other_questions() -> None:
+    db = connected(budget=dn.Budget(epsilon=9, delta="1e-4"))
+    assert db.synthesize(["ward", "age"], where="ill", **PRICE).rows(9).column_names == ["ward", "age"]
+    assert db.synthesize(["ward", "age"], bins=5, **PRICE).domain.sizes == (3, 6)
+    assert db.synthesize(["ward"], epsilon=1).rows(9).num_columns == 1
+    assert len(db.history()) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "text"),
+    [
+        ({"columns": ["note"], **PRICE}, CatalogError, "note has no declared domain"),
+        ({"columns": ["person"], **PRICE}, CatalogError, "person has no declared domain"),
+        ({"columns": ["wrad"], **PRICE}, UnsupportedQueryError, "Did you mean .ward"),
+        ({"columns": "ward", **PRICE}, InvalidParameterError, "list of names"),
+        ({"columns": ["ward", "ward"], **PRICE}, InvalidParameterError, "different names"),
+        ({"bins": 0, **PRICE}, InvalidParameterError, "bins"),
+        ({"bins": 10**6, **PRICE}, InvalidParameterError, "1,000,001 levels"),
+        ({"where": "SUM(age) > 1", **PRICE}, Exception, "SUM"),
+        ({}, InvalidParameterError, "what the answer may cost"),
+        ({"epsilon": "1e-30"}, InvalidParameterError, "buys no noise"),
+    ],
+)
+def test_mistakes_are_found_before_anything_is_charged(options: Any, error: type[Exception], text: str) -> None:
+    db = connected()
+    with pytest.raises(error, match=text):
+        db.synthesize(**options)
+    assert len(db.history()) == 0
+
+
+def test_a_failure_over_private_rows_says_nothing_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: Measuring, levels: Any, *_: Any) -> None:
+        if levels.size:
+            raise ValueError(str(levels))
+
+    monkeypatch.setattr(Measuring, "measure", fail)
+    db = connected()
+    with pytest.raises(ExecutionError) as failure:
+        db.synthesize(**PRICE)
+    assert str(failure.value) == str(ExecutionError())
+    assert failure.value.__context__ is None
+    assert [record.answered for record in db.ledger.entries()] == [False]
+
+
+def test_tables_of_other_rows_have_the_same_form() -> None:
+    """Odd values change neither the type of an answer nor raise."""
+    odd = table()
+    odd.loc[0, ["ward", "age", "cost"]] = ["zz" * 1_000, 10**12, float("-inf")]
+    assert connected(odd).synthesize(**PRICE).rows(5).schema == connected().synthesize(**PRICE).rows(5).schema
