@@ -57,7 +57,7 @@ def test_the_rules_are_one_visible_list_of_files() -> None:
 def test_rules_give_the_plan_that_is_explained() -> None:
     db = database()
     request = Request(question=EQUAL[0][0], epsilon=1)
-    start = Plan(request=request, tables=db.tables, budget=db.ledger.budget, look=db._look)
+    start = Plan(request=request, tables=db.tables, budget=db.ledger.budget, look=db._planner.public_column)
     (priced,) = applied(planner.RULES, start).priced
     plan = db.explain(EQUAL[0][0], epsilon=1).plan
     assert (priced.query, priced.parts, priced.loss) == (plan.query, plan.parts, plan.loss)

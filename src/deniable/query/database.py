@@ -5,7 +5,7 @@ applies `planner.RULES` one after another, and its plan to `Responder.answer`, w
 engine reads a row, and makes the `Release`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -19,17 +19,15 @@ from deniable.query.catalog import DeclaredTable
 from deniable.query.effort import limited_time
 from deniable.query.engines.base import Engine, Progress
 from deniable.query.explanation import Explanation
-from deniable.query.expression import Expression, Value
 from deniable.query.frames import Ask, Frame
-from deniable.query.listings import list_columns, list_history, print_findings
+from deniable.query.listings import list_columns, list_facts, list_history, print_findings
 from deniable.query.naming import stored_name
 from deniable.query.planner import Planner
 from deniable.query.responder import Responder
 from deniable.query.rules.plan import Request, Target
 from deniable.query.rules.target import approached, is_relative
-from deniable.query.statistics import answer_statistic, condition_of
-from deniable.query.synthetic import BINS, SyntheticQuestion
-from deniable.query.table_expression import TableExpression
+from deniable.query.statistics import answer_statistic
+from deniable.query.synthetic import BINS, answer_synthesis
 from deniable.query.workload import Workload, plan_workload
 from deniable.query.written import check_writes, write
 from deniable.release import Release
@@ -303,30 +301,21 @@ class Database:
         bins: int = BINS,
         fresh: bool = False,
     ) -> Synthesis:
-        """Measure noisy tables of columns and of all pairs of them, and return rows that fit these tables.
+        """Measure noisy tables of columns and of all pairs of them; return rows that fit them.
 
         Args:
             columns: names; by default all columns with a declared domain, the unit's own aside.
-            epsilon, delta, rho: what all tables cost together.
-            where: counts only rows for which this condition holds, as in SQL: "age > 30".
+            epsilon, delta, rho: cost of all tables together.
+            where: condition on rows that count, as in SQL: "age > 30".
             bins: of numbers, days and moments, at most.
-            fresh: charges again for new noise, although the question has an answer already.
+            fresh: as for `sql`.
 
         Guarantee: the cost holds for one unit, of which at most rows * groups rows count, drawn at random from more.
-        Raises: CatalogError for a column without a declared domain; else as `sql`.
-
-        >>> import deniable as dn
-        >>> columns = {"department": dn.Keys(["sales", "support"]), "leaving": dn.Boolean()}
-        >>> unit, budget = dn.each_row("respondent"), dn.Budget(epsilon=1)
-        >>> db = dn.connect(dn.datasets.survey(), name="survey", unit=unit, columns=columns, budget=budget)
-        >>> db.synthesize(epsilon=1).rows(3, seed=1).column_names
-        ['department', 'leaving']
+        Raises: as `sql`; CatalogError for a column without a declared domain.
         """
-        price = Price.of(epsilon, delta, rho)
-        responder = self._responder
-        rows = condition_of(where, responder)
-        question = SyntheticQuestion.of(self._table, columns, where=rows, price=price, bins=bins)
-        return question.answer(responder, fresh=fresh)
+        return answer_synthesis(
+            self._responder, columns, Price.of(epsilon, delta, rho), where=where, bins=bins, fresh=fresh
+        )
 
     def explain_workload(
         self,
@@ -410,10 +399,6 @@ class Database:
         """Answers planned questions on this engine and ledger, about this table."""
         return Responder(self._engine, self.ledger, self._bits, self._table)
 
-    def _look(self, rows: TableExpression, expression: Expression) -> Sequence[Value]:
-        """Return a column of public rows, which frames ask for when they are made."""
-        return self._planner.public_column(rows, expression)
-
     def table(self, name: str) -> Frame:
         """Return the rows of a table as a frame, for questions in Python; see docs/guide/frames.md.
 
@@ -460,18 +445,8 @@ class Database:
         """
         print_findings(self._engine, self.tables)
 
-    def _about(self) -> Iterator[tuple[str, str]]:
-        yield "protects", self._table.protects
-        bounding = self._table.bounding(grouped=True)
-        if bounding is not None:
-            yield "bounding", bounding
-        yield "columns", ", ".join(row["column"].removesuffix(" (unit)") for row in self.columns)
-        yield "budget", str(self.ledger.budget)
-        yield "left", str(self.ledger.left())
-        yield "ledger", self.ledger.place if self.ledger.is_lasting else "in memory: ends with this process"
-
     def __repr__(self) -> str:
         return f"<Database {self._table.name}: protects {self._table.protects}; {self.budget}>"
 
     def _repr_html_(self) -> str:
-        return pairs_as_html(self._about())
+        return pairs_as_html(list_facts(self._table, self.columns, self.ledger))

@@ -152,7 +152,7 @@ class Frame:
 
     def rows(self, tables: Mapping[str, DeclaredTable] | None = None) -> FrameRows:
         """Return the rows that the frame reads; of tables as declared by default."""
-        return self.read(Known(tables or self.database.tables, self.database._look))
+        return self.read(Known(tables or self.database.tables, self.database._planner.public_column))
 
     @property
     def columns(self) -> list[str]:
@@ -313,7 +313,7 @@ class Ask:
             return FrameRows.made(aggregated(self.select, rows, rows.kept), rows.bases[0])
 
         with _spoken():
-            read(Known(self.frame.database.tables, self.frame.database._look))
+            read(Known(self.frame.database.tables, self.frame.database._planner.public_column))
         return Frame(self.frame.database, self.frame.said + self.said, read)
 
     def group_by(self, *keys: str | Expr, **named: object) -> GroupedFrame:

@@ -1,7 +1,7 @@
 """Tables about a database: its columns, its history, and the owner's exact findings."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 from deniable.ledger import Ledger
@@ -30,6 +30,18 @@ def list_history(ledger: Ledger) -> Listing:
         heads.insert(2, "asked by")
     rows = LazyRows(history.records, partial(_history_row, several=several))
     return Listing(tuple(heads), rows, empty="nothing was asked yet")
+
+
+def list_facts(table: DeclaredTable, columns: Listing, ledger: Ledger) -> Iterator[tuple[str, str]]:
+    """Return what a database protects, how, and what is left, as pairs of words."""
+    yield "protects", table.protects
+    bounding = table.bounding(grouped=True)
+    if bounding is not None:
+        yield "bounding", bounding
+    yield "columns", ", ".join(row["column"].removesuffix(" (unit)") for row in columns)
+    yield "budget", str(ledger.budget)
+    yield "left", str(ledger.left())
+    yield "ledger", ledger.place if ledger.is_lasting else "in memory: ends with this process"
 
 
 def print_findings(engine: Engine, tables: Mapping[str, DeclaredTable]) -> None:

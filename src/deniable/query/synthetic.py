@@ -18,6 +18,7 @@ from deniable.query.catalog import DeclaredTable
 from deniable.query.engines.base import ARROW
 from deniable.query.expression import Expression, Facts, Kind
 from deniable.query.responder import Responder
+from deniable.query.statistics import condition_of
 from deniable.query.table_expression import FilteredRows, Scan
 from deniable.rows import silence
 from deniable.synthesis import Synthesis
@@ -152,6 +153,23 @@ class SyntheticQuestion:
         if not text:
             raise ExecutionError
         return text
+
+
+def answer_synthesis(
+    responder: Responder, columns: Sequence[str] | None, price: Price, *, where: str | None, bins: int, fresh: bool
+) -> Synthesis:
+    """Return synthetic rows of the responder's table: check the question, charge, and measure, in this order.
+
+    Args:
+        columns: names; None for all columns with a declared domain.
+        price: of all tables together.
+        where: condition on rows as SQL; None where all count.
+        bins: of a column of numbers, at most.
+        fresh: whether to charge again for new noise although an answer is stored.
+    """
+    rows = condition_of(where, responder)
+    question = SyntheticQuestion.of(responder.table, columns, where=rows, price=price, bins=bins)
+    return question.answer(responder, fresh=fresh)
 
 
 def attribute_of(name: str, facts: Facts, bins: int) -> Attribute | None:
