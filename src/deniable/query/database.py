@@ -304,18 +304,16 @@ class Database:
         """Measure noisy tables of columns and of all pairs of them; return rows that fit them.
 
         Args:
-            columns: names; by default all columns with a declared domain, the unit's own aside.
+            columns: names, each with a declared domain (else CatalogError); by default all that have one.
             epsilon, delta, rho: cost of all tables together.
             where: condition on rows that count, as in SQL: "age > 30".
             bins: of numbers, days and moments, at most.
             fresh: as for `sql`.
 
         Guarantee: the cost holds for one unit, of which at most rows * groups rows count, drawn at random from more.
-        Raises: as `sql`; CatalogError for a column without a declared domain.
         """
-        return answer_synthesis(
-            self._responder, columns, Price.of(epsilon, delta, rho), where=where, bins=bins, fresh=fresh
-        )
+        price = Price.of(epsilon, delta, rho)
+        return answer_synthesis(self._responder, columns, price, where=where, bins=bins, fresh=fresh)
 
     def explain_workload(
         self,
