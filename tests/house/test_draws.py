@@ -60,12 +60,8 @@ HELD = {
     "statistics/order/interquartile_range.py:InterquartileRange._draws": "statistics/order/test_interquartile_range.py::test_the_charge_is_the_price",
     "statistics/regression/matchings.py:matched": "statistics/regression/test_matchings.py::test_all_rings_are_equally_likely",
     "statistics/vectors/tail_bound.py:RadiusSearch.tail": "statistics/vectors/test_mean.py::test_the_search_draws_with_the_loss_that_is_charged",
-<<<<<<< HEAD
-    "variants/journey.py:Journey._is_close": "variants/test_journey.py::test_a_noisy_test_has_the_law_that_its_price_assumes",
-=======
     "synthesis/rows.py:levels_of_rows": "synthesis/test_rows.py::test_columns_are_drawn_as_often_as_their_shares_say",
-    "variants/journey.py:Journey._is_near": "variants/test_journey.py::test_a_noisy_test_has_the_law_that_its_price_assumes",
->>>>>>> 795a3ea9 (Make synthetic rows: db.synthesize and deniable synthesize)
+    "variants/journey.py:Journey._is_close": "variants/test_journey.py::test_a_noisy_test_has_the_law_that_its_price_assumes",
     "variants/kernel.py:Kernel.release": "variants/test_kernel.py::test_draws_have_the_law_of_the_weights",
     "variants/places.py:PlanarLaplace.__post_init__": "variants/test_places.py::test_reports_are_on_the_grid_in_the_region_and_as_far_as_stated",
     "variants/places.py:PlanarLaplace.release": "variants/test_places.py::test_reports_are_on_the_grid_in_the_region_and_as_far_as_stated",
