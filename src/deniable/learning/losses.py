@@ -158,7 +158,7 @@ class Squared(Loss):
         label_bound: the largest size of a label; labels beyond are moved to it.
 
     >>> Squared(label_bound=1).mean([2], [[1], [2]], [1, 1])
-    5.0
+    2.5
     """
 
     curvature: ClassVar[float] = 1.0
