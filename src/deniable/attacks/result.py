@@ -224,7 +224,7 @@ class Comparison(Mapping[str, AttackResult]):
     >>> secret = [1, 0, 0, 1, 0, 1, 1, 0]
     >>> releases = {"exact": answer_exactly(secret), "withheld": answer_unless_small(secret, below=5)}
     >>> print(attacks.Comparison({name: attacks.isolate_people(one, secret) for name, one in releases.items()}))
-    release   attack succeeds          guess
+    release   attack succeeds           guess
     exact     100.0% (63.1% to 100.0%)  50.0%
     withheld  50.0% (15.7% to 84.3%)    50.0%
     """

@@ -81,7 +81,7 @@ class AuditResult:
     >>> from deniable.audit import audit_counts
     >>> result = audit_counts(950, 30, runs_with=1000, runs_without=1000, epsilon=2)
     >>> result.violated, result.claimed, round(result.epsilon, 2)
-    (True, 2.0, 3.08)
+    (True, 2.0, 3.09)
     """
 
     claim: PrivacyLoss | None

@@ -44,7 +44,7 @@ class Counters(metaclass=InWords):
     >>> from deniable.games import Counters
     >>> counters = Counters(players=1000, cells=3, passes=4, batches=16, rho="0.5")
     >>> counters.levels, counters.error(0.05)
-    (5, 104)
+    (5, 119)
     """
 
     players: Annotated[int, positive_integer]

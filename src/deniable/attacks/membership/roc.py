@@ -23,7 +23,7 @@ class Roc:
 
     >>> from deniable.attacks.membership import trace_roc
     >>> trace_roc([3, 2, 1], [2, 0]).at(0.5)
-    0.6666666666666667
+    1.0
     """
 
     false_positive: Floats

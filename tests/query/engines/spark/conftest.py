@@ -59,6 +59,7 @@ def started(master: str = "local[2,3]", **more: str) -> Iterator[Any]:
     # Plans, which would fill the driver's memory.
     kept = ("sql.ui.retainedExecutions", "ui.retainedJobs", "ui.retainedStages")
     own |= {f"spark.{each}": "20" for each in kept}
+    own |= {"spark.driver.memory": "3g"}  # of thousands of plans of a fuzz
     own |= {"spark.driver.bindAddress": OWN, "spark.sql.shuffle.partitions": "3", **SETTINGS, **more}
     with _opened({"spark.master": master, "spark.app.name": "deniable", **own}) as session:
         yield session
