@@ -33,7 +33,6 @@ UNREAD = {
         "ledger",
         "noise",
         "release",
-        "rows",
     },
     "first lines": {
         "datasets",

@@ -56,10 +56,10 @@ def each_row(
     size = len(columns[0])
 
     def called(first: int, last: int) -> NDArray[np.float64]:
-        found = np.array(function(*(column[first:last].copy() for column in columns)), dtype=np.float64)
-        if found.shape != (last - first, *width):
+        values = np.array(function(*(column[first:last].copy() for column in columns)), dtype=np.float64)
+        if values.shape != (last - first, *width):
             raise ValueError("another shape")
-        return found
+        return values
 
     whole = attempted(called, 0, size) if size else None
     if whole is not None:

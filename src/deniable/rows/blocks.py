@@ -56,13 +56,13 @@ def _plain(given: Column) -> Rows:
         return given.spread(given.filled(given.values.astype(np.float64), np.nan), np.nan)
     kind = given.values.type
     if pa.types.is_decimal(kind):
-        found = given.values.cast(pa.float64()).fill_null(float("nan")).to_numpy(zero_copy_only=False)
-        return given.spread(found, np.nan)
+        decimals = given.values.cast(pa.float64()).fill_null(float("nan")).to_numpy(zero_copy_only=False)
+        return given.spread(decimals, np.nan)
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_duration(kind):
         unit = "D" if pa.types.is_date32(kind) else "ms" if pa.types.is_date64(kind) else kind.unit
         dtype = np.dtype(f"{'m' if pa.types.is_duration(kind) else 'M'}8[{unit}]")
         whole = given.values.view(pa.int32()).cast(pa.int64()) if unit == "D" else given.values.view(pa.int64())
-        least = np.iinfo(np.int64).min  # NaT
-        return given.spread(whole.fill_null(least).to_numpy(zero_copy_only=False).view(dtype), "NaT")
+        not_a_time = np.iinfo(np.int64).min  # NaT
+        return given.spread(whole.fill_null(not_a_time).to_numpy(zero_copy_only=False).view(dtype), "NaT")
 
     return given.spread(python(given.values), None)

@@ -1,7 +1,7 @@
 """Declared type of a column in any container, before a row is read.
 
 A column is one of three: numbers in numpy; text, moments and the like in Arrow; or entries without a type. Containers
-that store the place of each row among distinct values keep them: those values are a column themselves.
+that store the index of each row among distinct values keep them: those values are a column themselves.
 """
 
 from collections.abc import Sequence
@@ -47,14 +47,14 @@ class Column:
         values: a numpy array of numbers or booleans; one of objects, where there is no type; all else in Arrow.
         type: its name, for messages.
         missing: where a number is missing; None: nowhere.
-        places: of the rows among `values`, -1 where a row is missing; None: `values` are the rows.
+        indices: of the rows among `values`, -1 where a row is missing; None: `values` are the rows.
         nullable: whether the type can hold a missing number or boolean beside NaN.
     """
 
     values: Any
     type: str
     missing: Mask | None = None
-    places: NDArray[np.int64] | None = None
+    indices: NDArray[np.int64] | None = None
     nullable: bool = True
 
     @property
@@ -65,22 +65,22 @@ class Column:
         return "objects" if self.values.dtype.kind == "O" else "numbers"
 
     def __len__(self) -> int:
-        return len(self.values if self.places is None else self.places)
+        return len(self.values if self.indices is None else self.indices)
 
-    def spread(self, found: NDArray[Any], missing: object) -> NDArray[Any]:
+    def spread(self, results: NDArray[Any], missing: object) -> NDArray[Any]:
         """Return the result for the value of each row, from one result per distinct value."""
-        if self.places is None:
-            return found
-        return np.append(found, np.array([missing], dtype=found.dtype))[self.places]
+        if self.indices is None:
+            return results
+        return np.append(results, np.array([missing], dtype=results.dtype))[self.indices]
 
-    def filled(self, found: NDArray[Any], missing: object) -> NDArray[Any]:
+    def filled(self, numbers: NDArray[Any], missing: object) -> NDArray[Any]:
         """Return numbers with something else where they are missing."""
-        return found if self.missing is None else without(found, self.missing, missing)
+        return numbers if self.missing is None else without(numbers, self.missing, missing)
 
 
-def without(found: NDArray[Any], rows: Mask | None, missing: object = None) -> NDArray[Any]:
+def without(values: NDArray[Any], rows: Mask | None, missing: object = None) -> NDArray[Any]:
     """Return a copy with something else in some rows."""
-    copied = found.copy()
+    copied = values.copy()
     copied[slice(0) if rows is None else rows] = missing
     return copied
 
@@ -100,18 +100,18 @@ def column(values: object, what: str = "values") -> Column:
         raise InvalidParameterError(f"{what} must be one column, got {described(values)}")
     if isinstance(values, np.ndarray):
         return of_array(values, what)
-    found: Column | None = None
+    result: Column | None = None
     try:
-        found = _of_library(values, what)
+        result = _of_library(values, what)
     except InvalidParameterError:
         raise
     except BaseException as error:  # whatever it is, it may quote a row, and is not attached to what is raised below
         if type(error) is KeyboardInterrupt:
             raise
-    if found is None:
+    if result is None:
         kind = str(getattr(values, "dtype", getattr(values, "type", type(values).__name__))).partition("(")[0]
         raise InvalidParameterError(_DAMAGED.format(what=what, kind=kind))
-    return found
+    return result
 
 
 def of_array(array: NDArray[Any], what: str) -> Column:
@@ -269,33 +269,33 @@ def _of_numbers(array: Any, kind: str) -> Column:
     missing = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
     nothing = False if str(array.type) == "bool" else 0
     data = (array.fill_null(nothing) if array.null_count else array).to_numpy(zero_copy_only=False)
-    found = data.astype(np.float64, copy=False) if data.dtype.kind == "f" else data
-    return Column(found, kind, missing)
+    numbers = data.astype(np.float64, copy=False) if data.dtype.kind == "f" else data
+    return Column(numbers, kind, missing)
 
 
 def _of_dictionaries(chunks: list[Any], kind: Any, what: str) -> Column:
-    """Return places among the values of all dictionaries, one after the other.
+    """Return indices into the values of all dictionaries, one after the other.
 
     They may repeat each other, or hold NULL.
     """
     import pyarrow as pa
 
-    places, start = [np.empty(0, dtype=np.int64)], 0
+    indices, start = [np.empty(0, dtype=np.int64)], 0
     for chunk in chunks:
         known = chunk.indices.is_valid().to_numpy(zero_copy_only=False)
         index = chunk.indices.fill_null(0).to_numpy(zero_copy_only=False)
         inside = known & (index >= 0) & (index < len(chunk.dictionary))
-        places.append(np.where(inside, index.astype(np.int64) + start, -1))
+        indices.append(np.where(inside, index.astype(np.int64) + start, -1))
         start += len(chunk.dictionary)
     values = pa.chunked_array([chunk.dictionary for chunk in chunks], type=kind.value_type)
-    return _placed(_of_arrow(values, what), np.concatenate(places), str(kind))
+    return _placed(_of_arrow(values, what), np.concatenate(indices), str(kind))
 
 
-def _placed(values: Column, places: NDArray[Any], kind: str) -> Column:
-    rows = places.astype(np.int64, copy=False)
-    if values.places is not None:
-        rows = np.append(values.places, -1)[rows]
-    return replace(values, places=rows, type=kind, nullable=True)
+def _placed(values: Column, indices: NDArray[Any], kind: str) -> Column:
+    rows = indices.astype(np.int64, copy=False)
+    if values.indices is not None:
+        rows = np.append(values.indices, -1)[rows]
+    return replace(values, indices=rows, type=kind, nullable=True)
 
 
 def _arrow_of_array(data: NDArray[Any], mask: Mask | None) -> Any:
@@ -311,12 +311,14 @@ def _arrow_of_array(data: NDArray[Any], mask: Mask | None) -> Any:
         return pa.array(data, mask=mask, type=pa.large_binary())
     unit = np.datetime_data(data.dtype)[0]
     wanted = np.dtype(f"{data.dtype.kind}8[{_UNITS.get(unit, unit) if unit not in ('ps', 'fs', 'as') else 'ns'}]")
-    found = data.astype(wanted, copy=False)
+    moments = data.astype(wanted, copy=False)
     if wanted == np.dtype("M8[D]"):  # Arrow has 32 bits for them, and wraps what is beyond
-        found = np.where(found == found.view(np.int64).astype(np.int32).astype(wanted), found, wanted.type("NaT"))
+        moments = np.where(
+            moments == moments.view(np.int64).astype(np.int32).astype(wanted), moments, wanted.type("NaT")
+        )
     if data.dtype.newbyteorder("=") != wanted and unit not in ("ps", "fs", "as"):
-        found = np.where(found.astype(data.dtype) == data, found, wanted.type("NaT"))
-    return pa.array(found, mask=mask, from_pandas=True)
+        moments = np.where(moments.astype(data.dtype) == data, moments, wanted.type("NaT"))
+    return pa.array(moments, mask=mask, from_pandas=True)
 
 
 def _arrow_of_text(entries: NDArray[Any]) -> Any:
@@ -326,5 +328,5 @@ def _arrow_of_text(entries: NDArray[Any]) -> Any:
     try:
         return pa.array(entries, type=pa.large_string(), from_pandas=True)
     except Exception:  # whatever it is, it depends on a row
-        found = [text if isinstance(text, str) else None for text in each(key, entries, object)]
-        return pa.array(found, type=pa.large_string())
+        texts = [text if isinstance(text, str) else None for text in each(key, entries, object)]
+        return pa.array(texts, type=pa.large_string())

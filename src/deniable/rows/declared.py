@@ -30,9 +30,9 @@ def arrow_of(values: object, what: str, declared: Declared | None) -> Any:
     """
     import pyarrow as pa
 
-    found = _as_it_is(values) if isinstance(values, pa.Array | pa.ChunkedArray) else None
-    if found is not None:
-        return found
+    array = _as_it_is(values) if isinstance(values, pa.Array | pa.ChunkedArray) else None
+    if array is not None:
+        return array
     given = categories_of(values)
     if given is not None:
         return _placed(_of_entries(given, declared or "text"), given)
@@ -40,16 +40,16 @@ def arrow_of(values: object, what: str, declared: Declared | None) -> Any:
     if given.holds == "objects":
         return _placed(_of_entries(given, declared), given)
     if given.holds == "numbers":
-        found = pa.array(given.values, mask=given.missing)
-        return _placed(found, given)
-    found = _sound(given.values)
-    return _placed(found.cast(pa.float64()) if pa.types.is_decimal256(found.type) else found, given)
+        array = pa.array(given.values, mask=given.missing)
+        return _placed(array, given)
+    array = _sound(given.values)
+    return _placed(array.cast(pa.float64()) if pa.types.is_decimal256(array.type) else array, given)
 
 
 def _placed(array: Any, given: Column) -> Any:
     import pyarrow as pa
 
-    return array if given.places is None else array.take(pa.array(given.places, mask=given.places < 0))
+    return array if given.indices is None else array.take(pa.array(given.indices, mask=given.indices < 0))
 
 
 def _of_entries(given: Column, declared: Declared | None) -> Any:
@@ -59,8 +59,8 @@ def _of_entries(given: Column, declared: Declared | None) -> Any:
     if declared == "real":
         return pa.array(of_entries(entries))
     if declared == "integer":
-        found, missing = read("values", entries, lower=-(2**63), upper=2**63 - 1)
-        return pa.array(found, mask=missing)
+        integers, missing = read("values", entries, lower=-(2**63), upper=2**63 - 1)
+        return pa.array(integers, mask=missing)
     if declared is None:
         return pa.nulls(len(entries), pa.list_(pa.int8()))
     readers: dict[str, tuple[Callable[[Any], Any], Any]] = {

@@ -39,7 +39,7 @@ _WHOLE, _NUMBER = (re.compile(SPACE + each + SPACE) for each in (WHOLE_TEXT, NUM
 _NUMBERS = (int, float, Decimal, Fraction)
 _KNOWN = (*_NUMBERS, str, bytes, date, time, timedelta, tuple, UUID)
 _SPANS = ("Interval", "Period")  # of pandas, known by their text
-_FINE = ("us", "ns", "ps", "fs", "as")
+_MICROSECOND_OR_FINER = ("us", "ns", "ps", "fs", "as")  # units whose cast to microseconds cannot wrap
 
 
 def by_itself(missing: Any) -> Callable[[Callable[[Any], Entry]], Callable[[Any], Entry]]:
@@ -165,8 +165,8 @@ def moment(entry: Any) -> datetime | None:
 @by_itself(None)
 def day(entry: Any) -> date | None:
     """Return a calendar date; that of a moment."""
-    found = moment(entry)
-    return None if found is None else found.date()
+    instant = moment(entry)
+    return None if instant is None else instant.date()
 
 
 def _unwrapped(entry: Any) -> Any:
@@ -197,9 +197,9 @@ def _moment(entry: np.datetime64 | np.timedelta64) -> Any:
     """Return a moment or duration of numpy; None where Python has no such value."""
     unit = np.datetime_data(entry.dtype)[0]
     is_date = isinstance(entry, np.datetime64) and unit in ("Y", "M", "W", "D")
-    found = entry.astype(f"{entry.dtype.kind}8[{'D' if is_date else 'us'}]")
-    wrapped = unit not in _FINE and found.astype(entry.dtype) != entry
-    value = found.item()
+    converted = entry.astype(f"{entry.dtype.kind}8[{'D' if is_date else 'us'}]")
+    wrapped = unit not in _MICROSECOND_OR_FINER and converted.astype(entry.dtype) != entry
+    value = converted.item()
     return None if wrapped or isinstance(value, int) else value
 
 
@@ -238,9 +238,9 @@ def _datetime(value: datetime) -> datetime:
 
 
 def _text(value: str) -> str:
-    found = str.__str__(value)
-    found.encode()  # raises for half of a pair, which is no text
-    return found
+    plain = str.__str__(value)
+    plain.encode()  # raises for half of a pair, which is no text
+    return plain
 
 
 def _time(value: time) -> time | None:

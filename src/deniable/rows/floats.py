@@ -41,8 +41,8 @@ def table(values: object, what: str = "values", *, columns: int) -> tuple[Floats
 
     Raises: InvalidParameterError if it is no table of numbers, or two columns have one name.
     """
-    (found,), names = grid(values, what, columns, lambda given, name: (floats(given, name),))
-    return found, names
+    (entries,), names = grid(values, what, columns, lambda given, name: (floats(given, name),))
+    return entries, names
 
 
 @silence()
@@ -70,12 +70,12 @@ def dimensions(values: object) -> int:
 def floats(given: Column, what: str) -> Floats:
     """Return the numbers of a column."""
     if given.holds == "objects":
-        found = of_entries(given.values)
+        parsed = of_entries(given.values)
     elif given.holds == "numbers":
-        found = given.filled(given.values.astype(np.float64, copy=False), np.nan)
+        parsed = given.filled(given.values.astype(np.float64, copy=False), np.nan)
     else:
-        found = _of_decimals(given, what)
-    return given.spread(found, np.nan)
+        parsed = _of_decimals(given, what)
+    return given.spread(parsed, np.nan)
 
 
 def of_entries(entries: Objects) -> Floats:
@@ -96,6 +96,6 @@ def _of_decimals(given: Column, what: str) -> Floats:
 
     if not pa.types.is_decimal(given.values.type):
         raise InvalidParameterError(_NOT_NUMBERS.format(what=what, kind=given.type))
-    found = given.values.cast(pa.float64())
-    filled: NDArray[Any] = found.fill_null(float("nan")).to_numpy(zero_copy_only=False)
+    doubles = given.values.cast(pa.float64())
+    filled: NDArray[Any] = doubles.fill_null(float("nan")).to_numpy(zero_copy_only=False)
     return filled

@@ -28,13 +28,13 @@ def codes(values: object, what: str = "values") -> tuple[Indices, list[Any]]:
     """
     given = column(values, what)
     if given.holds == "objects":
-        places, keys = _of_objects(given.values, kind_and_key)
+        indices, keys = _of_objects(given.values, kind_and_key)
     else:
         encoded = _arrow(given).dictionary_encode()
         inner, keys = _of_objects(python(encoded.dictionary), kind_and_key)
-        places = np.append(inner, -1)[_indices(encoded)]
-    found, order = _of_rows(given, places)
-    return found, keys if order is None else [keys[place] for place in order]
+        indices = np.append(inner, -1)[_indices(encoded)]
+    row_indices, order = _of_rows(given, indices)
+    return row_indices, keys if order is None else [keys[index] for index in order]
 
 
 @silence()
@@ -45,10 +45,10 @@ def labels(values: object, what: str = "values") -> Indices:
     """
     given = column(values, what)
     if given.holds == "objects":
-        found = _of_objects(given.values, same)[0]
+        indices = _of_objects(given.values, same)[0]
     else:
-        found = _indices(_arrow(given).dictionary_encode())
-    return _of_rows(given, found)[0]
+        indices = _indices(_arrow(given).dictionary_encode())
+    return _of_rows(given, indices)[0]
 
 
 @silence()
@@ -57,15 +57,15 @@ def distinct(keys: tuple[Any, ...]) -> tuple[Any, ...]:
 
     Raises: InvalidParameterError if one is NULL, two are equal, or they are of several kinds.
     """
-    found = tuple(key(each) for each in keys)
-    meanings = [same(form) for form in found if form is not None]
+    forms = tuple(key(each) for each in keys)
+    meanings = [same(form) for form in forms if form is not None]
     if len({kind for kind, _ in meanings}) > 1:
         raise InvalidParameterError("keys must be of one type: all numbers, or all text, or all dates")
     if len(set(meanings)) < len(keys):
         raise InvalidParameterError(
             "keys must be distinct, and none of them NULL. Rows of NULL count under other=True."
         )
-    return found
+    return forms
 
 
 @silence()
@@ -81,9 +81,9 @@ def places_of(values: object, keys: tuple[Any, ...]) -> Indices:
 
     given = column(values)
     if given.holds == "objects" or (given.holds == "other" and pa.types.is_decimal(given.values.type)):
-        found, known = codes(values)
-        places = {same(form): place for place, form in enumerate(map(key, keys))}
-        return np.array([places.get(same(form), len(keys)) for form in known] + [len(keys)])[found]
+        indices, known = codes(values)
+        positions = {same(form): position for position, form in enumerate(map(key, keys))}
+        return np.array([positions.get(same(form), len(keys)) for form in known] + [len(keys)])[indices]
     rows, kind = _arrow(given), "keys"
     try:
         public = pa.array(list(map(key, keys)))
@@ -93,12 +93,12 @@ def places_of(values: object, keys: tuple[Any, ...]) -> Indices:
             raise pa.ArrowInvalid
         if not moments and _is_text(rows.type) != _is_text(public.type):  # and not "1"
             raise pa.ArrowInvalid
-        found = pc.index_in(rows, value_set=public.cast(rows.type))
+        indices = pc.index_in(rows, value_set=public.cast(rows.type))
     except pa.ArrowException:
         raise InvalidParameterError(
             f"keys of type {kind} cannot be compared with values of type {given.type}"
         ) from None
-    return given.spread(found.fill_null(len(keys)).to_numpy(zero_copy_only=False).astype(np.int64), len(keys))
+    return given.spread(indices.fill_null(len(keys)).to_numpy(zero_copy_only=False).astype(np.int64), len(keys))
 
 
 def _is_text(kind: Any) -> bool:
@@ -118,14 +118,14 @@ def _arrow(given: Column) -> Any:
     return pa.array(given.filled(given.values + 0.0, np.nan), from_pandas=True)
 
 
-def _of_rows(given: Column, found: Indices) -> tuple[Indices, Indices | None]:
+def _of_rows(given: Column, indices: Indices) -> tuple[Indices, Indices | None]:
     """Return indices numbered by first rows, and which of the old ones those are.
 
     None where the rows are the values. A dictionary holds values that no row has, and any order of them.
     """
-    if given.places is None:
-        return found, None
-    rows = given.spread(found, -1)
+    if given.indices is None:
+        return indices, None
+    rows = given.spread(indices, -1)
     first = np.full(rows.max(initial=-1) + 2, len(rows))  # the last one for -1
     first[rows[::-1]] = np.arange(len(rows))[::-1]
     order = np.argsort(first[:-1], kind="stable")[: np.count_nonzero(first[:-1] < len(rows))]
@@ -136,8 +136,8 @@ def _of_rows(given: Column, found: Indices) -> tuple[Indices, Indices | None]:
 
 def _indices(encoded: Any) -> Indices:
     indices = encoded.indices
-    found = (indices.fill_null(-1) if indices.null_count else indices).to_numpy(zero_copy_only=False)
-    return np.asarray(found, dtype=np.int64)
+    filled = (indices.fill_null(-1) if indices.null_count else indices).to_numpy(zero_copy_only=False)
+    return np.asarray(filled, dtype=np.int64)
 
 
 def python(values: Any) -> Objects:
@@ -171,13 +171,13 @@ def _of_objects(entries: Objects, meaning: Callable[[Any], Hashable]) -> tuple[I
         return _indices(encoded), encoded.dictionary.to_pylist()
     known: dict[Hashable, int] = {}
     distinct: list[Any] = []
-    found = np.full(len(entries), -1, dtype=np.int64)
+    indices = np.full(len(entries), -1, dtype=np.int64)
     for row, form in enumerate(each(key, entries, object)):
         if form is not None:
-            found[row] = place = known.setdefault(meaning(form), len(distinct))
-            if place == len(distinct):
+            indices[row] = index = known.setdefault(meaning(form), len(distinct))
+            if index == len(distinct):
                 distinct.append(form)
-    return found, distinct
+    return indices, distinct
 
 
 def _quick(entries: Objects) -> Any:
@@ -190,8 +190,8 @@ def _quick(entries: Objects) -> Any:
     kinds = set(map(type, entries)) - {type(None)}
     try:
         if kinds <= REAL:
-            found = of_entries(entries) + 0.0
-            return pa.array(found, from_pandas=True)
+            numbers = of_entries(entries) + 0.0
+            return pa.array(numbers, from_pandas=True)
         if kinds == {bool}:
             return pa.array(entries, type=pa.bool_())
         if kinds <= WHOLE:

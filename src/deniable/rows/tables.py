@@ -40,13 +40,13 @@ def grid(values: object, what: str, columns: int, read: Read) -> tuple[list[NDAr
         return [np.column_stack(part) for part in zip(*parts, strict=True)], tuple(map(str, frame.columns))
     array = None if isinstance(values, list | tuple) else array_of(values)
     if array is not None and array.ndim == 2:
-        found, shape = read(of_array(array.reshape(-1), what), what), array.shape
+        results, shape = read(of_array(array.reshape(-1), what), what), array.shape
     elif isinstance(values, list | tuple) or (array is not None and array.ndim == 1 and array.dtype.kind == "O"):
         rows = objects(values) if array is None else column(array, what).values
-        found, shape = read(Column(_flat(rows, columns), "list"), what), (len(rows), columns)
+        results, shape = read(Column(_flat(rows, columns), "list"), what), (len(rows), columns)
     else:
         raise InvalidParameterError(f"{what} must be a table, got {described(values if array is None else array)}")
-    return [part.reshape(shape) for part in found], tuple(f"x{place}" for place in range(shape[1]))
+    return [part.reshape(shape) for part in results], tuple(f"x{index}" for index in range(shape[1]))
 
 
 def frame_of(values: object, what: str) -> Any:
@@ -70,8 +70,8 @@ def _flat(rows: Objects, columns: int) -> Objects:
 
     def read(row: object) -> Sequence[Any]:
         listed = _entries(row)
-        found: Sequence[Any] = ([row] if columns == 1 else []) if listed is None else listed
-        return found if len(found) == columns else [None] * columns
+        entries: Sequence[Any] = ([row] if columns == 1 else []) if listed is None else listed
+        return entries if len(entries) == columns else [None] * columns
 
     return objects(list(chain.from_iterable(each(read, rows, object))))
 

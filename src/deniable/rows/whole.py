@@ -24,7 +24,7 @@ from deniable.rows.entries import BEYOND, each, whole
 from deniable.rows.silence import silence
 from deniable.rows.tables import frame_of, grid
 
-_LEAST, _LARGEST = -(2**63), 2**63 - 1
+_INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 
 
 @silence()
@@ -49,21 +49,21 @@ def read(
     Raises: InvalidParameterError for another number of dimensions or columns, or a type that holds no numbers.
     """
     if columns is None:
-        found, spoilt = _of_column(column(rows, name), name)
+        numbers, spoilt = _of_column(column(rows, name), name)
     else:
-        found, spoilt = _of_table(name, rows, columns)
+        numbers, spoilt = _of_table(name, rows, columns)
     if lower is not None or upper is not None:
-        found = np.clip(found, _LEAST if lower is None else lower, _LARGEST if upper is None else upper)
-    elif found.dtype == object:
-        spoilt = spoilt | _per_row((found < _LEAST) | (found > _LARGEST))
-        found = np.where(_beside(spoilt, found), 0, found)
-    return found.astype(np.int64, copy=False), spoilt
+        numbers = np.clip(numbers, _INT64_MIN if lower is None else lower, _INT64_MAX if upper is None else upper)
+    elif numbers.dtype == object:
+        spoilt = spoilt | _per_row((numbers < _INT64_MIN) | (numbers > _INT64_MAX))
+        numbers = np.where(_beside(spoilt, numbers), 0, numbers)
+    return numbers.astype(np.int64, copy=False), spoilt
 
 
 def left_out(name: str, rows: object, *, lower: int | None = None, upper: int | None = None) -> Integers:
     """Return numbers in the bounds, without what is spoilt: for add/remove."""
-    found, spoilt = read(name, rows, lower=lower, upper=upper)
-    return found[~spoilt] if spoilt.any() else found
+    numbers, spoilt = read(name, rows, lower=lower, upper=upper)
+    return numbers[~spoilt] if spoilt.any() else numbers
 
 
 def replaced(
@@ -75,12 +75,12 @@ def replaced(
     upper: int | None = None,
     columns: int | None = None,
 ) -> Integers:
-    """Return rows in the bounds, with a public number in all places of a spoilt one.
+    """Return rows in the bounds, with a public number in every column of a spoilt one.
 
     For replace.
     """
-    found, spoilt = read(name, rows, lower=lower, upper=upper, columns=columns)
-    return np.where(_beside(spoilt, found), by, found) if spoilt.any() else found
+    numbers, spoilt = read(name, rows, lower=lower, upper=upper, columns=columns)
+    return np.where(_beside(spoilt, numbers), by, numbers) if spoilt.any() else numbers
 
 
 def width(rows: object) -> int | None:
@@ -102,29 +102,29 @@ def _of_table(name: str, rows: object, columns: int) -> tuple[NDArray[Any], Mask
     ):
         given = column(rows, name)
         if given.holds != "objects":
-            found, spoilt = _of_column(given, name)
-            return found.reshape(-1, columns), spoilt
+            numbers, spoilt = _of_column(given, name)
+            return numbers.reshape(-1, columns), spoilt
         rows = given.spread(given.values, None)
-    (found, missing), _ = grid(rows, name, columns, _of_column)
-    if found.shape[1] != columns:
+    (numbers, missing), _ = grid(rows, name, columns, _of_column)
+    if numbers.shape[1] != columns:
         raise InvalidParameterError(f"{name} must be a table of integers with {columns} columns, a row for each record")
-    return found, _per_row(missing)
+    return numbers, _per_row(missing)
 
 
 def _of_column(given: Column, name: str) -> tuple[NDArray[Any], Mask]:
     """Return numbers as they are in int64 where they fit, and where there is none."""
     if given.holds == "numbers":
-        found, spoilt = _typed(given.values)
+        numbers, spoilt = _typed(given.values)
         spoilt = spoilt if given.missing is None else spoilt | given.missing
     elif given.holds == "objects":
-        found, spoilt = _of_entries(given.values)
+        numbers, spoilt = _of_entries(given.values)
     else:
         import pyarrow as pa
 
         if not pa.types.is_decimal(given.values.type):
             raise InvalidParameterError(f"{name} must hold integers, got {given.type}")
-        found, spoilt = _of_entries(np.array(given.values.to_pylist(), dtype=object))
-    return given.spread(found, 0), given.spread(spoilt, True)
+        numbers, spoilt = _of_entries(np.array(given.values.to_pylist(), dtype=object))
+    return given.spread(numbers, 0), given.spread(spoilt, True)
 
 
 def _of_entries(entries: NDArray[Any]) -> tuple[NDArray[Any], Mask]:
@@ -137,9 +137,9 @@ def _of_entries(entries: NDArray[Any]) -> tuple[NDArray[Any], Mask]:
             pass
     if kinds <= {float, type(None)}:
         return _typed(entries.astype(np.float64))
-    found = each(whole, entries, object)
-    spoilt = np.array([value is None for value in found], dtype=np.bool_)
-    return np.where(spoilt, 0, found), spoilt
+    numbers = each(whole, entries, object)
+    spoilt = np.array([value is None for value in numbers], dtype=np.bool_)
+    return np.where(spoilt, 0, numbers), spoilt
 
 
 def _typed(array: NDArray[Any]) -> tuple[NDArray[Any], Mask]:
@@ -147,12 +147,12 @@ def _typed(array: NDArray[Any]) -> tuple[NDArray[Any], Mask]:
     if array.dtype.kind == "f":
         nearest = np.rint(array)
         missing, far = np.isnan(nearest), (nearest >= float(2**63)) | (nearest < -float(2**63))
-        found: NDArray[Any] = np.where(missing | far, 0.0, nearest).astype(np.int64)
+        numbers: NDArray[Any] = np.where(missing | far, 0.0, nearest).astype(np.int64)
         if far.any():
-            found = np.where(far, np.sign(nearest).astype(object) * BEYOND, found)
-        return found, missing
+            numbers = np.where(far, np.sign(nearest).astype(object) * BEYOND, numbers)
+        return numbers, missing
     if array.dtype == np.uint64:
-        return (array.astype(object) if (array > _LARGEST).any() else array), spoilt
+        return (array.astype(object) if (array > _INT64_MAX).any() else array), spoilt
     return array.astype(np.int64, copy=False), spoilt
 
 
@@ -160,6 +160,6 @@ def _per_row(entries: Mask) -> Mask:
     return np.asarray(entries if entries.ndim == 1 else entries.any(axis=1), dtype=np.bool_)
 
 
-def _beside(spoilt: Mask, found: NDArray[Any]) -> Mask:
+def _beside(spoilt: Mask, numbers: NDArray[Any]) -> Mask:
     """Return the rows in the shape of their numbers."""
-    return spoilt if found.ndim == 1 else spoilt[:, None]
+    return spoilt if numbers.ndim == 1 else spoilt[:, None]
