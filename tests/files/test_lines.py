@@ -98,7 +98,7 @@ def test_what_was_written_in_any_dialect_is_read_back(
 ) -> None:
     form, rows, content = case
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lines, "BLOCK", sizes[0])
+        patch.setattr(lines, "BLOCK_BYTES", sizes[0])
         patch.setattr(lines, "PIECE", sizes[1])
         found, report = imported(tmp_path_factory.mktemp("import") / "t.csv", content, form)
     assert found == rows
@@ -155,7 +155,7 @@ def fields_by_line(content: bytes) -> list[tuple[object, ...]]:
 
 
 def test_whatever_stands_in_one_line_no_other_is_read_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "BLOCK", 200)
+    monkeypatch.setattr(lines, "BLOCK_BYTES", 200)
     monkeypatch.setattr(lines, "PIECE", 50)
     draw = random.Random(20261122)
     body = [b"%d,%d,x" % (n, n) if n % 3 else b'"%d","q""%d",x' % (n, n) for n in range(30)]
@@ -174,7 +174,7 @@ def test_whatever_stands_in_one_line_no_other_is_read_otherwise(monkeypatch: pyt
 @pytest.mark.parametrize("block", [7, 30, 64, 1 << 20])
 def test_every_row_knows_its_line_whatever_stands_before_it(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fields over several lines, empty lines and losses in all blocks, against lines that are counted by hand."""
-    monkeypatch.setattr(lines, "BLOCK", block)
+    monkeypatch.setattr(lines, "BLOCK_BYTES", block)
     monkeypatch.setattr(lines, "PIECE", 40)
     rows = ['1,"a\nb\n"', "2,x", "", '3,"c\n\nd"', "4,y,z", "5,", "9,w,,z", "5,,,", '6,"e"', '"7\n",f\r', "8"] * 3
     starts = [2 + sum(row.count("\n") + 1 for row in rows[:place]) for place in range(len(rows))]
@@ -224,7 +224,7 @@ def test_lines_may_end_in_carriage_returns_and_names_may_be_declared(tmp_path: P
 
 
 def test_a_line_that_never_ends_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "BLOCK", 1000)
+    monkeypatch.setattr(lines, "BLOCK_BYTES", 1000)
     monkeypatch.setattr(lines, "PIECE", 100)
     monkeypatch.setattr(lines, "LONGEST", 5000)
     content = b"id,x\n1,1\n" + b"9," * 20_000 + b"\n2,2\n"

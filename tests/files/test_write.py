@@ -84,7 +84,7 @@ def test_statistics_of_the_rows_are_not_in_the_import(tmp_path: Path) -> None:
 def test_an_import_tells_the_share_of_the_file_that_it_has_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deniable.files.lines.BLOCK", 1000)
+    monkeypatch.setattr("deniable.files.lines.BLOCK_BYTES", 1000)
     source = tmp_path / "t.csv"
     source.write_bytes(b"id,x\n" + b"1,1\n" * 1000)
     shares: list[float] = []

@@ -29,7 +29,6 @@ UNREAD = {
     "names": {
         "app",
         "datasets",
-        "files",
         "ledger",
         "noise",
         "release",

@@ -46,8 +46,8 @@ class CsvColumn:
         if self.format is not None:
             if self.type not in ("date", "timestamp"):
                 raise CatalogError(f'format is for type = "date" and "timestamp", got type {self.type!r}.')
-            found = re.findall(r"%(.?)", self.format)
-            if not found or not set(found) <= DIRECTIVES:
+            directives = re.findall(r"%(.?)", self.format)
+            if not directives or not set(directives) <= DIRECTIVES:
                 raise CatalogError(f'format must be like "%d/%m/%Y" or "%Y-%m-%d %H:%M:%S", got {self.format!r}.')
         if self.sign is not None:
             if self.type not in ("integer", "real"):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from deniable.errors import SourceError, redacted
 from deniable.files.casts import cast, number_pattern, text
 from deniable.files.declaration import FALSE, TRUE, Csv, CsvColumn
-from deniable.files.lines import BLOCK, UTF_8, CsvRows, decoded, header
+from deniable.files.lines import BLOCK_BYTES, UTF_8, CsvRows, decoded, header
 from deniable.files.write import text_columns
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _encoding(path: Path) -> tuple[str, list[str]]:
     bad = good = 0
     others: set[int] = set()
     with path.open("rb") as file:
-        while raw := file.read(BLOCK):
+        while raw := file.read(BLOCK_BYTES):
             if raw.isascii():
                 continue
             decoded_text = decoder.decode(raw)
@@ -145,7 +145,7 @@ def _names(file: "object", csv: Csv) -> tuple[tuple[str, ...], list[str]]:
             raise
     if not any(re.fullmatch(r"\s*[+-]?[\d.,:/ -]*\d[\d.,:/ -]*", name) for name in names):
         return names, []
-    made = tuple(f"column{place}" for place in range(1, len(names) + 1))
+    made = tuple(f"column{number}" for number in range(1, len(names) + 1))
     return made, ["the first line looks like a row: names were made up, delete the list if the line holds names"]
 
 
@@ -162,7 +162,7 @@ class _Values:
         self.broken = 0
         self._connection = duckdb.connect(":memory:")
         self._connection.execute("SET enable_external_access = false")
-        self._plain = [f"c{place}" for place in range(len(names))]
+        self._plain = [f"c{number}" for number in range(len(names))]
         for plain in self._plain:
             self._connection.execute(f"CREATE TABLE {plain} (v VARCHAR, n BIGINT)")
 
@@ -171,8 +171,8 @@ class _Values:
 
         with path.open("rb") as file:
             rows = CsvRows(csv, names, count)
-            for place, block in enumerate(rows.blocks(decoded(file, csv)), 1):
-                if block.data and place & (place - 1) == 0:  # 1, 2, 4, 8, ...
+            for number, block in enumerate(rows.blocks(decoded(file, csv)), 1):
+                if block.data and number & (number - 1) == 0:  # 1, 2, 4, 8, ...
                     self._connection.register("block", text_columns(block, self._plain, csv))
                     for plain in self._plain:
                         self._connection.execute(
@@ -194,10 +194,10 @@ class _Values:
             ]
             for plain in self._plain
         }
-        score = [sum(found[place] for found in numeric.values()) for place in range(len(marks))]
+        score = [sum(can_read[index] for can_read in numeric.values()) for index in range(len(marks))]
         best = score.index(max(score))
         csv = marks[best]
-        rivals = [tried for place, tried in enumerate(marks) if score[place] == score[best]]
+        rivals = [tried for index, tried in enumerate(marks) if score[index] == score[best]]
         if any(rival.decimal != csv.decimal for rival in rivals) and any(
             numeric[plain][best] and self._any(plain, "regexp_matches(v, '[.,]')") for plain in self._plain
         ):
@@ -233,21 +233,21 @@ class _Values:
             dates = self._good(plain, csv, [CsvColumn(type="date", format="%Y%m%d")])
             if dates and not sign:
                 return dates[0][0], "eight digits that are dates, or numbers"
-            for found in (whole, real):
-                if found:
-                    return self._said(*found[0])
+            for candidates in (whole, real):
+                if candidates:
+                    return self._said(*candidates[0])
         booleans = self._good(plain, csv, [CsvColumn(type="boolean")])
         if booleans:
             return self._said(*booleans[0])
         iso = CsvColumn(type="timestamp")
         for kind, formats in (("date", DATES), ("timestamp", MOMENTS)):
             tried = [CsvColumn(type=kind, format=form) for form in formats]
-            found = self._good(plain, csv, tried)
+            candidates = self._good(plain, csv, tried)
             if kind == "timestamp":
-                found = self._good(plain, csv, [iso]) or found
-            if found:
-                column, share = max(found, key=lambda pair: pair[1])
-                same = [other.format or "" for other, value in found if value == share]
+                candidates = self._good(plain, csv, [iso]) or candidates
+            if candidates:
+                column, share = max(candidates, key=lambda pair: pair[1])
+                same = [other.format or "" for other, value in candidates if value == share]
                 if column.format == "%Y-%m-%d":
                     column = CsvColumn(type="date")
                 column, note = self._said(column, share)

@@ -18,7 +18,7 @@ def is_text_file(path: Path) -> bool:
     return path.suffix.lower() in TEXT_FILES
 
 
-def place_of_import(source: Path) -> Path:
+def path_of_import(source: Path) -> Path:
     """Return the imported file, beside its source."""
     return source.with_name(source.name + ".parquet")
 
@@ -33,10 +33,10 @@ def facts_of_import(imported: Path) -> dict[str, Any] | None:
     with duckdb.connect(":memory:") as connection:
         try:
             # constants and no parameters, for which DuckDB looks for pandas
-            found = connection.execute(
+            row = connection.execute(
                 f"SELECT decode(value) FROM parquet_kv_metadata({text(str(imported))}) WHERE decode(key) = {text(KEY)}"
             ).fetchone()
-            facts: dict[str, Any] | None = None if found is None else json.loads(str(found[0]))
+            facts: dict[str, Any] | None = None if row is None else json.loads(str(row[0]))
         except (duckdb.Error, ValueError):
             facts = None
     return facts
@@ -49,22 +49,24 @@ def find_import(source: Path, csv: Csv | None = None) -> Path:
 
     Raises: SourceError that says how to make it.
     """
-    place, how = place_of_import(source), HOW.format(name=source.name)
+    imported, how = path_of_import(source), HOW.format(name=source.name)
     if not source.is_file():
         raise SourceError(f"there is no file {redacted(source)!r}.")
-    if not place.exists():
+    if not imported.exists():
         raise SourceError(f"{source.name!r} is text, which its owner imports once, before any question. {how}")
-    facts = facts_of_import(place)
+    facts = facts_of_import(imported)
     if facts is None:
-        raise SourceError(f"{place.name!r} is where the import of {source.name!r} belongs, but is none. Move it away.")
+        raise SourceError(
+            f"{imported.name!r} is where the import of {source.name!r} belongs, but is none. Move it away."
+        )
     if [facts["size"], facts["mtime"]] != stamp(source):
         raise SourceError(f"{source.name!r} was changed after it had been imported. {how}")
     if csv is not None and facts["declaration"] != csv.fingerprint:
         raise SourceError(f"{source.name!r} was imported as another declaration says. {how}")
-    return place
+    return imported
 
 
 def stamp(source: Path) -> list[int]:
     """Return size and time of change of a file."""
-    found = source.stat()
-    return [found.st_size, found.st_mtime_ns]
+    status = source.stat()
+    return [status.st_size, status.st_mtime_ns]

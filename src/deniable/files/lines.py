@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from deniable.errors import SourceError
 from deniable.files.declaration import Csv
 
-BLOCK = 2**24  # bytes that are checked and parsed at once
+BLOCK_BYTES = 2**24  # checked and parsed at once, which bounds the memory of an import
 PIECE = 2**17  # bytes of a broken block that are taken apart
 LONGEST = 2**22  # bytes of one row
 LF, CR = 10, 13
@@ -50,7 +50,7 @@ def decoded(file: IO[bytes], csv: Csv) -> Iterator[bytes]:
     decoder = None if name in UTF_8 else codecs.getincrementaldecoder(name)(NO_LETTER)
     first = True
     while True:
-        raw = file.read(BLOCK)
+        raw = file.read(BLOCK_BYTES)
         data = raw if decoder is None else decoder.decode(raw, final=not raw).encode("utf-8", "surrogatepass")
         if first:
             data, first = data.removeprefix(codecs.BOM_UTF8), False
@@ -166,16 +166,16 @@ class CsvRows:
         if not len(ends):
             return None if last or len(data) > LONGEST else (0, [], np.empty(0, dtype=np.int64), False)
         parity = None
-        rows = np.arange(len(ends))  # the places in `ends` of the ends of rows
+        rows = np.arange(len(ends))  # the indices in `ends` of the ends of rows
         if self._quote and self._quote in data:
-            found = letters == self._quote[0]
-            parity = np.cumsum(found, dtype=np.uint8) & 1  # 1 from an opening quote to before the closing one
+            is_quote = letters == self._quote[0]
+            parity = np.cumsum(is_quote, dtype=np.uint8) & 1  # 1 from an opening quote to before the closing one
             rows = np.flatnonzero(parity[ends] == 0)
             if not len(rows) or np.diff(rows, prepend=-1).max() > self._csv.row_lines:
                 return None
             if len(ends) - 1 - rows[-1] >= self._csv.row_lines:
                 return None
-            if not self._well_quoted(letters, np.flatnonzero(found[: ends[rows[-1]]])):
+            if not self._well_quoted(letters, np.flatnonzero(is_quote[: ends[rows[-1]]])):
                 return None
         stops = ends[rows]
         used = int(stops[-1]) + 1
@@ -203,11 +203,11 @@ class CsvRows:
         if not odd.any():
             return used, [data], numbers, longest > 1
         parts, kept, position = [], np.ones(len(rows), dtype=bool), 0
-        for place in np.flatnonzero(odd).tolist():
-            start, stop = int(starts[place]), int(stops[place])
+        for index in np.flatnonzero(odd).tolist():
+            start, stop = int(starts[index]), int(stops[index])
             parts.append(data[position:start])
-            row = self._row(self._fields.of_line(data[start:stop].rstrip(b"\r")), int(numbers[place]))
-            kept[place] = row is not None
+            row = self._row(self._fields.of_line(data[start:stop].rstrip(b"\r")), int(numbers[index]))
+            kept[index] = row is not None
             parts.append(row or b"")
             position = stop + 1
         parts.append(data[position:])
@@ -253,8 +253,8 @@ class CsvRows:
                 self._skipping, position = True, len(data)
                 break
             fields, after = self._fields.of_row(data, position, end)
-            few = data.count(b"\n", position, position + LONGEST) < self._csv.row_lines
-            if after is None and not final and few and len(data) - position <= LONGEST:
+            within_row_lines = data.count(b"\n", position, position + LONGEST) < self._csv.row_lines
+            if after is None and not final and within_row_lines and len(data) - position <= LONGEST:
                 break
             if fields is None or after is None:
                 self._report(self._line, "", "a quoted field that does not end as it should; the line was not read")
@@ -289,10 +289,10 @@ class CsvRows:
         if len(fields) < wanted:
             self._report(line, "", "fewer fields than columns; the rest is missing")
             fields = fields + [b""] * (wanted - len(fields))
-        for place, value in enumerate(fields):
+        for index, value in enumerate(fields):
             if not _is_text(value):
-                self._report(line, self._names[place], f"no text in {self._csv.encoding}")
-                fields[place] = b""
+                self._report(line, self._names[index], f"no text in {self._csv.encoding}")
+                fields[index] = b""
         return self._fields.written(fields)
 
 
@@ -302,7 +302,7 @@ class _Fields:
     def __init__(self, csv: Csv) -> None:
         quote, delimiter = (re.escape(letter.encode()) for letter in (csv.quote, csv.delimiter))
         self._quote, self._delimiter = csv.quote.encode(), csv.delimiter.encode()
-        self._most = csv.row_lines
+        self._row_lines = csv.row_lines
         self._quoted = re.compile(b"%b([^%b]*+(?:%b%b[^%b]*+)*+)%b" % ((quote,) * 6)) if csv.quote else None
         self._plain = re.compile(b"[^%b\n]*" % delimiter)
 
@@ -323,7 +323,7 @@ class _Fields:
             line = data[position:end].rstrip(b"\r")
             return line.split(self._delimiter) if line else [], end + 1
         limit = end
-        for _ in range(1, self._most):
+        for _ in range(1, self._row_lines):
             limit = data.find(b"\n", limit + 1)
             if limit < 0:
                 limit = len(data)
@@ -332,22 +332,22 @@ class _Fields:
         fields = []
         while True:
             if self._quoted is not None and data.startswith(self._quote, position):
-                found = self._quoted.match(data, position, limit)
-                if found is None:
+                match = self._quoted.match(data, position, limit)
+                if match is None:
                     return None, None
-                fields.append(found[1].replace(self._quote * 2, self._quote))
-                position = found.end()
+                fields.append(match[1].replace(self._quote * 2, self._quote))
+                position = match.end()
                 letter = data[position : position + 1]
                 if letter == b"\r":
                     rest = self._plain.match(data, position)
                     ended = rest is not None and not rest[0].strip(b"\r") and data[rest.end() : rest.end() + 1] == b"\n"
                     return (fields, rest.end() + 1) if ended and rest is not None else (None, None)
             else:
-                found = self._plain.match(data, position)
-                assert found is not None
-                position = found.end()
+                match = self._plain.match(data, position)
+                assert match is not None
+                position = match.end()
                 letter = data[position : position + 1]
-                fields.append(found[0].rstrip(b"\r") if letter == b"\n" else found[0])
+                fields.append(match[0].rstrip(b"\r") if letter == b"\n" else match[0])
             if letter == b"\n":
                 return fields, position + 1
             if letter != self._delimiter:

@@ -23,7 +23,7 @@ import numpy as np
 from deniable.errors import SourceError, redacted
 from deniable.files.casts import cast, given
 from deniable.files.declaration import Csv
-from deniable.files.imported import KEY, facts_of_import, place_of_import, stamp
+from deniable.files.imported import KEY, facts_of_import, path_of_import, stamp
 from deniable.files.lines import Block, CsvRows, decoded, header
 
 if TYPE_CHECKING:
@@ -76,35 +76,35 @@ def import_csv(source: str | Path, csv: Csv, *, progress: Callable[[float], obje
     >>> report = dn.import_csv(file, dn.guess_csv(file))
     """
     source = Path(source).resolve()
-    place = place_of_import(source)
-    report_place = source.with_name(source.name + ".report.csv")
-    if place.exists() and facts_of_import(place) is None:
+    imported = path_of_import(source)
+    report_path = source.with_name(source.name + ".report.csv")
+    if imported.exists() and facts_of_import(imported) is None:
         raise SourceError(
-            f"{redacted(place)!r} exists and is not an import of ours. Move it away: the import belongs there."
+            f"{redacted(imported)!r} exists and is not an import of ours. Move it away: the import belongs there."
         )
     with ExitStack() as stack:
         try:
             file = stack.enter_context(source.open("rb"))
             before = stamp(source)
-            draft = stack.enter_context(_draft(place))
-            report = stack.enter_context(_draft(report_place))
+            draft = stack.enter_context(_draft(imported))
+            report = stack.enter_context(_draft(report_path))
         except OSError as error:
             raise SourceError(f"{redacted(source)!r} cannot be imported ({error.strerror}).") from None
         names = header(file, csv)
         _check_names(source, names, csv)
         losses = stack.enter_context(_Losses(report))
         with _Writer(draft, names, csv, losses) as writer:
-            for block in CsvRows(csv, names, losses.one).blocks(decoded(file, csv)):
+            for block in CsvRows(csv, names, losses.record_line).blocks(decoded(file, csv)):
                 writer.write(block)
                 if progress is not None:
                     progress(min(1.0, file.tell() / max(1, before[0])))
             if stamp(source) != before:
                 raise SourceError(f"{source.name!r} was changed while it was imported. Import it again.")
-            done = Import(source, place, report_place, writer.rows, dict(losses.counts))
+            done = Import(source, imported, report_path, writer.rows, dict(losses.counts))
             writer.state(_facts(done, csv, before))
         losses.close()
-        _publish(report, report_place)
-        _publish(draft, place)
+        _publish(report, report_path)
+        _publish(draft, imported)
     return done
 
 
@@ -141,11 +141,11 @@ class _Losses:
         self._writer = plain_csv.writer(self._file)
         self._writer.writerow(("line", "column", "what was lost"))
 
-    def one(self, line: int, column: str, reason: str) -> None:
+    def record_line(self, line: int, column: str, reason: str) -> None:
         self.counts[column, reason] += 1
         self._writer.writerow((line, column, reason))
 
-    def many(self, lines: "np.ndarray[Any, Any]", column: str, reason: str) -> None:
+    def record_lines(self, lines: "np.ndarray[Any, Any]", column: str, reason: str) -> None:
         self.counts[column, reason] += len(lines)
         self._writer.writerows((line, column, reason) for line in lines.tolist())
 
@@ -169,7 +169,7 @@ class _Writer:
 
         self.rows = 0
         self._csv, self._losses = csv, losses
-        self._names = {f"c{place}": name for place, name in enumerate(names)}  # which may be any text
+        self._names = {f"c{index}": name for index, name in enumerate(names)}  # which may be any text
         self._connection = duckdb.connect(":memory:")
         for setting in ("TimeZone = 'UTC'", "enable_external_access = false", "lock_configuration = true"):
             self._connection.execute(f"SET {setting}")
@@ -219,10 +219,12 @@ class _Writer:
         ).to_arrow_table()
         self._connection.unregister("block")
         for plain in bad:
-            found = indices_nonzero(table.column(f"{plain}_bad"))
-            if len(found):
+            unreadable = indices_nonzero(table.column(f"{plain}_bad"))
+            if len(unreadable):
                 name = self._names[plain]
-                self._losses.many(block.lines[found.to_numpy()], name, f"cannot be read as {_said(self._csv, name)}")
+                self._losses.record_lines(
+                    block.lines[unreadable.to_numpy()], name, f"cannot be read as {_said(self._csv, name)}"
+                )
         typed = table.select(list(self._names)).rename_columns(list(self._names.values())).cast(self._schema)
         self._parquet.write_table(typed)
         self.rows += len(block.lines)
@@ -256,12 +258,12 @@ def _said(csv: Csv, name: str) -> str:
 
 
 @contextmanager
-def _draft(place: Path) -> Iterator[Path]:
-    """Return a file beside `place` that only its owner can read.
+def _draft(path: Path) -> Iterator[Path]:
+    """Return a file beside `path` that only its owner can read.
 
     Removed at the end, unless it was published.
     """
-    handle, name = tempfile.mkstemp(prefix=".deniable-", suffix=place.suffix, dir=place.parent)
+    handle, name = tempfile.mkstemp(prefix=".deniable-", suffix=path.suffix, dir=path.parent)
     os.close(handle)
     try:
         yield Path(name)
@@ -269,13 +271,13 @@ def _draft(place: Path) -> Iterator[Path]:
         Path(name).unlink(missing_ok=True)
 
 
-def _publish(draft: Path, place: Path) -> None:
+def _publish(draft: Path, path: Path) -> None:
     """Give the file its name, once it is on disk."""
     with draft.open("rb") as file:
         os.fsync(file.fileno())
-    os.replace(draft, place)
+    os.replace(draft, path)
     if os.name == "posix":
-        folder = os.open(place.parent, os.O_RDONLY)
+        folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
         finally:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from deniable.files.imported import facts_of_import, is_text_file, place_of_import
+from deniable.files.imported import facts_of_import, is_text_file, path_of_import
 from deniable.query.catalog import DeclaredTable
 from deniable.query.catalog import Path as KeyPath
 from deniable.query.declarations import Declaration
@@ -84,7 +84,7 @@ class Doctor:
         """Yield what the import of a text file did not read; its report names the lines."""
         if source is None or not is_text_file(Path(source)):
             return
-        facts = facts_of_import(place_of_import(Path(source))) or {"losses": []}
+        facts = facts_of_import(path_of_import(Path(source))) or {"losses": []}
         for column, reason, count in facts["losses"]:
             yield Finding(column or "lines", reason, count)
 
