@@ -30,7 +30,6 @@ UNREAD = {
         "app",
         "datasets",
         "ledger",
-        "noise",
         "release",
     },
     "first lines": {

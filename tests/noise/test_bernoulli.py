@@ -112,7 +112,7 @@ def test_each_coin_has_its_own_probability() -> None:
     n, chances = 300_000, np.array([0.0, 0.1, 0.5, 1.0])
     near = np.tile(chances, n)
     exact = [lambda c=c: arb(c) for c in chances]
-    tossed = bernoulli.sample_each(near=near, exact=lambda i: exact[i % 4], bits=DeterministicBits(8))
+    tossed = bernoulli.sample_each(probabilities=near, exact=lambda i: exact[i % 4], bits=DeterministicBits(8))
     heads = tossed.reshape(n, 4).sum(axis=0)
     assert (np.abs(heads - n * chances) <= 5 * np.sqrt(n * chances * (1 - chances))).all()
 
@@ -121,7 +121,7 @@ def test_each_coin_has_its_own_probability() -> None:
 def test_an_open_comparison_asks_the_enclosure(last: int, result: bool) -> None:
     third = (2**64 - 1) // 3
     bits = ScriptedBits([third, last])
-    tossed = bernoulli.sample_each(near=np.array([1 / 3]), exact=lambda _: lambda: arb(1) / 3, bits=bits)
+    tossed = bernoulli.sample_each(probabilities=np.array([1 / 3]), exact=lambda _: lambda: arb(1) / 3, bits=bits)
     assert bool(tossed[0]) is result
     assert bits.used == 2
 

@@ -47,7 +47,7 @@ LAWS = [laplace(Fraction(1, 9)), laplace(1), laplace(Fraction(29, 3)), laplace(1
 @pytest.mark.parametrize("law", [laplace(3), gaussian(9)], ids=str)
 def test_draws_in_many_groups_of_many_blocks_follow_the_law(law: Law, monkeypatch: pytest.MonkeyPatch) -> None:
     """Few blocks, so that many draws are refused or fall into the tail; groups of a size that divides nothing."""
-    for name, size in (("_GROUP", 700), ("_BLOCK", 64), ("_STEADY", 100)):
+    for name, size in (("_GROUP", 700), ("_CACHED_WORDS", 64), ("_STEADY", 100)):
         monkeypatch.setattr(f"deniable.noise.blocks.{name}", size)
     draws = Blocks(law, index_bits=7).draw(30_011, DeterministicBits(4))
     cdf = laplace_cdf if law.power == 1 else gaussian_cdf

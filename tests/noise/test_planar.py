@@ -15,7 +15,7 @@ BITS = DeterministicBits(7)
 
 
 def draws(count: int, scale: int, *, place: tuple[float, float] = (0.0, 0.0)) -> np.ndarray:
-    return planar.sample(places=np.tile(place, (count, 1)), scale=Fraction(scale), step=Fraction(1), bits=BITS)
+    return planar.sample(locations=np.tile(place, (count, 1)), scale=Fraction(scale), step=Fraction(1), bits=BITS)
 
 
 def test_radius_and_angle_have_their_laws() -> None:
@@ -69,4 +69,4 @@ def test_a_draw_on_the_edge_of_a_cell_takes_more_bits() -> None:
 )
 def test_what_cannot_be_drawn_is_refused(scale: Fraction, step: Fraction) -> None:
     with pytest.raises(InvalidParameterError):
-        planar.sample(places=np.zeros((1, 2)), scale=scale, step=step)
+        planar.sample(locations=np.zeros((1, 2)), scale=scale, step=step)

@@ -53,7 +53,7 @@ def test_every_string_of_small_words_gives_the_law(kind: Noise) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_nobody_who_may_win_is_dropped_however_candidates_are_cut(kind: Noise, monkeypatch) -> None:
     """Three candidates, all strings of 3-bit words, one block or three: the true winner is always kept."""
-    monkeypatch.setattr(race, "_FEW", 0)
+    monkeypatch.setattr(race, "_SMALL_RACE", 0)
     scores, rate, weights = np.array([0, 2, 1]), Fraction(2, 3), np.array([3, 1, 2])
     base = [mp.mpf(2) / 3 * int(s) + mp.log(int(w)) for s, w in zip(scores, weights, strict=True)]
     limits = [corners(kind, word, 3) for word in range(8)]
@@ -140,8 +140,8 @@ def test_winners_follow_the_law_and_no_other_rate(kind: Noise) -> None:
 @pytest.mark.parametrize("weighted", [False, True])
 def test_nobody_who_would_win_is_passed_over(kind: Noise, count: int, weighted: bool, monkeypatch) -> None:
     """Against the race that looks at every candidate, on the same words; small blocks, so that most are skipped."""
-    monkeypatch.setattr(race, "_BLOCK", 256)
-    monkeypatch.setattr(race, "_FEW", 8)
+    monkeypatch.setattr(race, "_CANDIDATES_PER_BLOCK", 256)
+    monkeypatch.setattr(race, "_SMALL_RACE", 8)
     for seed in range(12):
         generator = np.random.default_rng(seed)
         scores = generator.integers(-30, 1, 3000) * int(generator.choice([0, 1, 40]))
@@ -205,7 +205,7 @@ def test_numbers_of_all_zeros_or_ones_wait_for_more_words(kind: Noise) -> None:
 
 @pytest.mark.parametrize("sizes", [[40_000], [1, 39_999], [20_000, 0, 20_000], [17] * 2352 + [16]])
 def test_a_stream_of_chunks_gives_the_winner_of_the_whole(sizes: list[int], monkeypatch) -> None:
-    monkeypatch.setattr(race, "_BLOCK", 1 << 14)
+    monkeypatch.setattr(race, "_CANDIDATES_PER_BLOCK", 1 << 14)
     scores = np.random.default_rng(3).integers(-50, 50, 40_000)
     weights = np.random.default_rng(4).integers(1, 2**40, 40_000)
     cuts = np.cumsum(sizes)[:-1]
@@ -233,8 +233,8 @@ def noise_of(kind: Noise, word: int) -> mp.mpf:
 @pytest.mark.parametrize("trial", range(48))
 def test_the_first_few_are_those_in_fifty_digits(trial: int, monkeypatch) -> None:
     """Scores, rates and weights of all sizes; both kinds of race, on the same words."""
-    monkeypatch.setattr(race, "_BLOCK", 64)
-    monkeypatch.setattr(race, "_FEW", 4)
+    monkeypatch.setattr(race, "_CANDIDATES_PER_BLOCK", 64)
+    monkeypatch.setattr(race, "_SMALL_RACE", 4)
     generator, kind = np.random.default_rng(trial), KINDS[trial % 3]
     size, scale = int(generator.integers(1, 300)), int(generator.choice([0, 1, 50, 2**40, 2**62]))
     scores = generator.integers(-scale, scale + 1, size)

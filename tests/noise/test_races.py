@@ -97,7 +97,7 @@ def test_blocks_of_rows_use_the_same_words_as_one() -> None:
     whole = races.permute_and_flip(scores, rate=1, bits=DeterministicBits(8))
     bits = DeterministicBits(8)
     assert whole.tolist() == [int(races.permute_and_flip(row[None], rate=1, bits=bits)[0]) for row in scores]
-    assert races._BLOCK > 50 * 20
+    assert races._CANDIDATES_PER_BLOCK > 50 * 20
     many = races.permute_and_flip(np.tile(scores, (100, 1)), rate=1, bits=DeterministicBits(8))
     assert many.shape == (5000,)
     assert many[:50].tolist() == whole.tolist()
@@ -105,7 +105,7 @@ def test_blocks_of_rows_use_the_same_words_as_one() -> None:
 
 def test_every_block_of_rows_has_its_own_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two rows to a block; in each row, the only candidate with a weight wins."""
-    monkeypatch.setattr(races, "_BLOCK", 10)
+    monkeypatch.setattr(races, "_CANDIDATES_PER_BLOCK", 10)
     weights = np.eye(5, dtype=np.int64)
     found = races.exponential_mechanism(np.zeros((5, 5), dtype=np.int64), rate=1, weights=weights)
     assert found.tolist() == [0, 1, 2, 3, 4]

@@ -99,7 +99,7 @@ def test_a_coin_on_its_threshold_is_settled_by_further_words(last: int) -> None:
         share = q * (1 - q**4) / (q * (1 - q**4) + 1 - q**7)
         word = int(mp.floor(share * mp.mpf(2) ** 64))
     goes_left = bernoulli.sample_each(
-        near=np.array([float(share)]),
+        probabilities=np.array([float(share)]),
         exact=lambda _: _left_share(Fraction(1, 3), 4, 6),
         bits=ScriptedBits([word, last]),
     )

@@ -63,27 +63,27 @@ def packed(*, p: Fraction, words: int, bits: Bits = SECURE) -> NDArray[np.uint64
     digits, rest = divmod(strict_rational("p", p, lower=Fraction(0), upper=Fraction(1)) * (1 << WORD), 1)
     if rest or digits >> WORD:
         raise InvalidParameterError("p must be a multiple of 2^-64 below 1")
-    found = np.zeros(words, dtype=np.uint64)
+    coins = np.zeros(words, dtype=np.uint64)
     for start in range(0, words, _PACKED_BLOCK):
-        part = found[start : start + _PACKED_BLOCK]
-        open_, places = np.full(part.size, 2**64 - 1, dtype=np.uint64), None  # coins that are equal to p so far
+        part = coins[start : start + _PACKED_BLOCK]
+        open_, positions = np.full(part.size, 2**64 - 1, dtype=np.uint64), None  # coins that are equal to p so far
         for digit in f"{digits:064b}".rstrip("0"):
             drawn = bits.words(open_.size)
             if digit == "1":
                 below = open_ & ~drawn
-                if places is None:
+                if positions is None:
                     part |= below
                 else:
-                    part[places] |= below
+                    part[positions] |= below
                 open_ &= drawn
             else:
                 open_ &= ~drawn
             if (left := np.count_nonzero(open_)) < open_.size // 2:
                 kept = np.flatnonzero(open_)
-                places, open_ = kept if places is None else places[kept], open_[kept]
+                positions, open_ = kept if positions is None else positions[kept], open_[kept]
             if not left:
                 break
-    return found
+    return coins
 
 
 def sample_exp(*, x: Fraction | int, size: Size = None, bits: Bits = SECURE) -> NDArray[np.bool_]:
@@ -117,19 +117,19 @@ def sample_enclosed(*, p: Callable[[], "arb"], size: Size = None, bits: Bits = S
 
 
 def sample_each(
-    *, near: NDArray[np.float64], exact: Callable[[int], Callable[[], "arb"]], bits: Bits = SECURE
+    *, probabilities: NDArray[np.float64], exact: Callable[[int], Callable[[], "arb"]], bits: Bits = SECURE
 ) -> NDArray[np.bool_]:
-    """Draw one coin for each entry of `near`, with a probability of its own.
+    """Draw one coin for each entry of `probabilities`, with a probability of its own.
 
     Args:
-        near: the probabilities, each relatively within 2^-37 of the truth.
+        probabilities: each relatively within 2^-37 of the truth.
         exact: for the i-th coin, an enclosure of its probability in [0, 1] at the working precision of python-flint.
         bits: leave it out, except in tests.
     """
-    words = bits.words(near.size)
+    words = bits.words(probabilities.size)
     point = words * 2.0**-WORD
-    result = (point + 2.0**-WORD) * (1 + MARGIN) < near
-    for i in np.flatnonzero(~result & (point * (1 - MARGIN) <= near)):
+    result = (point + 2.0**-WORD) * (1 + MARGIN) < probabilities
+    for i in np.flatnonzero(~result & (point * (1 - MARGIN) <= probabilities)):
         result[i] = refine.below(refine.Prefix(int(words[i]), WORD), exact(int(i)), bits)
     return result
 

@@ -191,9 +191,9 @@ class Streams:
 
     def stream(self, number: int) -> Bits:
         """Return the stream of this number, from its beginning."""
-        found = _Keystream(self._key, number.to_bytes(8, "big") + bytes(8))
-        found.safe = self.safe
-        return found
+        keystream = _Keystream(self._key, number.to_bytes(8, "big") + bytes(8))
+        keystream.safe = self.safe
+        return keystream
 
 
 def shape_of(size: Size) -> tuple[int, ...]:

@@ -35,7 +35,7 @@ MARGIN = 2.0**-36
 """Relative margin of the float filter: above the errors of the energy (700 * 2^-50), of exp and of the products."""
 
 _INDEX_BITS = 16  # a table of 2^16 int64 stays in the second-level cache
-_BLOCK = 1 << 16  # words that are worked on while they are in the cache
+_CACHED_WORDS = 1 << 16  # words worked on at a time: 512 KiB stay in the second-level cache
 _GROUP = 1 << 19  # draws whose doubtful cases are judged together
 _STEADY = 1 << 12  # up to this number of draws all are judged
 
@@ -72,7 +72,7 @@ class Law:
         """The scale, or sigma: a float that only steers the shape of the table."""
         return 1 / float(self.rate) if self.power == 1 else math.sqrt(1 / (2 * float(self.rate)))
 
-    def reach(self, index_bits: int) -> float:
+    def radius(self, index_bits: int) -> float:
         """Return how many spreads out the tail weighs about one block.
 
         It steers the shape alone.
@@ -102,7 +102,7 @@ class Blocks:
         self.width = width
         self.index_bits = index_bits
         self.low_bits = min(max(0, math.frexp(law.spread)[1] - 1 - law.cell_bits), width - index_bits)
-        half = int(law.reach(index_bits) * law.spread / 2**self.low_bits) + 1
+        half = int(law.radius(index_bits) * law.spread / 2**self.low_bits) + 1
         self._shift, self._low_mask = np.uint64(width - index_bits), np.uint64((1 << self.low_bits) - 1)
         self.edge = half << self.low_bits  # the cells cover [-edge, edge)
         self._cover(np.arange(-half, half, dtype=np.int64))
@@ -114,10 +114,10 @@ class Blocks:
         """
         last = np.int64((1 << self.low_bits) - 1)
         ends = np.stack([cells << self.low_bits, (cells << self.low_bits) + last])
-        nearest, farthest = np.abs(ends).min(axis=0), np.abs(ends).max(axis=0)
-        highest = exp_of_minus(self.law.energies(nearest)) * (1 + MARGIN)
-        lowest = exp_of_minus(self.law.energies(farthest)) * (1 - MARGIN)
-        lowest[self.law.energies(farthest) > LARGEST_EXPONENT] = 0.0
+        inner_ends, outer_ends = np.abs(ends).min(axis=0), np.abs(ends).max(axis=0)
+        highest = exp_of_minus(self.law.energies(inner_ends)) * (1 + MARGIN)
+        lowest = exp_of_minus(self.law.energies(outer_ends)) * (1 - MARGIN)
+        lowest[self.law.energies(outer_ends) > LARGEST_EXPONENT] = 0.0
         tail = self._tail_weight()
 
         total = 1 << self.index_bits
@@ -173,8 +173,8 @@ class Blocks:
         again, tails = [np.empty(0, np.intp)], [np.empty(0, np.intp)]
         for start in range(0, out.size, _GROUP):
             part = out[start : start + _GROUP]
-            places, words = self._propose(part, bits)
-            refused, tail = self._judge(part[places], places, words, bits)
+            positions, words = self._propose(part, bits)
+            refused, tail = self._judge(part[positions], positions, words, bits)
             again.append(refused + start)
             tails.append(tail + start)
         return np.concatenate(again), np.concatenate(tails)
@@ -182,16 +182,16 @@ class Blocks:
     def _propose(self, out: NDArray[np.int64], bits: Bits) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
         """Fill `out` with the integers of random blocks.
 
-        The places that must be judged, and their words.
+        The positions that must be judged, and their words.
 
         Few draws are judged all, so that their time does not tell which of them fell on a whole block.
         """
-        size = min(_BLOCK, out.size)
+        size = min(_CACHED_WORDS, out.size)
         words, scratch, judged = np.empty(size, np.uint64), np.empty(size, np.uint64), np.empty(size, np.bool_)
-        places, chosen = [np.empty(0, np.intp)], [np.empty(0, np.uint64)]
+        positions, chosen = [np.empty(0, np.intp)], [np.empty(0, np.uint64)]
         whole = 0 if out.size <= _STEADY else self.whole_blocks
-        for start in range(0, out.size, _BLOCK):
-            part = out[start : start + _BLOCK]
+        for start in range(0, out.size, _CACHED_WORDS):
+            part = out[start : start + _CACHED_WORDS]
             word, other, is_judged = words[: part.size], scratch[: part.size], judged[: part.size]
             bits.fill(word)
             np.right_shift(word, self._shift, out=other)
@@ -200,21 +200,21 @@ class Blocks:
                 np.bitwise_and(word, self._low_mask, out=other)
                 np.bitwise_or(part, other.view(np.int64), out=part)
             np.greater_equal(word, np.uint64(whole << int(self._shift)), out=is_judged)
-            found = np.flatnonzero(is_judged)
-            places.append(found + start)
-            chosen.append(word[found])
+            doubtful = np.flatnonzero(is_judged)
+            positions.append(doubtful + start)
+            chosen.append(word[doubtful])
         words.fill(0)
         scratch.fill(0)
-        return np.concatenate(places), np.concatenate(chosen)
+        return np.concatenate(positions), np.concatenate(chosen)
 
     def _judge(
-        self, k: NDArray[np.int64], places: NDArray[np.intp], words: NDArray[np.uint64], bits: Bits
+        self, k: NDArray[np.int64], positions: NDArray[np.intp], words: NDArray[np.uint64], bits: Bits
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return the places whose point is above the curve, and those in the tail."""
+        """Return the positions whose point is above the curve, and those in the tail."""
         block = (words >> self._shift).astype(np.int64)
         in_tail = block >= self._starts.size - self.tail_blocks
         stands = self._under(k, self._floors[block], self.height, self.law, bits)
-        return places[~(stands | in_tail)], places[in_tail]
+        return positions[~(stands | in_tail)], positions[in_tail]
 
     def _under(self, k: Draws, floors: NDArray[np.int32], height: float, law: Law, bits: Bits) -> NDArray[np.bool_]:
         """Whether floor + v < height exp(-energy(k)), for each k and a fresh uniform v."""
@@ -229,22 +229,22 @@ class Blocks:
             stands[i] = refine.below(refine.Prefix(int(words[i]), self.width), bound, bits, self.width)
         return stands
 
-    def _place_tail(self, out: Draws, places: NDArray[np.intp], bits: Bits) -> tuple[Draws, NDArray[np.intp]]:
-        """Draw |k| >= edge for the places in a tail block.
+    def _place_tail(self, out: Draws, positions: NDArray[np.intp], bits: Bits) -> tuple[Draws, NDArray[np.intp]]:
+        """Draw |k| >= edge for the positions in a tail block.
 
         The geometric cover, then a rejection down to the law.
         """
-        if not places.size:
-            return out, places
-        further = self._beyond.draw(places.size, bits)
-        stands = self._tail_stands(bits.words(places.size), bits)
+        if not positions.size:
+            return out, positions
+        further = self._beyond.draw(positions.size, bits)
+        stands = self._tail_stands(bits.words(positions.size), bits)
         if self.law.power == 2:
-            stands &= self._under(further, np.zeros(places.size, dtype=np.int32), 1.0, self.law, bits)
+            stands &= self._under(further, np.zeros(positions.size, dtype=np.int32), 1.0, self.law, bits)
         room = 2**63 - 1 - self.edge
         if further.dtype == object or bool((np.abs(further) > room).any()):
             out, further = out.astype(object), further.astype(object)
-        out[places[stands]] = np.where(further >= 0, further + self.edge, further - self.edge)[stands]
-        return out, places[~stands]
+        out[positions[stands]] = np.where(further >= 0, further + self.edge, further - self.edge)[stands]
+        return out, positions[~stands]
 
     def _tail_stands(self, words: NDArray[np.uint64], bits: Bits) -> NDArray[np.bool_]:
         """Whether a proposal in the tail blocks stands.

@@ -37,8 +37,8 @@ class Box:
 
         [word, word + 1] 2^-64.
         """
-        near = words.astype(np.float64)
-        low, high = np.nextafter(near, 0.0), np.nextafter(near + 1.0, np.inf)
+        nearest = words.astype(np.float64)
+        low, high = np.nextafter(nearest, 0.0), np.nextafter(nearest + 1.0, np.inf)
         return cls(low * 2.0**-64, np.minimum(high * 2.0**-64, 1.0))
 
     def __neg__(self) -> "Box":
@@ -64,8 +64,8 @@ class Box:
 
     def __truediv__(self, other: "Box") -> "Box":
         with np.errstate(all="ignore"):
-            found = _hull(self.low / other.low, self.low / other.high, self.high / other.low, self.high / other.high)
-        return found.unless((other.low <= 0) & (other.high >= 0))
+            quotient = _hull(self.low / other.low, self.low / other.high, self.high / other.low, self.high / other.high)
+        return quotient.unless((other.low <= 0) & (other.high >= 0))
 
     def sqrt(self) -> "Box":
         """Return the root, where no part is negative."""
@@ -110,8 +110,8 @@ def _exp(x: Floats) -> tuple[Floats, Floats]:
     """Bound e^x from below and above."""
     with np.errstate(all="ignore"):
         small = certified.exp_of_minus(np.abs(x))
-        near = np.where(x > 0, 1 / small, small)
+        power = np.where(x > 0, 1 / small, small)
         far = np.abs(x) > certified.LARGEST_EXPONENT
-        low = np.where(far & (x < 0), 0.0, near * (1 - _SLACK))
-        high = np.where(far & (x > 0), np.inf, near * (1 + _SLACK))
+        low = np.where(far & (x < 0), 0.0, power * (1 - _SLACK))
+        high = np.where(far & (x > 0), np.inf, power * (1 + _SLACK))
     return low, high

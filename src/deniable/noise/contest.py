@@ -72,7 +72,7 @@ def coarse_above(noise: Noise, words: Words, width: int = 64) -> Floats:
 
 
 def who_may_reach(noise: Noise, words: Words, needed: float, width: int = 64) -> NDArray[np.intp] | None:
-    """Return the places whose noise may be `needed` or more.
+    """Return the positions whose noise may be `needed` or more.
 
     None when that may be so of all.
     """
@@ -104,12 +104,12 @@ def base_of(
     return base, error
 
 
-def margin(rate: float, reach: float) -> float:
+def margin(rate: float, largest_score: float) -> float:
     """Bound the rounding errors of any sum of a coarse bound.
 
-    Scores and their reference are below `reach`.
+    Scores and their reference are below `largest_score`.
     """
-    return (2 * rate * reach + _LARGEST_LOGARITHM) * 4 * ROUNDING
+    return (2 * rate * largest_score + _LARGEST_LOGARITHM) * 4 * ROUNDING
 
 
 def ends(noise: Noise, words: Words, base: Floats, error: Floats, width: int = 64) -> tuple[Floats, Floats]:
@@ -151,12 +151,12 @@ def settle(
     """
     from flint import ctx
 
-    found: list[int] = []
+    winners: list[int] = []
     open_groups = _groups(contenders, [c.lowest for c in contenders], [c.highest for c in contenders])
-    while len(found) < count:
+    while len(winners) < count:
         group = open_groups.pop(0)
         if len(group) == 1:
-            found.append(group[0].index)
+            winners.append(group[0].index)
             continue
         group = [
             replace(c, uniform=c.uniform.extended(bits, width)) for c in sorted(group, key=lambda member: member.index)
@@ -164,7 +164,7 @@ def settle(
         with ctx.workprec(group[0].uniform.length + refine.GUARD_BITS + guard):
             keys = [c.base() + _ball(noise, c.uniform) for c in group]
             open_groups[:0] = _groups(group, [key.lower() for key in keys], [key.upper() for key in keys])
-    return found
+    return winners
 
 
 def _groups(contenders: Sequence[Contender], lows: Sequence[object], highs: Sequence[object]) -> list[list[Contender]]:

@@ -57,8 +57,8 @@ def quantile(sigma_squared: Fraction | int, p: NDArray[np.float64]) -> NDArray[n
 
         return np.asarray(np.ceil(math.sqrt(variance) * ndtri(p) - 0.5) + 0.0, dtype=np.float64)
     k, mass = _atoms(variance)
-    found = k[np.minimum(np.searchsorted(np.cumsum(mass) / mass.sum(), p), k.size - 1)]
-    return np.where(p <= 0, -np.inf, np.where(p >= 1, np.inf, found))
+    quantiles = k[np.minimum(np.searchsorted(np.cumsum(mass) / mass.sum(), p), k.size - 1)]
+    return np.where(p <= 0, -np.inf, np.where(p >= 1, np.inf, quantiles))
 
 
 def standard_deviation(sigma_squared: Fraction | int) -> float:

@@ -57,12 +57,12 @@ def shares(*, scale: Fraction | int, parts: int, size: Size = None, bits: Bits =
     """
     left = np.asarray(sample(scale=scale, size=size, bits=bits), dtype=np.int64)
     shape, left = left.shape, left.ravel()
-    found, drawn, ahead = np.zeros_like(left), np.zeros_like(left), np.arange(_AHEAD)
+    counts, drawn, ahead = np.zeros_like(left), np.zeros_like(left), np.arange(_AHEAD)
     while (rows := np.flatnonzero(drawn < left)).size:
         turn = drawn[rows, np.newaxis] + ahead
-        hits = uniform.sample((turn + 1) * parts, bits=bits) < 1 + found[rows, np.newaxis] * parts
+        hits = uniform.sample((turn + 1) * parts, bits=bits) < 1 + counts[rows, np.newaxis] * parts
         hits &= turn < left[rows, np.newaxis]
         first = np.where(hits.any(axis=1), hits.argmax(axis=1), _AHEAD - 1)  # what comes after a hit is drawn anew
-        found[rows] += hits.any(axis=1)
+        counts[rows] += hits.any(axis=1)
         drawn[rows] += first + 1
-    return found.reshape(shape)
+    return counts.reshape(shape)

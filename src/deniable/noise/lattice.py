@@ -63,8 +63,8 @@ class Lattice:
             raise InvalidParameterError(f"lower must not be above upper, got lower={lower}, upper={upper}. Swap them.")
         if isinstance(precision, bool) or not 1 <= precision <= 52:
             raise InvalidParameterError(f"precision must be in [1, 52], got {precision}")
-        reach = max(abs(low), abs(high))
-        return cls(precision - _log2_above(reach)) if reach else cls(0)
+        largest = max(abs(low), abs(high))
+        return cls(precision - _log2_above(largest)) if largest else cls(0)
 
     @property
     def grid(self) -> Fraction:

@@ -1,13 +1,14 @@
-"""Planar Laplace noise on exact places, rounded to a public grid.
+"""Planar Laplace noise on exact locations, rounded to a public grid.
 
 Density proportional to exp(-|noise| / scale).
 
 The direction is that of a uniform point (a, b) of the unit disc; s = a^2 + b^2 is uniform and independent of it, so the
 radius, which is Gamma(2), is -ln s - ln u for one more uniform u. Three words give a draw, without a Lambert function.
 
-Guarantee: each result is the rounding of (place + ideal noise) / step, so what is proved of the ideal sum holds for it.
-Floats decide only where their error, below 2^-42 scale (1 + radius) + 2^-50 |place|, cannot matter: with s > 2^-20 and
-u > 2^-16 the words know s and u within 2^-49, relatively, and logarithms are within 2^-46. Balls decide the rest.
+Guarantee: each result is the rounding of (location + ideal noise) / step, so what is proved of the ideal sum holds for
+it. Floats decide only where their error, below 2^-42 scale (1 + radius) + 2^-50 |location|, cannot matter: with s >
+2^-20 and u > 2^-16 the words know s and u within 2^-49, relatively, and logarithms are within 2^-46. Balls decide the
+rest.
 Source: Andres, Bordenabe, Chatzikokolakis, Palamidessi (2013), arXiv:1212.1984, for the law.
 """
 
@@ -22,42 +23,44 @@ from deniable.numbers.balls import ball
 from deniable.numbers.certified import log
 from deniable.numbers.rationals import strict_rational
 
-_BLOCK = 1 << 15
+_LOCATIONS_PER_BLOCK = 1 << 15  # worked on at a time, which bounds the memory of temporary arrays
 _FAR = 2**62
-SMALLEST, LARGEST = Fraction(1, 2**20), Fraction(2**40)  # scales, in steps
+MIN_SCALE, MAX_SCALE = Fraction(1, 2**20), Fraction(2**40)  # scales, in steps
 
 
-def sample(*, places: NDArray[np.float64], scale: Fraction, step: Fraction, bits: Bits = SECURE) -> NDArray[np.int64]:
-    """Draw the grid indices nearest to locations plus noise, shape (places, 2).
+def sample(
+    *, locations: NDArray[np.float64], scale: Fraction, step: Fraction, bits: Bits = SECURE
+) -> NDArray[np.int64]:
+    """Draw the grid indices nearest to locations plus noise, shape (locations, 2).
 
     Locations are secret and finite; scale is in [2^-20, 2^40] steps.
     """
-    ratio = strict_rational("scale / step", scale / step, lower=SMALLEST, upper=LARGEST)
-    found = np.empty(places.shape, dtype=np.int64)
-    for start in range(0, len(places), _BLOCK):
-        part = places[start : start + _BLOCK]
+    ratio = strict_rational("scale / step", scale / step, lower=MIN_SCALE, upper=MAX_SCALE)
+    nearest = np.empty(locations.shape, dtype=np.int64)
+    for start in range(0, len(locations), _LOCATIONS_PER_BLOCK):
+        part = locations[start : start + _LOCATIONS_PER_BLOCK]
         waiting = np.arange(len(part))
         while waiting.size:
             indices, counts = _some(part[waiting], ratio, step, bits)
-            found[start + waiting[counts]] = indices[counts]
+            nearest[start + waiting[counts]] = indices[counts]
             waiting = waiting[~counts]
-    return found
+    return nearest
 
 
 def _some(
-    places: NDArray[np.float64], scale: Fraction, step: Fraction, bits: Bits
+    locations: NDArray[np.float64], scale: Fraction, step: Fraction, bits: Bits
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return one attempt a place, with a scale in steps.
+    """Return one attempt a location, with a scale in steps.
 
     Indices, and which attempts fell into the disc.
     """
-    words = bits.words(3 * len(places)).reshape(3, -1)
+    words = bits.words(3 * len(locations)).reshape(3, -1)
     a, b = words[:2].view(np.int64) * 2.0**-63
     s, u = a * a + b * b, (words[2] + 0.5) * 2.0**-64
     with np.errstate(all="ignore"):
         radius = -log(np.clip(s, 2.0**-20, 1.0)) - log(u)
         length = float(scale) * radius
-        centre = places / float(step)
+        centre = locations / float(step)
         shifted = np.stack([a, b], axis=1) * (length / np.sqrt(s))[:, None] + centre + 0.5
         nearest = np.floor(shifted)
         margin = (float(scale) * 2.0**-42 * (1 + radius))[:, None] + 2.0**-50 * (1 + np.abs(centre))
@@ -67,7 +70,7 @@ def _some(
     indices = np.clip(np.nan_to_num(nearest), -_FAR, _FAR).astype(np.int64)
     for i in np.flatnonzero(open_):
         prefixes = [refine.Prefix(int(words[j, i]) ^ ((j < 2) << 63), 64) for j in range(3)]
-        exact = [Fraction(float(place)) / step for place in places[i]]
+        exact = [Fraction(float(coordinate)) / step for coordinate in locations[i]]
         decided = exactly(prefixes, exact, scale, bits)
         counts[i] = decided is not None
         indices[i] = decided or (0, 0)

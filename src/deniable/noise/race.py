@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 Chunks = MachineIntegers | Iterable[MachineIntegers]
 
-_BLOCK = 1 << 15  # candidates that pass together, while their words are in the cache
-_FEW = 64  # so many are judged at once
+_CANDIDATES_PER_BLOCK = 1 << 15  # candidates that pass together, while their words are in the cache
+_SMALL_RACE = 64  # candidates up to which all are judged at once, without a coarse bound
 _RATE_LIMIT = 2**100
 
 
@@ -177,23 +177,25 @@ class _Race:
         words = self._words[: scores.size]
         self.bits.fill(words)
         if self.ahead == -np.inf:  # the most promising first, so that somebody is ahead early
-            places = np.arange(scores.size)
-            if scores.size <= max(_FEW, self.count):
-                self._judge(start, places, scores, weights, words)
+            positions = np.arange(scores.size)
+            if scores.size <= max(_SMALL_RACE, self.count):
+                self._judge(start, positions, scores, weights, words)
                 return
             coarse = self._coarse_bounds(scores, weights, words)
             first = np.argpartition(-coarse, self.count - 1)[: self.count]
             self._judge(start, first, scores, weights, words)
             coarse[first] = -np.inf
         else:
-            best, reach = self._best(scores, weights)
-            needed = self.ahead - best - contest.margin(float(self.rate), reach)
-            found = contest.who_may_reach(self.noise, words, needed, self.width)
-            places = np.arange(scores.size) if found is None else found
-            if not places.size:
+            best, largest_score = self._best(scores, weights)
+            needed = self.ahead - best - contest.margin(float(self.rate), largest_score)
+            possible = contest.who_may_reach(self.noise, words, needed, self.width)
+            positions = np.arange(scores.size) if possible is None else possible
+            if not positions.size:
                 return
-            coarse = self._coarse_bounds(scores[places], None if weights is None else weights[places], words[places])
-        self._judge(start, places[(coarse >= self.ahead) & (coarse > -np.inf)], scores, weights, words)
+            coarse = self._coarse_bounds(
+                scores[positions], None if weights is None else weights[positions], words[positions]
+            )
+        self._judge(start, positions[(coarse >= self.ahead) & (coarse > -np.inf)], scores, weights, words)
 
     def _best(self, scores: MachineIntegers, weights: MachineIntegers | None) -> tuple[float, float]:
         """Bound the largest base of a block, and the size of its scores.
@@ -213,37 +215,37 @@ class _Race:
         rate = float(self.rate)
         bound = contest.coarse_above(self.noise, words, self.width)
         score = scores.astype(np.float64)
-        reach = max(float(np.abs(score).max()), abs(self.reference))
+        largest_score = max(float(np.abs(score).max()), abs(self.reference))
         score -= float(self.reference)
         score *= rate
         bound += score
         if weights is not None:
             bound += (contest.binary_exponents(weights) + 1.0) * contest.LN2
-        bound += contest.margin(rate, reach)
+        bound += contest.margin(rate, largest_score)
         return bound
 
     def _judge(
         self,
         start: int,
-        places: NDArray[np.intp],
+        positions: NDArray[np.intp],
         scores: MachineIntegers,
         weights: MachineIntegers | None,
         words: NDArray[np.uint64],
     ) -> None:
         """Enclose the noisy scores at these positions, and keep who may still win."""
         if weights is not None:
-            places = places[weights[places] > 0]
-        if not places.size:
+            positions = positions[weights[positions] > 0]
+        if not positions.size:
             return
-        weight = None if weights is None else weights[places]
-        base, error = contest.base_of(scores[places], float(self.reference), float(self.rate), weight)
-        lowest, highest = contest.ends(self.noise, words[places], base, error, self.width)
+        weight = None if weights is None else weights[positions]
+        base, error = contest.base_of(scores[positions], float(self.reference), float(self.rate), weight)
+        lowest, highest = contest.ends(self.noise, words[positions], base, error, self.width)
         lows = np.concatenate([[c.lowest for c in self.contenders], lowest])
         if lows.size >= self.count:
             self.ahead = max(self.ahead, float(np.partition(lows, lows.size - self.count)[lows.size - self.count]))
         self.contenders = [c for c in self.contenders if c.highest >= self.ahead]
         for j in np.flatnonzero(highest >= self.ahead):
-            i = int(places[j])
+            i = int(positions[j])
             exact = exact_base(self.rate, int(scores[i]), self.reference, 1 if weight is None else int(weight[j]))
             uniform = refine.Prefix(int(words[i]), self.width)
             self.contenders.append(Contender(start + i, exact, uniform, float(lowest[j]), float(highest[j])))
@@ -265,8 +267,8 @@ def _pieces(scores: Chunks, weights: Chunks | None) -> Iterator[tuple[MachineInt
             raise InvalidParameterError("weights must be as many as scores, one array or in the same pieces")
         if weight is not None and weight.size and weight.min() < 0:
             raise InvalidParameterError("weights must be >= 0")
-        for start in range(0, chunk.size, _BLOCK):
-            part = slice(start, start + _BLOCK)
+        for start in range(0, chunk.size, _CANDIDATES_PER_BLOCK):
+            part = slice(start, start + _CANDIDATES_PER_BLOCK)
             yield chunk[part], None if weight is None else weight[part]
         passed += chunk.size
     if isinstance(others, np.ndarray) and others.size != passed:

@@ -20,7 +20,7 @@ from deniable.numbers.arrays import Floats, MachineIntegers
 if TYPE_CHECKING:
     from flint import arb
 
-_BLOCK = 1 << 15  # candidates, of all races together, that are worked on at a time
+_CANDIDATES_PER_BLOCK = 1 << 15  # candidates, of all races together, that are worked on at a time
 
 
 def exponential_mechanism(
@@ -85,13 +85,13 @@ def top(
     possible = scores.shape[1] if weights is None else (weights > 0).sum(axis=1).min(initial=scores.shape[1])
     if not 1 <= count <= possible:
         raise InvalidParameterError(f"every row must hold at least {max(count, 1)} candidates of positive weight")
-    found = np.empty((scores.shape[0], count), dtype=np.int64)
-    step = max(1, _BLOCK // scores.shape[1])
+    winners = np.empty((scores.shape[0], count), dtype=np.int64)
+    step = max(1, _CANDIDATES_PER_BLOCK // scores.shape[1])
     for start in range(0, scores.shape[0], step):
         rows = slice(start, start + step)
         part = None if weights is None else weights[rows]
-        found[rows] = _some(scores[rows], part, exact_rate, noise, count=count, bits=bits)
-    return found
+        winners[rows] = _some(scores[rows], part, exact_rate, noise, count=count, bits=bits)
+    return winners
 
 
 def _some(
@@ -108,9 +108,9 @@ def _some(
     if weights is not None:
         base[weights == 0] = -np.inf
 
-    def exact(row: int, place: int) -> "Callable[[], arb]":
-        weight = 1 if weights is None else int(weights[row, place])
-        return race.exact_base(rate, int(scores[row, place]), int(references[row]), weight)
+    def exact(row: int, candidate: int) -> "Callable[[], arb]":
+        weight = 1 if weights is None else int(weights[row, candidate])
+        return race.exact_base(rate, int(scores[row, candidate]), int(references[row]), weight)
 
     return decide(noise, base, error, exact, count=count, bits=bits, guard=race.guard_bits(rate))
 
@@ -132,7 +132,7 @@ def decide(
 
     Args:
         base, error: shape (races, candidates); the number is within `error` of `base`. -inf is never chosen.
-        exact: for a row and a place, what encloses that number at the working precision.
+        exact: for a row and a candidate, what encloses that number at the working precision.
         guard: bits before the binary point that it may have.
     """
     words = bits.words(base.size).reshape(base.shape)
@@ -140,16 +140,16 @@ def decide(
     lowest, highest = contest.ends(noise, words, np.where(excluded, 0.0, base), error, width)
     lowest[excluded] = highest[excluded] = -np.inf
     if count == 1:
-        found = lowest.argmax(axis=1)[:, None]
+        winners = lowest.argmax(axis=1)[:, None]
         behind = highest.copy()
-        np.put_along_axis(behind, found, -np.inf, axis=1)
-        certain = np.take_along_axis(lowest, found, axis=1)[:, 0] > behind.max(axis=1)
+        np.put_along_axis(behind, winners, -np.inf, axis=1)
+        certain = np.take_along_axis(lowest, winners, axis=1)[:, 0] > behind.max(axis=1)
     else:
         order = np.argsort(-lowest, axis=1, kind="stable")
         lows, highs = (np.take_along_axis(end, order, axis=1) for end in (lowest, highest))
         later = np.full_like(highs, -np.inf)  # the largest upper end of those behind
         later[:, :-1] = np.maximum.accumulate(highs[:, :0:-1], axis=1)[:, ::-1]
-        found = order[:, :count]
+        winners = order[:, :count]
         certain = (lows[:, :count] > later[:, :count]).all(axis=1)
     for row in np.flatnonzero(~certain):
         ahead = np.partition(lowest[row], lowest.shape[1] - count)[lowest.shape[1] - count]
@@ -158,5 +158,5 @@ def decide(
             for i in np.flatnonzero((highest[row] >= ahead) & ~excluded[row])
             for ends in [(float(lowest[row, i]), float(highest[row, i]))]
         ]
-        found[row] = contest.settle(noise, contenders, count, bits, width=width, guard=guard)
-    return np.asarray(found, dtype=np.int64)
+        winners[row] = contest.settle(noise, contenders, count, bits, width=width, guard=guard)
+    return np.asarray(winners, dtype=np.int64)

@@ -202,12 +202,12 @@ class _Task:
         if condition is not None:
             counts = condition.low > 0
             decided = counts | (condition.high < 0)
-        found, certain = self._rounded(self.law.value(u))
+        integers, certain = self._rounded(self.law.value(u))
         for i in np.flatnonzero(~decided | (counts & ~certain)):
             exact = self.exactly([refine.Prefix(int(word), 64) for word in words[i]], bits)
             counts[i] = exact is not None
-            found[i] = 0 if exact is None else exact
-        return found[counts]
+            integers[i] = 0 if exact is None else exact
+        return integers[counts]
 
     def _rounded(self, value: Box) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Return to which integers boxes round, and where that is certain."""
@@ -215,9 +215,9 @@ class _Task:
         low, high = np.floor(shifted.low), np.floor(shifted.high)
         below, above = shifted.high < min(self.lower, -1), shifted.low > max(self.upper, 1) * (1 + 2.0**-50) + 1
         inside = (low == high) & (np.abs(low) < _CERTAIN)
-        found = np.clip(np.where(inside, low, 0.0).astype(np.int64), self.lower, self.upper)
-        found[below], found[above] = self.lower, self.upper
-        return found, inside | below | above
+        integers = np.clip(np.where(inside, low, 0.0).astype(np.int64), self.lower, self.upper)
+        integers[below], integers[above] = self.lower, self.upper
+        return integers, inside | below | above
 
     def exactly(self, prefixes: list[refine.Prefix], bits: Bits, width: int = 64) -> int | None:
         """Return the integer for uniform numbers that begin like this.
@@ -234,9 +234,9 @@ class _Task:
                 if condition is not None and condition < 0:
                     return None
                 if condition is None or condition > 0:
-                    found = self._exactly_rounded(self.law.value(u))
-                    if found is not None:
-                        return found
+                    integer = self._exactly_rounded(self.law.value(u))
+                    if integer is not None:
+                        return integer
             prefixes = [prefix.extended(bits, width) for prefix in prefixes]
 
     def _exactly_rounded(self, value: "arb") -> int | None:
@@ -245,8 +245,8 @@ class _Task:
             return self.lower
         if shifted > self.upper + 1:
             return self.upper
-        found = shifted.floor().unique_fmpz()
-        return None if found is None else min(max(int(found), self.lower), self.upper)
+        integer = shifted.floor().unique_fmpz()
+        return None if integer is None else min(max(int(integer), self.lower), self.upper)
 
 
 def _point(u: Sequence[Real]) -> tuple[Real, Real]:

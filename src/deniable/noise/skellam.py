@@ -44,11 +44,11 @@ def sample(*, variance: Fraction | int, size: Size = None, bits: Bits = SECURE) 
     variance = strict_rational("variance", variance, lower=SMALLEST_VARIANCE, upper=LARGEST_VARIANCE)
     count, (below, above) = math.prod(shape), _table(variance)
     words, signs = bits.words(count), bits.words(-(-count // 64)).view(np.uint8)
-    found = np.searchsorted(below, words, side="right")
-    doubtful = (found == below.size) | ((found > 0) & (words < above[found - 1]))
-    for place in np.flatnonzero(doubtful):
-        found[place] = _exactly(refine.Prefix(int(words[place]), 64), variance, bits)
-    return np.where(np.unpackbits(signs, count=count), -found, found).reshape(shape)
+    sizes = np.searchsorted(below, words, side="right")
+    doubtful = (sizes == below.size) | ((sizes > 0) & (words < above[sizes - 1]))
+    for index in np.flatnonzero(doubtful):
+        sizes[index] = _exactly(refine.Prefix(int(words[index]), 64), variance, bits)
+    return np.where(np.unpackbits(signs, count=count), -sizes, sizes).reshape(shape)
 
 
 @lru_cache(maxsize=4)
@@ -71,17 +71,17 @@ def _cumulated(variance: Fraction, length: int) -> "list[arb]":
     from flint import arb
 
     nats, half = 0.7 * length + 1, ball(variance) / 2
-    reach = math.ceil(nats / 3 + math.sqrt(nats**2 / 9 + 2 * nats * float(variance))) + 1  # Bernstein's inequality
+    terms = math.ceil(nats / 3 + math.sqrt(nats**2 / 9 + 2 * nats * float(variance))) + 1  # Bernstein's inequality
     ratio, ratios = arb(0.5, 0.5), []
-    for k in range(2 * reach + 64, 0, -1):
+    for k in range(2 * terms + 64, 0, -1):
         ratio = 1 / (k / half + ratio)
         ratios.append(ratio)
     mass = ball(variance).bessel_i(0, scaled=True)
-    found = [mass]
-    for ratio in reversed(ratios[-reach:]):
+    cumulated = [mass]
+    for ratio in reversed(ratios[-terms:]):
         mass *= ratio
-        found.append(found[-1] + 2 * mass)
-    return found
+        cumulated.append(cumulated[-1] + 2 * mass)
+    return cumulated
 
 
 def _exactly(uniform: refine.Prefix, variance: Fraction, bits: Bits) -> int:

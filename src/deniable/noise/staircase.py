@@ -60,12 +60,12 @@ class Stairs:
         count = math.prod(shape)
         lower = bernoulli.sample_enclosed(p=self._below_top, size=count, bits=bits)
         steps: Draws = geometric.sample(scale=1 / self.rate, size=count, bits=bits)
-        place = uniform.below(2 * self.step, size=count, bits=bits)
+        offset = uniform.below(2 * self.step, size=count, bits=bits)
         top = uniform.below(2 * self.centre - 1, size=count, bits=bits) - (self.centre - 1)
         if steps.dtype == object or int(steps.max(initial=0)) > 2**61 // self.step:
             steps = steps.astype(object)
-        distance = steps * self.step + ((place >> 1) + self.centre)
-        return np.where(lower, np.where(place & 1 == 0, distance, -distance), top).reshape(shape)
+        distance = steps * self.step + ((offset >> 1) + self.centre)
+        return np.where(lower, np.where(offset & 1 == 0, distance, -distance), top).reshape(shape)
 
     def quantile(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the smallest k with P[X <= k] >= p, in float64.
@@ -97,8 +97,8 @@ class Stairs:
         """Return the centre with the least E|X|: about step / (1 + e^(rate / 2))."""
         narrow = cls(rate=rate, step=step, centre=1)
         ideal = (math.sqrt(max(4 * narrow._spread**2 - 1, 0.0)) + 1) / 2 - narrow.step * narrow._below
-        near = [min(max(math.floor(ideal) + more, 1), narrow.step) for more in (0, 1)]
-        return min((cls(rate=rate, step=step, centre=r) for r in near), key=cls.mean_size)
+        candidates = [min(max(math.floor(ideal) + more, 1), narrow.step) for more in (0, 1)]
+        return min((cls(rate=rate, step=step, centre=r) for r in candidates), key=cls.mean_size)
 
     @cached_property
     def _below(self) -> float:
@@ -132,8 +132,8 @@ class Stairs:
             steps = np.floor(np.log(edge / weight) / rate)
             below = self.centre - 1 + width * (steps - 1) + edge - weight * np.exp(rate * steps)
         top = self.centre - 1 + width * self._below - weight
-        found = np.where(weight >= width * self._below, top, below)
-        return np.where(tail <= 0, np.inf, found)
+        crossing = np.where(weight >= width * self._below, top, below)
+        return np.where(tail <= 0, np.inf, crossing)
 
     def _below_top(self) -> "arb":
         """Return an enclosure of the probability of the lower steps."""
@@ -154,8 +154,8 @@ class Stairs:
         """Return an enclosure of the probability beyond k."""
         if t < self.centre:
             return 1 - balls.ball(Fraction(max(0, 2 * t + 1))) / self._ball_of_total()
-        steps, place = divmod(t - self.centre + 1, self.step)
-        lower = self.step / -(-balls.ball(self.rate)).expm1() - place
+        steps, offset = divmod(t - self.centre + 1, self.step)
+        lower = self.step / -(-balls.ball(self.rate)).expm1() - offset
         return 2 * (-balls.ball(self.rate * (steps + 1))).exp() * lower / self._ball_of_total()
 
 

@@ -55,7 +55,7 @@ def sample(*, scale: Fraction | int, bound: int, size: Size = None, bits: Bits =
 def sample_within(
     *, scale: Fraction | int, left: NDArray[np.int64], right: NDArray[np.int64], bits: Bits = SECURE
 ) -> NDArray[np.int64]:
-    """Return one draw for each place of the flat arrays.
+    """Return one draw for each entry of the flat arrays.
 
     P(k) ~ exp(-|k| / scale) on -left[i], ..., right[i].
 
@@ -69,7 +69,7 @@ def sample_within(
     first, second = (_one_minus_exp(size.astype(np.float64) * float(rate)) for size in (left, right + 1))
     first *= exp_of_minus(np.array(float(rate)))
     goes_left = bernoulli.sample_each(
-        near=first / (first + second),
+        probabilities=first / (first + second),
         exact=lambda i: _left_share(rate, int(left[i]), int(right[i])),
         bits=bits,
     )
@@ -97,10 +97,10 @@ def quantile(scale: Fraction | int, bound: int, p: NDArray[np.float64]) -> NDArr
     def log_of_power(share: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ln(share total + q^(bound + 1)), near 0 without cancellation."""
         gap = np.clip(inside - share * total, 0.0, 1.0)
-        near = np.log1p(-np.minimum(gap, 0.5))
+        near_zero = np.log1p(-np.minimum(gap, 0.5))
         with np.errstate(divide="ignore"):
             far = np.log(share * total + math.exp(-rate * (last + 1)))
-        return np.asarray(np.where(gap < 0.5, near, far))
+        return np.asarray(np.where(gap < 0.5, near_zero, far))
 
     left = np.ceil(log_of_power(p) / rate)
     right = np.ceil(-log_of_power(1 - p) / rate) - 1

@@ -32,15 +32,15 @@ def sample(limits: NDArray[np.integer], *, bits: Bits = SECURE) -> NDArray[np.in
     if limits.size and (limits.min() < 1 or limits.max() > LARGEST_LIMIT):
         raise InvalidParameterError("limits must be in [1, 2^63]")
     limit = limits.astype(np.uint64).ravel()
-    found = np.empty(limit.size, dtype=np.uint64)
+    integers = np.empty(limit.size, dtype=np.uint64)
     waiting = np.arange(limit.size)
     while waiting.size:
         words, divisor = bits.words(waiting.size), limit[waiting]
         excess = (np.uint64(2**64 - 1) % divisor + np.uint64(1)) % divisor  # 2^64 mod limit
         taken = words <= np.uint64(2**64 - 1) - excess
-        found[waiting[taken]] = words[taken] % divisor[taken]
+        integers[waiting[taken]] = words[taken] % divisor[taken]
         waiting = waiting[~taken]
-    return found.astype(np.int64).reshape(limits.shape)
+    return integers.astype(np.int64).reshape(limits.shape)
 
 
 def below(limit: int, *, size: Size = None, bits: Bits = SECURE) -> NDArray[np.int64]:

@@ -68,7 +68,7 @@ class PlanarLaplace:
             )
         if max(abs(side) for side in (*low, *high)) / step > 2**45:
             raise InvalidParameterError("bounds must be within 2^45 steps of 0. Choose a larger step.")
-        strict_rational("1 / (epsilon step)", self.scale / step, lower=planar.SMALLEST, upper=planar.LARGEST)
+        strict_rational("1 / (epsilon step)", self.scale / step, lower=planar.MIN_SCALE, upper=planar.MAX_SCALE)
 
     @property
     def scale(self) -> Fraction:
@@ -119,7 +119,7 @@ class PlanarLaplace:
         if ledger is not None:
             _table(without_rows(locations))
         payment.charge_each(loss.charged, locations)
-        indices = planar.sample(places=self._inside(_table(locations)), scale=self.scale, step=step, bits=bits)
+        indices = planar.sample(locations=self._inside(_table(locations)), scale=self.scale, step=step, bits=bits)
         ends = [math.ceil(side / step) for side in low], [math.floor(side / step) for side in high]
         return Released(np.clip(indices, *ends).astype(np.float64) * float(step), bits.safe)
 

@@ -212,7 +212,7 @@ def coin(chance: Callable[[], "arb"], bits: Bits) -> bool:
     with ctx.workprec(128):
         approximation = float(chance().mid())
     assert approximation <= 1 + 2.0**-40
-    return bool(bernoulli.sample_each(near=np.array([approximation]), exact=lambda _: chance, bits=bits)[0])
+    return bool(bernoulli.sample_each(probabilities=np.array([approximation]), exact=lambda _: chance, bits=bits)[0])
 
 
 def _pick(chances: Floats, bits: Bits) -> tuple[int, Fraction]:
