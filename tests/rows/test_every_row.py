@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.rows import arrow_of, codes, labels, numbers, places_of, plain, read, table, whole_numbers
+from deniable.rows import arrow_of, codes, indices_of, labels, numbers, plain, read, table, whole_numbers
 from tests.rows.containers import ODD, PLACE, ROWS, Tells, changed, containers, made, type_of
 
 WHOLE_PRODUCT = os.environ.get("DENIABLE_FUZZ") == "1"
@@ -68,8 +68,8 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "bounded records": lambda values: read("rows", values, lower=0, upper=9)[0],
     "keys": _keys,
     "units": _units,
-    "places of numbers": lambda values: places_of(values, (1, 2, 3)),
-    "places of text": lambda values: places_of(values, ("a", "b")),
+    "indices of numbers": lambda values: indices_of(values, (1, 2, 3)),
+    "indices of text": lambda values: indices_of(values, ("a", "b")),
     "blocks": plain,
     **{f"declared {kind}": _declared(kind) for kind in DECLARED},
 }

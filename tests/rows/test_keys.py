@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.rows import codes, column, distinct, labels, places_of
+from deniable.rows import codes, column, distinct, indices_of, labels
 
 
 @pytest.mark.parametrize("kind", [list, np.array, pd.Series, pl.Series, pa.array, lambda x: pa.chunked_array([x])])
@@ -46,7 +46,7 @@ def test_keys_of_text_are_the_same_in_every_container(kind: Any) -> None:
     found, keys = codes(column)
     assert (found.tolist(), keys) == ([0, -1, 1, 0], ["b", "a"])
     assert labels(column).tolist() == [0, -1, 1, 0]
-    assert places_of(column, ("a", "b", "c")).tolist() == [1, 3, 0, 1]
+    assert indices_of(column, ("a", "b", "c")).tolist() == [1, 3, 0, 1]
 
 
 @pytest.mark.parametrize("kind", [*ANY, in_chunks(pa.float64()), lambda rows: np.array(rows, dtype=np.float64)])
@@ -56,7 +56,7 @@ def test_keys_of_numbers_are_the_same_in_every_container(kind: Any) -> None:
     found, keys = codes(column)
     assert (found.tolist(), list(map(repr, keys))) == ([0, -1, 1, 1], ["0.5", "0.0"])
     assert labels(column).tolist() == [0, -1, 1, 1]
-    assert places_of(column, (0.0, 0.5)).tolist() == [1, 2, 0, 0]
+    assert indices_of(column, (0.0, 0.5)).tolist() == [1, 2, 0, 0]
 
 
 def test_a_place_beyond_its_dictionary_is_missing() -> None:

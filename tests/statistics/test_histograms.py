@@ -14,7 +14,7 @@ from deniable.errors import InvalidParameterError
 from deniable.ledger import Ledger
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Budget, PrivacyUnit, Relation, Replace
-from deniable.statistics.histograms import Histogram, histogram, places_of
+from deniable.statistics.histograms import Histogram, histogram, indices_of
 
 BITS = DeterministicBits(1)
 KINDS = [list, np.array, pd.Series, pl.Series, pa.array, lambda x: pa.chunked_array([x])]
@@ -195,7 +195,7 @@ def test_keys_of_another_type_are_refused_whatever_the_rows_are(rows: list[datet
 
 @pytest.mark.parametrize("column", [pa.nulls(2), pl.Series([None, None]), pa.nulls(2).dictionary_encode()])
 def test_a_column_without_a_type_holds_no_key(column: object) -> None:
-    assert places_of(column, (1, 2)).tolist() == places_of(column, ("a", "b")).tolist() == [2, 2]
+    assert indices_of(column, (1, 2)).tolist() == indices_of(column, ("a", "b")).tolist() == [2, 2]
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_a_column_without_a_type_holds_no_key(column: object) -> None:
     ],
 )
 def test_whole_keys_are_found_among_numbers_of_any_type(column: object) -> None:
-    assert places_of(column, (1, 2)).tolist() == [0, 2, 0]
+    assert indices_of(column, (1, 2)).tolist() == [0, 2, 0]
 
 
 def test_keys_are_of_one_type_and_distinct() -> None:

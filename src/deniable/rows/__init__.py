@@ -23,7 +23,7 @@ from deniable.rows.blocks import plain
 from deniable.rows.columns import Column, Container, array_of, column
 from deniable.rows.declared import arrow_of
 from deniable.rows.floats import dimensions, numbers, table, whole_numbers
-from deniable.rows.keys import codes, distinct, labels, places_of
+from deniable.rows.keys import codes, distinct, indices_of, labels
 from deniable.rows.silence import silence
 from deniable.rows.tables import frame_of, without_rows
 from deniable.rows.whole import left_out, read, replaced, width
@@ -40,10 +40,10 @@ __all__ = [
     "distinct",
     "each_row",
     "frame_of",
+    "indices_of",
     "labels",
     "left_out",
     "numbers",
-    "places_of",
     "plain",
     "read",
     "replaced",

@@ -69,7 +69,7 @@ def distinct(keys: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 @silence()
-def places_of(values: object, keys: tuple[Any, ...]) -> Indices:
+def indices_of(values: object, keys: tuple[Any, ...]) -> Indices:
     """Return the index of each row's key in a list of public keys.
 
     It is their number for a row that is not in it.

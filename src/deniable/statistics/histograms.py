@@ -17,7 +17,7 @@ from deniable.privacy import Sensitivity
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.release import Release
 from deniable.release.columns import Key, Measure, Noisy
-from deniable.rows import Container, distinct, numbers, places_of
+from deniable.rows import Container, distinct, indices_of, numbers
 from deniable.statistics.call import asks
 from deniable.statistics.noised import Noised
 from deniable.statistics.statistic import Answer, BoundsLike, Options, checked_bounds, release
@@ -105,7 +105,7 @@ class Histogram(Noised):
     def _bin_indices(self, values: object) -> NDArray[np.int64]:
         """The bin of every row; one more than the last for rows in no bin."""
         if self.keys is not None:
-            return places_of(values, tuple(self.keys))
+            return indices_of(values, tuple(self.keys))
         column, edges = numbers(values), np.array(self._edges)
         indices = np.empty(len(column), dtype=np.int64)
         for start in range(0, len(column), _ROWS_PER_BLOCK):

@@ -11,7 +11,7 @@ from deniable.errors import InvalidParameterError
 from deniable.learning.estimators.reading import Features
 from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, shown, whole_number
-from deniable.rows import array_of, distinct, numbers, places_of, silence, without_rows
+from deniable.rows import array_of, distinct, indices_of, numbers, silence, without_rows
 from deniable.rows.tables import frame_of, grid
 from deniable.statistics.statistic import checked_bounds
 
@@ -93,7 +93,7 @@ class Bins:
 
     def _code(self, feature: int, column: object) -> NDArray[np.int64]:
         if known := self.categories[feature]:
-            return (places_of(column, known) + 1) % (len(known) + 1)
+            return (indices_of(column, known) + 1) % (len(known) + 1)
         values = numbers(column, f"feature {feature}")
         below = np.searchsorted(self.edges[feature][:-1], values, side="right")
         return np.where(np.isnan(values), 0, below + 1)

@@ -22,7 +22,7 @@ from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, probability
 from deniable.privacy import AddRemove, PrivacyLoss, Relation
 from deniable.privacy.warning import warning_about
-from deniable.rows import Container, numbers, places_of, silence
+from deniable.rows import Container, indices_of, numbers, silence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,7 +226,7 @@ class Classifier(Estimator):
         self._check_fitted()
         if not same_length(X, y):
             raise InvalidParameterError("a score needs at least one row, got none")
-        indices = places_of(y, tuple(self.classes_.tolist()))
+        indices = indices_of(y, tuple(self.classes_.tolist()))
         return float((self._scores(X).argmax(axis=1) == indices).mean())
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError
 from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import Real, shown
-from deniable.rows import Container, distinct, frame_of, numbers, places_of, table, without_rows
+from deniable.rows import Container, distinct, frame_of, indices_of, numbers, table, without_rows
 from deniable.statistics.statistic import checked_bounds
 
 Bounds: TypeAlias = tuple[Real, Real] | Sequence[tuple[Real, Real]]
@@ -141,7 +141,7 @@ class Labels:
 
         The number of classes for an undeclared one.
         """
-        return np.asarray(places_of(values, self.classes))
+        return np.asarray(indices_of(values, self.classes))
 
 
 def targets(values: Container | object, bounds: tuple[float, float]) -> Floats:

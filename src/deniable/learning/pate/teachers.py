@@ -20,7 +20,7 @@ from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import shown, whole_number
 from deniable.privacy import AddRemove, PrivacyLoss, Relation
 from deniable.privacy.budget.rule import Remaining
-from deniable.rows import Container, attempted, places_of, silence, table, without_rows
+from deniable.rows import Container, attempted, indices_of, silence, table, without_rows
 from deniable.rows.attempts import Log
 
 
@@ -158,7 +158,7 @@ class Teachers:
         return votes[:, :-1]
 
     def _indices(self, answer: Callable[[Floats], Any], queries: Floats) -> NDArray[np.int64]:
-        indices = places_of(answer(queries), self._labels.classes)
+        indices = indices_of(answer(queries), self._labels.classes)
         if indices.shape != (len(queries),):
             raise InvalidParameterError(f"a teacher must give {len(queries)} labels, one for each query")
         return indices

@@ -18,7 +18,7 @@ from deniable.numbers.arrays import Floats
 from deniable.privacy import PrivacyLoss, Sensitivity, compose, of_count
 from deniable.privacy.sensitivity import of_group_deviations
 from deniable.release import Release
-from deniable.rows import Container, numbers, places_of
+from deniable.rows import Container, indices_of, numbers
 from deniable.statistics.bounded import Bounded
 from deniable.statistics.call import asks
 from deniable.statistics.hypothesis.base import HypothesisTest, TestOptions, noise, p_value
@@ -68,7 +68,7 @@ class Anova(Bounded, HypothesisTest):
         return self.mechanisms[0].standard_deviation() * self.bounding.width() / _LATTICE_STEPS
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
-        column, group_indices = numbers(pair_of(values)[0]), places_of(pair_of(values)[1], self.keys)
+        column, group_indices = numbers(pair_of(values)[0]), indices_of(pair_of(values)[1], self.keys)
         if column.shape != group_indices.shape:
             raise InvalidParameterError("values and groups must have one entry for each row")
         kept = bounded_rows(

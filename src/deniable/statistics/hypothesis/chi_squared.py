@@ -17,7 +17,7 @@ from deniable.numbers.rationals import Real, positive_rational
 from deniable.privacy import Sensitivity
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.release import Release
-from deniable.rows import Container, places_of
+from deniable.rows import Container, indices_of
 from deniable.statistics.call import asks
 from deniable.statistics.histograms import distinct_keys
 from deniable.statistics.hypothesis.base import HypothesisTest, TestOptions, multinomials, noise, p_value
@@ -93,7 +93,7 @@ class ChiSquaredFit(_TableTest):
         return len(self.keys)
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
-        table = self._noisy(places_of(values, self.keys), units, bits)
+        table = self._noisy(indices_of(values, self.keys), units, bits)
         shares = np.array([float(share) for share in self.shares])
         chances = shares / shares.sum()
         made_up = multinomials(max(round(table.sum()), 0), chances, self.simulations, bits)
@@ -119,7 +119,7 @@ class ChiSquaredIndependence(_TableTest):
         return len(self.keys) * len(self.other_keys)
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
-        first, second = (places_of(column, keys) for column, keys in zip(pair_of(values), self._both, strict=True))
+        first, second = (indices_of(column, keys) for column, keys in zip(pair_of(values), self._both, strict=True))
         if first.shape != second.shape:
             raise InvalidParameterError("the two columns must have one entry for each row")
         inside = (first < len(self.keys)) & (second < len(self.other_keys))
