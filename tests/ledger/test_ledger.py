@@ -290,7 +290,7 @@ def test_an_entry_has_one_answer(ledger: Ledger) -> None:
 def test_an_answer_needs_a_reservation(ledger: Ledger) -> None:
     answer = ledger.reserve(entry(1)) + 1
     for number in (0, answer, 99):
-        with pytest.raises(LedgerError, match="no reservation"):
+        with pytest.raises(LedgerError, match="not a reservation"):
             ledger.store(number, "1")
 
 
