@@ -31,10 +31,11 @@ _NEWCOMER = 1_977  # the row of the only person of 58 or older who joined the re
 
 
 def visits() -> "pyarrow.Table":
-    """One row for each of some 6,000 visits to a hospital in 2025; most patients came more than once.
+    """Return made-up visits to a hospital in 2025, one row a visit.
 
-    Columns: visit (a number), patient ("p0000" to "p2499"), ward (one of `WARDS`), age in years at the visit, cost in
-    whole and half euros, missing for one visit in a hundred, and day.
+    Some 6,000 rows; most patients came more than once. Columns: visit (a number), patient ("p0000" to "p2499"), ward
+    (one of `WARDS`), age in years at the visit, cost in whole and half euros, missing for one visit in a hundred, and
+    day.
 
     >>> visits().column_names[:3]
     ['visit', 'patient', 'ward']
@@ -54,7 +55,7 @@ def visits() -> "pyarrow.Table":
         {
             "visit": np.arange(size),
             "patient": [f"p{number:04}" for number in patient[order].tolist()],
-            "ward": [WARDS[place] for place in ward[order].tolist()],
+            "ward": [WARDS[index] for index in ward[order].tolist()],
             "age": age[order],
             "cost": pa.array(cost[order], mask=_spread(6, size) < 0.01),
             "day": day[order],
@@ -63,7 +64,7 @@ def visits() -> "pyarrow.Table":
 
 
 def survey() -> "pyarrow.Table":
-    """One row for each of 4,000 employees who answered a survey.
+    """Return a made-up survey of 4,000 employees, one row an employee.
 
     Columns: respondent (a number), department (one of `DEPARTMENTS`), age and years with the employer, overtime in
     hours a week, satisfaction from 1 to 5, and leaving: whether they look for another job.
@@ -81,13 +82,16 @@ def survey() -> "pyarrow.Table":
     satisfaction = 1 + (5 * np.clip(_spread(11, size) * 1.25 - overtime / 40, 0, 0.99)).astype(np.int64)
     leaving = _spread(12, size) < np.array([0.6, 0.4, 0.2, 0.1, 0.05])[satisfaction - 1]
     # Who is older than 57 in research has been there for long, but for one.
-    place = DEPARTMENTS.index("research")
-    years = np.where((department == place) & (age >= 58), np.maximum(years, 3), years)
-    department[_NEWCOMER], age[_NEWCOMER], years[_NEWCOMER], leaving[_NEWCOMER] = place, 61, 0, True
+    research = DEPARTMENTS.index("research")
+    years = np.where((department == research) & (age >= 58), np.maximum(years, 3), years)
+    department[_NEWCOMER] = research
+    age[_NEWCOMER] = 61
+    years[_NEWCOMER] = 0
+    leaving[_NEWCOMER] = True
     return pa.table(
         {
             "respondent": np.arange(size),
-            "department": [DEPARTMENTS[place] for place in department.tolist()],
+            "department": [DEPARTMENTS[index] for index in department.tolist()],
             "age": age,
             "years": years,
             "overtime": overtime,
@@ -98,7 +102,7 @@ def survey() -> "pyarrow.Table":
 
 
 def bids() -> "pyarrow.Table":
-    """One row for each of 1,000 people who bid for a digital map of hiking trails.
+    """Return made-up bids of 1,000 people for a digital map of hiking trails.
 
     Columns: bidder (a number), member of the hiking club, and bid in whole and half euros. A third of them bid a round
     number of tens, so a price a little above one earns much less.
@@ -124,7 +128,7 @@ TABLES: Mapping[str, "Callable[[], pyarrow.Table]"] = {"visits": visits, "survey
 
 
 def path(name: str, folder: str | Path = ".") -> Path:
-    """A file with one of the tables, written if it is not there yet.
+    """Return the path of a file with one of the tables, written if it is missing.
 
     Args:
         name: "visits.csv", "survey.parquet", ...; without an ending, Parquet.
@@ -135,21 +139,25 @@ def path(name: str, folder: str | Path = ".") -> Path:
     >>> path("survey").name
     'survey.parquet'
     """
-    place = Path(folder) / (name if Path(name).suffix else f"{name}.parquet")
-    if not place.exists():
-        write(place.stem, place)
-    return place
+    file = Path(folder) / (name if Path(name).suffix else f"{name}.parquet")
+    if not file.exists():
+        write(file.stem, file)
+    return file
 
 
 def write(name: str, file: str | Path) -> None:
-    """Write one of the tables to a .csv or .parquet file of any name, whole or not at all.
+    """Write one of the tables to a .csv or .parquet file, whole or not at all.
+
+    Args:
+        name: "visits", "survey" or "bids".
+        file: path of the file, in an existing folder; it is overwritten.
 
     Raises: InvalidParameterError if there is no such table or form, or no such folder.
 
     >>> write("visits", "my-visits.csv")
     """
-    place = Path(file)
-    if name not in TABLES or place.suffix not in (".csv", ".parquet") or not place.parent.is_dir():
+    target = Path(file)
+    if name not in TABLES or target.suffix not in (".csv", ".parquet") or not target.parent.is_dir():
         raise InvalidParameterError(
             f"{redacted(file)!r} cannot be written: the tables are {', '.join(TABLES)}, the endings .csv and .parquet, "
             "and the folder must be there."
@@ -158,20 +166,23 @@ def write(name: str, file: str | Path) -> None:
     import pyarrow.parquet
 
     table = TABLES[name]()
-    with tempfile.TemporaryDirectory(prefix=".deniable-", dir=place.parent) as folder:
-        draft = Path(folder) / place.name
-        if place.suffix == ".parquet":
+    with tempfile.TemporaryDirectory(prefix=".deniable-", dir=target.parent) as folder:
+        draft = Path(folder) / target.name
+        if target.suffix == ".parquet":
             pyarrow.parquet.write_table(table, draft)
         else:
             plain = pyarrow.csv.WriteOptions(include_header=False, quoting_style="none")
             with draft.open("wb") as stream:
                 stream.write(",".join(table.column_names).encode() + b"\n")
                 pyarrow.csv.write_csv(table, stream, plain)
-        os.replace(draft, place)
+        os.replace(draft, target)
 
 
 def _spread(column: int, size: int) -> Floats:
-    """Numbers in [0, 1) without a visible pattern, the same on every machine: splitmix64 of column and place."""
+    """Return numbers in [0, 1) without a visible pattern, equal on every machine.
+
+    They are splitmix64 of column and row.
+    """
     with np.errstate(over="ignore"):
         state = np.arange(size, dtype=np.uint64) + np.uint64(column * 2**32 + 1)
         state *= np.uint64(0x9E3779B97F4A7C15)
