@@ -24,24 +24,6 @@ AVOIDED = {
 MODULES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
 ROOMS = sorted({path.relative_to(SOURCE).parts[0].removesuffix(".py") for path in MODULES})
 HELP = re.compile(r"^(?:Args|Attributes):$", re.MULTILINE)
-# Rooms whose words are still to be read, by check. A room leaves a set for good.
-UNREAD = {
-    "names": {
-        "app",
-        "datasets",
-        "ledger",
-        "release",
-    },
-    "first lines": {
-        "datasets",
-    },
-    "arguments": {
-        "datasets",
-    },
-    "examples": {
-        "datasets",
-    },
-}
 
 
 def room_of(path: Path) -> str:
@@ -93,8 +75,6 @@ PUBLIC = list(exported())
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_no_name_is_one_that_the_glossary_avoids(room: str) -> None:
-    if room in UNREAD["names"]:
-        pytest.skip("still to be read")
     files = {path: tree for path, tree in MODULES.items() if room_of(path) == room}
     uses = [(path, line, name) for path, tree in files.items() for line, name in names_in(tree)]
     assert [f"{path}:{line} {name}" for path, line, name in uses if name in AVOIDED] == []
@@ -107,16 +87,12 @@ def test_a_name_that_the_glossary_avoids_is_noticed() -> None:
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_public_names_say_what_they_are_in_one_short_line(room: str) -> None:
-    if room in UNREAD["first lines"]:
-        pytest.skip("still to be read")
     lines = {path: inspect.getdoc(value) or "" for home, path, value in PUBLIC if home == room}
     assert [path for path, text in lines.items() if not 0 < len(text.partition("\n")[0]) <= 80] == []
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_public_names_explain_their_arguments(room: str) -> None:
-    if room in UNREAD["arguments"]:
-        pytest.skip("still to be read")
     values = [(path, value) for home, path, value in PUBLIC if home == room and not is_raised_or_listed(value)]
     assert [
         path for path, value in values if arguments_of(value) and not HELP.search(inspect.getdoc(value) or "")
@@ -125,8 +101,6 @@ def test_public_names_explain_their_arguments(room: str) -> None:
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_public_names_show_an_example(room: str) -> None:
-    if room in UNREAD["examples"]:
-        pytest.skip("still to be read")
     values = [(path, value) for home, path, value in PUBLIC if home == room and not is_raised_or_listed(value)]
     assert [path for path, value in values if ">>>" not in (inspect.getdoc(value) or "")] == []
 

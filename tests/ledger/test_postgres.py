@@ -469,7 +469,7 @@ def test_no_password_is_shown_or_kept(ledger: Ledger, url: str, execute: Callabl
     wrong = quote(PASSWORD, safe="")
     everything = [
         repr(ledger),
-        ledger.place,
+        ledger.location,
         seen(lambda: open_ledger(url.replace(wrong, "ho" + wrong))),
         seen(lambda: open_ledger(url, dataset="other")),
         str(execute("SELECT * FROM records")),

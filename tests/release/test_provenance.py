@@ -17,7 +17,7 @@ from deniable.errors import InvalidParameterError
 from deniable.privacy import PureLoss
 from deniable.release import Provenance, Release
 from deniable.release.columns import Bounds, Estimate, Key
-from deniable.release.display import told
+from deniable.release.display import provenance_rows
 from deniable.release.plot import _title
 
 DAYS = [date(2025, 1, 1), date(2025, 1, 2)]
@@ -107,7 +107,7 @@ def test_every_form_says_the_loss_that_was_paid_and_the_level_that_it_has(tmp_pa
                 assert said["loss"] == first.cost.to_data()
                 assert said["level"] == (level or 0.95)
             assert np.array_equal(table["mean_lower"].to_pylist(), release.intervals(level)["mean"].lower)
-        assert dict(told(release))["paid"].startswith("epsilon=0.5")
+        assert dict(provenance_rows(release))["paid"].startswith("epsilon=0.5")
 
 
 def test_what_is_read_from_json_says_the_same_again() -> None:

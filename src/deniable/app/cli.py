@@ -52,9 +52,9 @@ class Plain(typer.core.TyperGroup):
         except Exception as error:
             if type(error).__module__.startswith(("typer", "click")) or os.environ.get(DEBUG):
                 raise
-            place = traceback.extract_tb(error.__traceback__)[-1]
+            frame = traceback.extract_tb(error.__traceback__)[-1]
             complain(
-                f"this is a defect of deniable: {type(error).__name__} in {place.name}, line {place.lineno}. What was "
+                f"this is a defect of deniable: {type(error).__name__} in {frame.name}, line {frame.lineno}. What was "
                 f"charged stays charged. Please report it. {DEBUG}=1 shows more, for the owner of the data alone."
             )
             code = BROKEN

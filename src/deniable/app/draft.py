@@ -123,9 +123,9 @@ def write_policy(*tables: Found) -> str:
     ]
     if several:
         lines = lines[: lines.index("[data]")] + lines[lines.index("[privacy]") :]
-        for place, found in enumerate(tables):
-            again = any(found.name == other.name for other in tables[:place])
-            lines += found.lines(f"{found.name}_{place + 1}" if again else found.name)
+        for index, described in enumerate(tables):
+            again = any(described.name == other.name for other in tables[:index])
+            lines += described.lines(f"{described.name}_{index + 1}" if again else described.name)
         return "\n".join(lines) + "\n"
     lines += tables[0].column_lines()
     return "\n".join(line for line in lines if line is not None) + "\n"

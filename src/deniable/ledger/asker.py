@@ -37,18 +37,18 @@ def end(ledger: str, number: int) -> None:
         _IN_PROGRESS.discard((ledger, number))
 
 
-def in_progress(asker: object, ledger: str, number: int) -> bool:
+def in_progress(process: object, ledger: str, number: int) -> bool:
     """Whether the process that made a reservation is still at work on it.
 
     False for a process of another host.
     """
-    if not isinstance(asker, dict) or asker.get("host") != platform.node():
+    if not isinstance(process, dict) or process.get("host") != platform.node():
         return False
-    if asker.get("pid") == os.getpid():
+    if process.get("pid") == os.getpid():
         with _LOCK:
             return (ledger, number) in _IN_PROGRESS
-    born = asker.get("born")
-    return born is not None and _born(asker.get("pid")) == born
+    born = process.get("born")
+    return born is not None and _born(process.get("pid")) == born
 
 
 def _born(process: object) -> str | None:
@@ -62,6 +62,6 @@ def _born(process: object) -> str | None:
         return None
     with suppress(OSError, subprocess.SubprocessError):
         command = ["ps", "-o", "lstart=", "-p", str(process)]
-        found = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)  # noqa: S603
-        return found.stdout.strip() or None
+        listing = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)  # noqa: S603
+        return listing.stdout.strip() or None
     return None

@@ -40,6 +40,6 @@ class History:
             return self
         records = [*self.records, *new]
         for entry in answered:
-            place = bisect_left(records, entry, key=attrgetter("number"))
-            records[place] = replace(records[place], answered=True)
+            index = bisect_left(records, entry, key=attrgetter("number"))
+            records[index] = replace(records[index], answered=True)
         return History(tuple(records), self.analysts.union(record.analyst for record in new), end)

@@ -90,8 +90,8 @@ class Ledger:
         storage = storage_at(path)
         if not storage.exists():
             if budget is None:
-                place = f"There is no ledger at {storage.place}" if storage.lasting else "A ledger in memory is new"
-                raise LedgerError(f"{place}. Give a budget to open one, for example Budget(epsilon=1).")
+                why = f"There is no ledger at {storage.location}" if storage.lasting else "A ledger in memory is new"
+                raise LedgerError(f"{why}. Give a budget to open one, for example Budget(epsilon=1).")
             opening = opening_of(budget, relation, unit, dataset)
             storage.create(lambda opened: chain.append(opened, "opening", opening, total=Charge.nothing()))
             if not storage.lasting:
@@ -121,7 +121,7 @@ class Ledger:
         for name in ("dataset", "unit", "relation", "budget"):
             if opening.body[name] != asked[name]:
                 raise LedgerError(
-                    f"The ledger {storage.place} was opened for {name} {_words(opening.body[name])}, not for "
+                    f"The ledger {storage.location} was opened for {name} {_words(opening.body[name])}, not for "
                     f"{_words(asked[name])}. Use the {name} of the ledger, or give another path; what a second ledger "
                     "reveals about the same data adds to the first."
                 )
@@ -145,7 +145,7 @@ class Ledger:
                 "Python, --moved on the command line."
             )
             raise LedgerError(
-                f"The ledger {self._storage.place} was opened for {difference(kept, asked)}.{cure} Other data need "
+                f"The ledger {self._storage.location} was opened for {difference(kept, asked)}.{cure} Other data need "
                 "another ledger: give another path."
             )
         with self._storage.transaction(write=True) as connection:
@@ -156,9 +156,9 @@ class Ledger:
         self._bind(asked, moved=moved)  # another process was faster
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Path or address of the ledger."""
-        return self._storage.place
+        return self._storage.location
 
     @property
     def is_lasting(self) -> bool:
@@ -195,11 +195,11 @@ class Ledger:
         if isinstance(claimed, str):
             return claimed, True
         try:
-            found = compute()
-            self.store(claimed, found)
+            answer = compute()
+            self.store(claimed, answer)
         finally:
             self._storage.end(claimed)
-        return found, False
+        return answer, False
 
     def asked_by(self, analyst: str) -> "Ledger":
         """Return this ledger for another analyst, who sees no stored answers of others."""
@@ -255,8 +255,8 @@ class Ledger:
         Raises: LedgerError if the answer is not here.
         """
         with self._storage.transaction(write=False) as connection:
-            found = list(chain.answers(connection, question))
-            for asked, kept in reversed(found) if last else found:
+            pairs = list(chain.answers(connection, question))
+            for asked, kept in reversed(pairs) if last else pairs:
                 if chain.is_of(asked, analyst or self.analyst, safe) and kept.body["answer"] == answer:
                     return Record.read(asked.number, asked.body, answered=True), kept.hash
         raise LedgerError("The ledger does not hold this answer.")
@@ -436,7 +436,7 @@ class Ledger:
             chain.verify(connection, budget=self.budget, expected_head=expected_head)
 
     def __repr__(self) -> str:
-        return f"Ledger({self._storage.place!r}, dataset={self.dataset!r}, budget={self.budget})"
+        return f"Ledger({self._storage.location!r}, dataset={self.dataset!r}, budget={self.budget})"
 
 
 @cache

@@ -33,9 +33,9 @@ _LOCK = "LOCK TABLE head IN SHARE ROW EXCLUSIVE MODE"
 _URL = re.compile(r"postgres(ql)?:/")
 
 
-def is_url(place: object) -> bool:
-    """Whether a place is the URL of a server, not a path."""
-    return _URL.match(str(place)) is not None
+def is_url(source: object) -> bool:
+    """Whether a source is the URL of a server, not a path."""
+    return _URL.match(str(source)) is not None
 
 
 class PostgresStorage(Storage):
@@ -44,8 +44,8 @@ class PostgresStorage(Storage):
     def __init__(self, url: str) -> None:
         self._settings, self._schema = _read(url)
         named = [self._settings.get(name, "") for name in ("host", "port", "dbname")]
-        self.place = f"postgresql://{named[0]}{named[1] and ':'}{named[1]}/{named[2]}?schema={self._schema}"
-        self.identity = self.place
+        self.location = f"postgresql://{named[0]}{named[1] and ':'}{named[1]}/{named[2]}?schema={self._schema}"
+        self.identity = self.location
         self._kept = Kept()
         self._answering: dict[tuple[int, int], _Session] = {}  # by process and thread
 
@@ -68,11 +68,11 @@ class PostgresStorage(Storage):
     def upgrade(self) -> None:
         with self.transaction(write=False) as session:
             if session.execute("SELECT to_regclass('migrations'), to_regclass('head')").fetchone().count(None):
-                raise LedgerError(f"{self.place} has tables, but no ledger of deniable. Give another schema.")
+                raise LedgerError(f"{self.location} has tables, but no ledger of deniable. Give another schema.")
             done = len(session.execute("SELECT number FROM migrations").fetchall())
         if done > len(MIGRATIONS):
             raise LedgerError(
-                f"{self.place} has schema version {done}; this deniable knows versions up to {len(MIGRATIONS)}. "
+                f"{self.location} has schema version {done}; this deniable knows versions up to {len(MIGRATIONS)}. "
                 "Upgrade deniable to use this ledger."
             )
         if done < len(MIGRATIONS):
@@ -80,13 +80,13 @@ class PostgresStorage(Storage):
                 self._migrate(session, len(session.execute("SELECT number FROM migrations").fetchall()))
 
     def check(self, connection: "_Session", *, deeply: bool = False) -> None:
-        found = {fact for (fact,) in connection.execute(FACTS).fetchall()}
+        facts = {fact for (fact,) in connection.execute(FACTS).fetchall()}
         names = [name for (name,) in connection.execute("SELECT name FROM migrations ORDER BY number").fetchall()]
-        strange = sorted({fact.partition(":")[0] for fact in found ^ GUARDED})
+        strange = sorted({fact.partition(":")[0] for fact in facts ^ GUARDED})
         if strange or names != [name for name, _ in MIGRATIONS]:
             raise LedgerTamperedError(
-                f"{self.place} has been changed by another program: {', '.join(strange) or 'migrations'} is missing or "
-                "altered. Restore the ledger from a backup."
+                f"{self.location} has been changed by another program: {', '.join(strange) or 'migrations'} is missing "
+                "or altered. Restore the ledger from a backup."
             )
 
     def transaction(self, *, write: bool) -> Any:
@@ -140,7 +140,7 @@ class PostgresStorage(Storage):
                 yield session
                 end = session.execute("SELECT number, hash FROM head").fetchone() if durable else None
                 if session.execute(session.end).statusmessage != "COMMIT":
-                    raise LedgerError(f"The server has undone a transaction of the ledger {self.place}. Try again.")
+                    raise LedgerError(f"The server has undone a transaction of the ledger {self.location}. Try again.")
             except BaseException as error:
                 cut = isinstance(error, psycopg.Error) and session.connection.closed
                 self._close(session)
@@ -160,16 +160,16 @@ class PostgresStorage(Storage):
         while pause < storage.PATIENCE:
             try:
                 with self._transaction(lock, False) as session:
-                    found = session.execute("SELECT hash FROM records WHERE number = ?", (number,)).fetchone()
+                    kept = session.execute("SELECT hash FROM records WHERE number = ?", (number,)).fetchone()
             except LedgerError:
                 time.sleep(pause)
                 pause *= 2
                 continue
-            if found == (wanted,):
+            if kept == (wanted,):
                 return
-            raise LedgerError(f"The connection to the ledger {self.place} was cut. Nothing was written. Try again.")
+            raise LedgerError(f"The connection to the ledger {self.location} was cut. Nothing was written. Try again.")
         raise LedgerError(
-            f"The connection to the ledger {self.place} was cut while it wrote, and the server does not come back. "
+            f"The connection to the ledger {self.location} was cut while it wrote, and the server does not come back. "
             "The question may have been charged, as the ledger will show; it was not answered."
         )
 
@@ -214,7 +214,7 @@ class PostgresStorage(Storage):
         """
         session.busy = False
         if session.answers:
-            self._answering[session.place] = session
+            self._answering[session.thread] = session
             return
         self._forget(session)
         self._kept.give(None, session.connection)
@@ -226,8 +226,8 @@ class PostgresStorage(Storage):
 
     def _forget(self, session: "_Session") -> None:
         """Let its thread use others."""
-        if self._answering.get(session.place) is session:
-            del self._answering[session.place]
+        if self._answering.get(session.thread) is session:
+            del self._answering[session.thread]
 
     def _connect(self) -> Any:
         import psycopg
@@ -238,7 +238,7 @@ class PostgresStorage(Storage):
         if (version := connection.info.server_version // 10000) < OLDEST:
             connection.close()
             raise LedgerError(
-                f"The server of the ledger {self.place} must be PostgreSQL {OLDEST} or newer, not {version}."
+                f"The server of the ledger {self.location} must be PostgreSQL {OLDEST} or newer, not {version}."
             )
         return connection
 
@@ -246,7 +246,7 @@ class PostgresStorage(Storage):
         asked = "SELECT current_setting('fsync'), current_setting('synchronous_commit')"
         if session.execute(asked).fetchone() != ("on", "on"):
             raise LedgerError(
-                f"The server of the ledger {self.place} may forget what was charged when its power is cut. Set "
+                f"The server of the ledger {self.location} may forget what was charged when its power is cut. Set "
                 "fsync = on in its configuration. Nothing was written."
             )
 
@@ -266,14 +266,14 @@ class PostgresStorage(Storage):
         try:
             yield
         except psycopg.Error as error:
-            raise _translated(error, self.place) from None
+            raise _translated(error, self.location) from None
 
 
 class _Session:
     """A connection in a transaction, which takes ? for values."""
 
     def __init__(self, connection: Any) -> None:
-        self.connection, self.place = connection, _here()
+        self.connection, self.thread = connection, _here()
         self.answers: set[int] = set()  # the reservations whose locks this connection holds
         self.busy = True
 
@@ -336,20 +336,20 @@ def _read(url: str) -> tuple[dict[str, Any], str]:
     return dict(settings), schema
 
 
-def _translated(error: Any, place: str) -> LedgerError:
+def _translated(error: Any, location: str) -> LedgerError:
     state = error.sqlstate or ""
     said = error.diag.message_primary or " ".join(str(error).split())
     if state == "55P03":
         return LedgerError(
-            f"Another process has kept the ledger {place} locked for {storage.PATIENCE:g} seconds. Nothing was "
+            f"Another process has kept the ledger {location} locked for {storage.PATIENCE:g} seconds. Nothing was "
             "written. Try again when it has finished."
         )
     if state.startswith(("53", "54", "25006", "42501")):  # full, too much, read-only, may not
-        return LedgerError(f"The ledger {place} cannot be written ({said}). Check permissions and free space.")
+        return LedgerError(f"The ledger {location} cannot be written ({said}). Check permissions and free space.")
     if state.startswith(("23", "42", "22", "XX")):
         return LedgerTamperedError(
-            f"The ledger {place} is damaged or was changed by another program ({said}). Restore it from a backup."
+            f"The ledger {location} is damaged or was changed by another program ({said}). Restore it from a backup."
         )
     return LedgerError(
-        f"The ledger {place} cannot be reached ({said}). Nothing was written. Check the server, then try again."
+        f"The ledger {location} cannot be reached ({said}). Nothing was written. Check the server, then try again."
     )

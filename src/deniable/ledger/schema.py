@@ -101,18 +101,18 @@ def bind_sources(connection: sqlite3.Connection) -> None:
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (create_tables, index_questions, bind_sources)
 
 
-def identify(connection: sqlite3.Connection, place: str) -> int:
+def identify(connection: sqlite3.Connection, location: str) -> int:
     """Return how many migrations the database has.
 
     Raises: LedgerError if it is no ledger, or a ledger from a newer version. Nothing is written.
     """
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     if application != APPLICATION:
-        raise LedgerError(f"{place} is a database, but not a ledger of deniable. Give another path for the ledger.")
+        raise LedgerError(f"{location} is a database, but not a ledger of deniable. Give another path for the ledger.")
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > len(MIGRATIONS):
         raise LedgerError(
-            f"{place} has schema version {version}; this deniable knows versions up to {len(MIGRATIONS)}. "
+            f"{location} has schema version {version}; this deniable knows versions up to {len(MIGRATIONS)}. "
             "Upgrade deniable to use this ledger."
         )
     return int(version)
@@ -138,7 +138,7 @@ def migrate(connection: sqlite3.Connection) -> None:
         connection.execute(f"PRAGMA user_version = {number}")
 
 
-def check(connection: sqlite3.Connection, place: str) -> None:
+def check(connection: sqlite3.Connection, location: str) -> None:
     """Refuse tables, indices and triggers that differ from those of the migrations.
 
     Raises: LedgerTamperedError.
@@ -149,16 +149,16 @@ def check(connection: sqlite3.Connection, place: str) -> None:
         wanted = _statements(fresh)
     finally:
         fresh.close()
-    found = _statements(connection)
-    strange = sorted(name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name))
+    existing = _statements(connection)
+    strange = sorted(name for name in wanted.keys() | existing.keys() if wanted.get(name) != existing.get(name))
     if strange:
         raise LedgerTamperedError(
-            f"{place} has been changed by another program: {', '.join(strange)} is missing or altered. "
+            f"{location} has been changed by another program: {', '.join(strange)} is missing or altered. "
             "Restore the ledger from a backup."
         )
     names = [name for (name,) in connection.execute("SELECT name FROM migrations ORDER BY number")]
     if names != [migration.__name__ for migration in MIGRATIONS]:
-        raise LedgerTamperedError(f"{place} has an altered list of migrations. Restore the ledger from a backup.")
+        raise LedgerTamperedError(f"{location} has an altered list of migrations. Restore the ledger from a backup.")
 
 
 def _statements(connection: sqlite3.Connection) -> dict[str, str | None]:

@@ -43,7 +43,7 @@ class Connection(Protocol):
 class Storage(ABC):
     """A database that runs short transactions, each alone or as if it were."""
 
-    place: str
+    location: str  # path or address, without passwords
     identity: str  # of the database, within this process
     folder: Path | None = None  # from which paths of data are seen
     lasting = True
@@ -140,7 +140,7 @@ class SqliteStorage(Storage):
 
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[sqlite3.Connection]:
-        with _in_plain_words(self.place), self._connection() as connection:
+        with _in_plain_words(self.location), self._connection() as connection:
             connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
             try:
                 yield connection
@@ -151,7 +151,7 @@ class SqliteStorage(Storage):
 
     def upgrade(self) -> None:
         with self.transaction(write=False) as connection:
-            known = schema.identify(connection, self.place)
+            known = schema.identify(connection, self.location)
         if known < len(schema.MIGRATIONS):
             with self.transaction(write=True) as connection:
                 schema.migrate(connection)
@@ -161,7 +161,7 @@ class SqliteStorage(Storage):
             (report,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
             if report != "ok":
                 raise sqlite3.DatabaseError(report)
-        schema.check(connection, self.place)
+        schema.check(connection, self.location)
 
     @abstractmethod
     def _connection(self) -> AbstractContextManager[sqlite3.Connection]: ...
@@ -172,7 +172,7 @@ class FileStorage(SqliteStorage):
 
     def __init__(self, path: Path) -> None:
         self.path = path.absolute()  # a later change of folder does not lose it
-        self.place = redacted(path)
+        self.location = redacted(path)
         self.identity = str(self.path.resolve())
         self.folder = self.path.parent.resolve()
         self._kept = Kept()
@@ -187,7 +187,7 @@ class FileStorage(SqliteStorage):
         of the file may read or write it.
         """
         draft = self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}.draft")
-        with _in_plain_words(self.place):
+        with _in_plain_words(self.location):
             try:
                 os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
                 with closing(_connect(draft)) as connection:
@@ -226,12 +226,12 @@ class FileStorage(SqliteStorage):
 
         Others may have taken their place, or none.
         """
-        found = []
+        marks = []
         for name in (self.path, f"{self.path}-wal"):
             with suppress(FileNotFoundError):
                 file = os.stat(name)
-                found.append((file.st_dev, file.st_ino))
-        return found
+                marks.append((file.st_dev, file.st_ino))
+        return marks
 
 
 class MemoryStorage(SqliteStorage):
@@ -243,7 +243,7 @@ class MemoryStorage(SqliteStorage):
     lasting = False
 
     def __init__(self) -> None:
-        self.place = "the ledger in memory"
+        self.location = "the ledger in memory"
         self.identity = f"memory {id(self)}"
         self._owner = os.getpid()
         self._turn = threading.RLock()
@@ -300,35 +300,37 @@ def _sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def _in_plain_words(place: str) -> Iterator[None]:
+def _in_plain_words(location: str) -> Iterator[None]:
     """Translate errors of SQLite and of the operating system into errors of ours."""
     try:
         yield
     except sqlite3.Error as error:
-        raise _translated(error, place) from error
+        raise _translated(error, location) from error
     except OSError as error:
         reason = error.strerror or str(error)
         raise LedgerError(
-            f"The ledger {place} cannot be written: {reason}. Give a path in an existing folder on a local disk "
+            f"The ledger {location} cannot be written: {reason}. Give a path in an existing folder on a local disk "
             "where you may write."
         ) from None  # which would name the path
 
 
-def _translated(error: sqlite3.Error, place: str) -> LedgerError:
+def _translated(error: sqlite3.Error, location: str) -> LedgerError:
     name = getattr(error, "sqlite_errorname", "") or ""
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return LedgerError(
-            f"Another process has kept the ledger {place} locked for {PATIENCE:g} seconds. Nothing was written. "
+            f"Another process has kept the ledger {location} locked for {PATIENCE:g} seconds. Nothing was written. "
             "Try again when it has finished."
         )
     if name == "SQLITE_NOTADB":
-        return LedgerError(f"{place} is not a ledger: it is not a SQLite database. Give another path for the ledger.")
+        return LedgerError(
+            f"{location} is not a ledger: it is not a SQLite database. Give another path for the ledger."
+        )
     if name.startswith("SQLITE_CANTOPEN"):
         return LedgerError(
-            f"The ledger {place} cannot be opened. Check that the file exists and that you may write it."
+            f"The ledger {location} cannot be opened. Check that the file exists and that you may write it."
         )
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_CONSTRAINT", "SQLITE_ERROR")) or not name:
         return LedgerTamperedError(
-            f"The ledger {place} is damaged or was changed by another program ({error}). Restore it from a backup."
+            f"The ledger {location} is damaged or was changed by another program ({error}). Restore it from a backup."
         )
-    return LedgerError(f"The ledger {place} cannot be written ({error}). Check permissions and free space.")
+    return LedgerError(f"The ledger {location} cannot be written ({error}). Check permissions and free space.")

@@ -41,7 +41,7 @@ def list_facts(table: DeclaredTable, columns: Listing, ledger: Ledger) -> Iterat
     yield "columns", ", ".join(row["column"].removesuffix(" (unit)") for row in columns)
     yield "budget", str(ledger.budget)
     yield "left", str(ledger.left())
-    yield "ledger", ledger.place if ledger.is_lasting else "in memory: ends with this process"
+    yield "ledger", ledger.location if ledger.is_lasting else "in memory: ends with this process"
 
 
 def print_findings(engine: Engine, tables: Mapping[str, DeclaredTable]) -> None:

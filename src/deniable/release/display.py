@@ -73,7 +73,7 @@ def charged(release: "Release") -> str:
     return f"{paid}, paid before" if not release.cost.charge().epsilon else f"{paid}, {now} of it now"
 
 
-def told(release: "Release") -> Iterator[tuple[str, str]]:
+def provenance_rows(release: "Release") -> Iterator[tuple[str, str]]:
     """Yield what is known of the payment and the policy, as pairs of subject and text."""
     known = release.provenance
     if known is not None:
@@ -159,8 +159,9 @@ def as_html(release: "Release") -> str:
     )
     question = f"<code>{as_markup(release.text)}</code>" if release.text else ""
     table = f'<div class="wide"><table>{"".join(rows)}</table></div>'
-    told_of = "".join(f"<tr><th>{as_markup(word)}</th><td>{as_markup(said)}</td></tr>" for word, said in told(release))
-    more = f'<details class="small"><summary>provenance</summary><table>{told_of}</table></details>' if told_of else ""
+    pairs = provenance_rows(release)
+    details = "".join(f"<tr><th>{as_markup(word)}</th><td>{as_markup(said)}</td></tr>" for word, said in pairs)
+    more = f'<details class="small"><summary>provenance</summary><table>{details}</table></details>' if details else ""
     return f'<div class="deniable"><style>{_STYLE}</style>{question}{table}{lines}{more}</div>'
 
 
@@ -174,10 +175,10 @@ def number(value: float, spread: float, digits: int | None = None) -> str:
     if not math.isfinite(spread) or spread <= 0:
         return _bare(value)
     exponent = math.floor(math.log10(spread))
-    places = 1 - exponent + (spread < 2 * 10.0**exponent)
+    decimals = 1 - exponent + (spread < 2 * 10.0**exponent)
     if digits is not None:
-        places = min(places, digits)
-    return f"{round(value, min(places, _FINEST)) + 0.0:,.{min(max(places, 0), _FINEST)}f}"
+        decimals = min(decimals, digits)
+    return f"{round(value, min(decimals, _FINEST)) + 0.0:,.{min(max(decimals, 0), _FINEST)}f}"
 
 
 def cell(value: float, lower: float, upper: float, *, digits: int | None = None) -> str:
@@ -269,10 +270,10 @@ def _bar(values: "np.ndarray[tuple[int], np.dtype[np.float64]]", bounds: Bounds,
     width, height = _BAR
     scale = (width - 8) / (known.max() - known.min())
 
-    def place(x: float) -> float:
+    def across(x: float) -> float:
         return float(4 + (np.clip(x, known.min(), known.max()) - known.min()) * scale)
 
-    left, middle, right = place(bounds.lower[at]), place(float(values[at])), place(bounds.upper[at])
+    left, middle, right = across(bounds.lower[at]), across(float(values[at])), across(bounds.upper[at])
     return (
         f'<svg width="{width}" height="{height}" style="vertical-align:middle" aria-hidden="true">'
         f'<line x1="{left:.1f}" x2="{right:.1f}" y1="{height / 2}" y2="{height / 2}" stroke="#5588cc"/>'

@@ -36,8 +36,8 @@ from deniable.errors import InvalidParameterError
 from deniable.numbers.arrays import Floats
 from deniable.release.columns import Bounds, Measure, Noisy, widened
 
-_POINTS = 4096
-_STEPS = 64  # points between the ends, for one base
+_MIN_DRAWS = 4096  # the error of a quantile is about 0.003 in coverage at level 0.95
+_GRID_STEPS = 64  # between the ends, for one base
 _CELLS = 1 << 18  # draws times rows that are held at once
 
 
@@ -53,10 +53,10 @@ def of_measure(measure: Measure, noisy: Mapping[str, Noisy], *, level: float) ->
     check_level(level, several=len(bases) > 1)
     if len(bases) == 1:
         half = float(bases[0].law.half_width(level))
-        draws = [half * np.linspace(-1.0, 1.0, _STEPS + 1)]
+        draws = [half * np.linspace(-1.0, 1.0, _GRID_STEPS + 1)]
         tail = 0
     else:
-        count = max(_POINTS, math.ceil(50 / (1 - level)))
+        count = max(_MIN_DRAWS, math.ceil(50 / (1 - level)))
         draws = [base.law.quantile(p) for base, p in zip(bases, _spread(count, len(bases)), strict=True)]
         tail = max(math.floor((1 - level) / 2 * draws[0].size) - 1, 0)
     values = np.stack([base.values.astype(np.float64) for base in bases])

@@ -24,11 +24,11 @@ class LazyRows(Sequence[Row], Generic[Item]):
         return len(self.items)
 
     @overload
-    def __getitem__(self, place: int) -> Row: ...
+    def __getitem__(self, index: int) -> Row: ...
     @overload
-    def __getitem__(self, place: slice) -> "LazyRows[Item]": ...
-    def __getitem__(self, place: int | slice) -> "Row | LazyRows[Item]":
-        return replace(self, items=self.items[place]) if isinstance(place, slice) else self.make(self.items[place])
+    def __getitem__(self, index: slice) -> "LazyRows[Item]": ...
+    def __getitem__(self, index: int | slice) -> "Row | LazyRows[Item]":
+        return replace(self, items=self.items[index]) if isinstance(index, slice) else self.make(self.items[index])
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,13 +51,13 @@ class Listing(Sequence[dict[str, str]]):
         return len(self.rows)
 
     @overload
-    def __getitem__(self, place: int) -> dict[str, str]: ...
+    def __getitem__(self, index: int) -> dict[str, str]: ...
     @overload
-    def __getitem__(self, place: slice) -> "Listing": ...
-    def __getitem__(self, place: int | slice) -> "dict[str, str] | Listing":
-        if isinstance(place, slice):
-            return replace(self, rows=self.rows[place])
-        return dict(zip(self.heads, self.rows[place], strict=True))
+    def __getitem__(self, index: slice) -> "Listing": ...
+    def __getitem__(self, index: int | slice) -> "dict[str, str] | Listing":
+        if isinstance(index, slice):
+            return replace(self, rows=self.rows[index])
+        return dict(zip(self.heads, self.rows[index], strict=True))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Listing) and self._cells == other._cells

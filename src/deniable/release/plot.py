@@ -42,10 +42,9 @@ def draw(release: "Release", measure: str | None, *, level: float, ax: "Axes | N
 
     names = [part.name for part in release.measures]
     if not names or (measure is not None and measure not in names):
-        found = (
-            f"must be one of {names}, got {measure!r}" if names else "is a column of noisy numbers; there is none here"
-        )
-        raise InvalidParameterError(f"measure {found}")
+        if not names:
+            raise InvalidParameterError("measure is a column of noisy numbers; there is none here")
+        raise InvalidParameterError(f"measure must be one of {names}, got {measure!r}")
     name = names[0] if measure is None else measure
     values, bounds = release[name].astype(np.float64), release.intervals(level)[name]
     if ax is None:
@@ -57,17 +56,17 @@ def draw(release: "Release", measure: str | None, *, level: float, ax: "Axes | N
     if len(keys) == 2 and {"lower", "upper"} <= set(edges):
         _bins(ax, edges["lower"], edges["upper"], values, whiskers)
     elif len(keys) == 1:
-        places = np.arange(len(release))
-        ax.bar(places, values, yerr=whiskers, capsize=3, color=_BAR, ecolor=_WHISKER)
-        _label(ax, places, [_text(value) for value in keys[0].values])
+        indices = np.arange(len(release))
+        ax.bar(indices, values, yerr=whiskers, capsize=3, color=_BAR, ecolor=_WHISKER)
+        _label(ax, indices, [_text(value) for value in keys[0].values])
         ax.set_xlabel(_plain(keys[0].name))
     elif len(keys) == 2 and len({_text(value) for value in keys[1].values}) <= _SHADES:
         _groups(ax, keys[0], keys[1], values, whiskers)
     else:
-        places = np.arange(len(release))
-        ax.errorbar(places, values, yerr=whiskers, fmt="o", capsize=3, color="#4477aa", ecolor=_WHISKER)
+        indices = np.arange(len(release))
+        ax.errorbar(indices, values, yerr=whiskers, fmt="o", capsize=3, color="#4477aa", ecolor=_WHISKER)
         rows = zip(*(key.values for key in keys), strict=True)
-        _label(ax, places, [" / ".join(map(_text, row)) for row in rows] or [""] * len(release))
+        _label(ax, indices, [" / ".join(map(_text, row)) for row in rows] or [""] * len(release))
     ax.set_ylabel(_plain(name))
     ax.set_title(_title(release, level), fontsize="medium")
     return ax
@@ -84,8 +83,8 @@ def _bins(ax: "Axes", lower: Key, upper: Key, values: NDArray[Any], whiskers: ND
     ax.set_xlabel("value")
     if not inside.all() and ends:
         width = float(np.median(stops - starts))
-        place = float(stops.max()) + width
-        ax.bar([place], values[~inside], yerr=whiskers[:, ~inside], width=width, capsize=3, color="#cccccc",
+        position = float(stops.max()) + width
+        ax.bar([position], values[~inside], yerr=whiskers[:, ~inside], width=width, capsize=3, color="#cccccc",
                ecolor=_WHISKER, label="in no bin")  # fmt: skip
         ax.legend()
 
@@ -95,7 +94,7 @@ def _groups(ax: "Axes", outer: Key, inner: Key, values: NDArray[Any], whiskers: 
     from matplotlib import colormaps
 
     firsts, seconds = (list(dict.fromkeys(map(_text, key.values))) for key in (outer, inner))
-    place, shade = (
+    positions, shade = (
         np.array([listed.index(_text(value)) for value in key.values], dtype=np.int64)
         for listed, key in ((firsts, outer), (seconds, inner))
     )
@@ -103,7 +102,7 @@ def _groups(ax: "Axes", outer: Key, inner: Key, values: NDArray[Any], whiskers: 
     colours = colormaps["tab10"].colors  # type: ignore[attr-defined]
     for index, label in enumerate(seconds):
         rows = shade == index
-        middles = place[rows] + width * (index - (len(seconds) - 1) / 2)
+        middles = positions[rows] + width * (index - (len(seconds) - 1) / 2)
         ax.bar(middles, values[rows], width, yerr=whiskers[:, rows], capsize=2, color=(*colours[index], 0.7),
                ecolor=_WHISKER, label=_plain(label))  # fmt: skip
     _label(ax, np.arange(len(firsts)), firsts)
@@ -111,12 +110,12 @@ def _groups(ax: "Axes", outer: Key, inner: Key, values: NDArray[Any], whiskers: 
     ax.legend(title=_plain(inner.name), loc="upper left", bbox_to_anchor=(1.0, 1.0))  # beside the bars
 
 
-def _label(ax: "Axes", places: NDArray[np.int64], labels: list[str]) -> None:
+def _label(ax: "Axes", indices: NDArray[np.int64], labels: list[str]) -> None:
     """Write as many labels below the axis as there is room for."""
     step = max(1, -(-len(labels) // _LABELS))
     turned = len("".join(labels[::step])) > _TURNED
     shown = [_plain(label) for label in labels[::step]]
-    ax.set_xticks(places[::step], shown, rotation=45 if turned else 0, ha="right" if turned else "center")
+    ax.set_xticks(indices[::step], shown, rotation=45 if turned else 0, ha="right" if turned else "center")
 
 
 def _text(value: object) -> str:

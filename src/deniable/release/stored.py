@@ -51,7 +51,7 @@ def as_text(release: "Release") -> str:
                 "digits": part.digits,
                 "post_processing": part.post_processing,
                 "values": values.tolist(),
-                "ends": [[level, *(end.tolist() for end in found[part.name])] for level, found in intervals]
+                "ends": [[level, *(end.tolist() for end in bounds[part.name])] for level, bounds in intervals]
                 if given
                 else None,
             }
@@ -91,7 +91,7 @@ def from_document(text: str, make: "type[Release]") -> "Release":
         kept = json.loads(text)
         parts = tuple(_column(kept, name) for name in kept["columns"])
         paid, known = PrivacyLoss.from_data(kept["loss"]), kept["provenance"]
-        found = make(
+        release = make(
             parts=parts,
             cost=paid,
             text=kept["query"],
@@ -101,11 +101,11 @@ def from_document(text: str, make: "type[Release]") -> "Release":
             provenance=None if known is None else Provenance.from_data(known, paid=paid),
             level=kept["level"] or 0.95,
         )
-        for form in (found.to_json, found.to_arrow, found.to_html):
+        for form in (release.to_json, release.to_arrow, release.to_html):
             form()
     except Exception as error:  # whatever a stranger's text makes fail
         raise InvalidParameterError(f"this is not the JSON of a release ({type(error).__name__}).") from None
-    return found
+    return release
 
 
 def _column(kept: Mapping[str, Any], name: str) -> Key | Estimate:

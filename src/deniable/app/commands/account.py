@@ -23,7 +23,7 @@ class Sought(Enum):
     """Parameter that --calibrate may search for."""
 
     NOISE = "noise"
-    STEPS = "steps"
+    TRAINING_STEPS = "steps"
     RATE = "rate"
 
 
@@ -186,18 +186,18 @@ class Training:
         if getattr(self, sought.value) is not None:
             raise InvalidParameterError(f"--calibrate {sought.value} looks for what was given: leave that option out.")
         target: Target = {"epsilon": epsilon, "delta": delta}
-        if sought is Sought.STEPS:
-            most = calibrate(
+        if sought is Sought.TRAINING_STEPS:
+            max_steps = calibrate(
                 lambda steps: replace(self, steps=steps).loss(), integer=True, tolerance=tolerance, **target
             )
-            return replace(self, steps=most)
+            return replace(self, steps=max_steps)
         if sought is Sought.RATE:
-            largest = calibrate(
+            max_rate = calibrate(
                 lambda rate: replace(self, rate=rate).loss(), over=(0, 1), tolerance=tolerance, **target
             )
-            return replace(self, rate=largest)
-        least = calibrate(lambda noise: replace(self, noise=noise).loss(), tolerance=tolerance, **target)
-        return replace(self, noise=least)
+            return replace(self, rate=max_rate)
+        min_noise = calibrate(lambda noise: replace(self, noise=noise).loss(), tolerance=tolerance, **target)
+        return replace(self, noise=min_noise)
 
 
 def in_epochs(epochs: str | None, batch_size: int | None, examples: int | None) -> tuple[str, int]:
@@ -275,9 +275,9 @@ class Counted:
         return sorted(map(str, self.loss.relations))
 
 
-def _said(found: "Interval", at: str) -> str:
+def _said(interval: "Interval", at: str) -> str:
     from deniable.privacy.reports.report import certified
 
-    if math.isinf(found.upper):
+    if math.isinf(interval.upper):
         return f"none is proved at {at}. Take a larger delta."
-    return f"{certified(found.upper)} at {at}; the smallest true one lies in {found}"
+    return f"{certified(interval.upper)} at {at}; the smallest true one lies in {interval}"

@@ -30,9 +30,9 @@ def budget(
     checked = verify or expected_head is not None
     ledger = open_ledger(declared)
     if checked and not ledger.is_lasting:
-        place = declared.ledger if isinstance(declared.ledger, Path) else "the URL of the policy"
+        location = declared.ledger if isinstance(declared.ledger, Path) else "the URL of the policy"
         raise LedgerError(
-            f"There is no ledger at {place}. If nothing was ever asked, there is nothing to verify; "
+            f"There is no ledger at {location}. If nothing was ever asked, there is nothing to verify; "
             "otherwise it was moved or deleted: restore it before anything else is asked."
         )
     if checked:

@@ -17,14 +17,16 @@ def import_(policy: PolicyFile) -> None:
     whole. Import again when the file or the declaration has changed.
     """
     declared = read(policy)
-    found = [(Path(each.source), each.csv) for each in declared.several.values() or (declared,) if each.csv is not None]
-    if not found:
+    imports = [
+        (Path(each.source), each.csv) for each in declared.several.values() or (declared,) if each.csv is not None
+    ]
+    if not imports:
         raise CatalogError(
             f"{Path(declared.source).name} is read as it is. Only text files are imported: .csv, .tsv, .txt."
         )
     from deniable.files.write import import_csv
 
-    for source, csv in found:
+    for source, csv in imports:
         with waiting("importing...") as progress:
             done = import_csv(source, csv, progress=progress)
         say(WARNING)

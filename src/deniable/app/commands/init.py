@@ -40,22 +40,22 @@ def init(
     from deniable.app.draft import write_policy
     from deniable.files.imported import is_text_file
 
-    found = [each for source in data for each in _found(source, table)]
-    typer.echo(write_policy(*found), nl=False)
+    tables = [each for source in data for each in _tables_of(source, table)]
+    typer.echo(write_policy(*tables), nl=False)
     if any(is_text_file(Path(source)) for source in data):
         hint("Check [csv] and the types, fill in [privacy] and [budget]; then: deniable import policy.toml")
     else:
         hint("Fill in [privacy] and [budget] and what is public of columns; then: deniable explain policy.toml SQL")
 
 
-def _found(data: str, table: str | None) -> "list[Found]":
+def _tables_of(data: str, table: str | None) -> "list[Found]":
     from deniable.app.draft import Found
     from deniable.files.imported import is_text_file
     from deniable.query.engines.runner import is_remote
     from deniable.query.expression import Kind
 
     if is_remote(data):
-        return _found_there(data, table)
+        return _server_tables(data, table)
     path = Path(data)
     if is_text_file(path):
         from deniable.files.guess import propose
@@ -69,7 +69,7 @@ def _found(data: str, table: str | None) -> "list[Found]":
     return [Found(path, engine.schema(), engine.table)]
 
 
-def _found_there(url: str, table: str | None) -> "list[Found]":
+def _server_tables(url: str, table: str | None) -> "list[Found]":
     """Return a table of a server, or all that can be asked, and why others cannot."""
     from deniable.app.draft import Found
     from deniable.errors import SourceError, redacted
@@ -78,7 +78,7 @@ def _found_there(url: str, table: str | None) -> "list[Found]":
     describe, readable = _catalogue(url)
     if redacted(url).endswith("..."):
         raise SourceError("the address cannot be told apart from a password. Write it as postgresql://host/database.")
-    found, refused = [], []
+    tables, refused = [], []
     for name in readable() if table is None else [table]:
         try:
             runner = cast("StatementRunner", runner_of(url, name))
@@ -88,24 +88,24 @@ def _found_there(url: str, table: str | None) -> "list[Found]":
             refused.append(str(error))
             continue
         said = describe(runner)
-        found.append(
+        tables.append(
             Found(redacted(url), runner.schema(), name, notes=said.notes, about=said.comments, keys=said.labels)
         )
-    if not found:
+    if not tables:
         raise SourceError(refused[0])
     for why in refused:
         typer.echo(printable(f"left out: {why}"), err=True)
-    return found
+    return tables
 
 
-def _catalogue(place: str) -> "tuple[Callable[[Any], Described], Callable[[], list[str]]]":
+def _catalogue(source: str) -> "tuple[Callable[[Any], Described], Callable[[], list[str]]]":
     """Return two functions of a server or of Spark: describe a table, list all tables."""
     from deniable.query.engines.runner import SPARK
 
-    if place == SPARK:
+    if source == SPARK:
         from deniable.query.engines.spark import described as spark
 
         return spark.describe, spark.readable
     from deniable.query.engines.postgres import described as postgres
 
-    return postgres.describe, partial(postgres.readable, place)
+    return postgres.describe, partial(postgres.readable, source)

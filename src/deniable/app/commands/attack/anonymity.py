@@ -66,8 +66,8 @@ def anonymity(
         write_picture((compared or Comparison(guesses)).plot(), plot, never=(file,))
     if as_json:
         attacks = {name: one.to_data() for name, one in guesses.items()}
-        told = {"measures": measures.to_data(), "homogeneity": attacks}
-        typer.echo(json.dumps(told if compared is None else {**told, "comparison": compared.to_data()}, indent=2))
+        data = {"measures": measures.to_data(), "homogeneity": attacks}
+        typer.echo(json.dumps(data if compared is None else {**data, "comparison": compared.to_data()}, indent=2))
         return
     say("\n\n".join(map(str, [measures, *guesses.values(), *([compared] if compared else [])])))
 
@@ -90,8 +90,8 @@ def count_privately(people: "pa.Table", columns: list[str], epsilon: str) -> "Ca
         raise InvalidParameterError(f"{cells:,} private counts are too many; name fewer or coarser columns in --quasi.")
     numbered = [name for name in columns if pa.types.is_floating(people[name].type)]  # fractions make no groups
     keys = {
-        name: deniable.Keys(list(range(len(found))) if name in numbered else found.to_pylist())
-        for name, found in values.items()
+        name: deniable.Keys(list(range(len(distinct))) if name in numbered else distinct.to_pylist())
+        for name, distinct in values.items()
     }
     quoted = (name.replace('"', '""') for name in columns)
     asked = ", ".join(f'"{name}"' for name in quoted)

@@ -19,7 +19,9 @@ def block(
         typer.Argument(metavar="FILE", help="Tables as JSON: attributes, statistics and rules.", show_default=False),
     ],
     *,
-    most: Annotated[int, typer.Option(min=1, metavar="N", help="Stop after this many lists of people.")] = 10_000,
+    max_lists: Annotated[
+        int, typer.Option("--most", min=1, metavar="N", help="Stop after this many lists of people.")
+    ] = 10_000,
     plot: Plot = None,
     as_json: AsJson = False,
 ) -> None:
@@ -39,8 +41,8 @@ def block(
         raise SourceError(f"{redacted(file)!r} cannot be read as JSON.") from None
     tables = read_block(data)
     with waiting("placing people..."):
-        found = reconstruct_block(tables, max_lists=most)
-    show_result(found, as_json=as_json, plot=plot, never=(file,))
-    if not as_json and found.learned is not None and len(found.learned):
+        reconstruction = reconstruct_block(tables, max_lists=max_lists)
+    show_result(reconstruction, as_json=as_json, plot=plot, never=(file,))
+    if not as_json and reconstruction.learned is not None and len(reconstruction.learned):
         say("")
-        show_table(("age", *tables.attributes), [[str(value) for value in record] for record in found.learned])
+        show_table(("age", *tables.attributes), [[str(value) for value in record] for record in reconstruction.learned])

@@ -44,15 +44,16 @@ def differencing(
     lines, conditions, others = read_log(log)
     with waiting("comparing groups..."):
         groups = read_conditions(data, conditions)
-        found = find_differences(groups, fewer_than=fewer_than, suppressed_below=below)
-        told = len(find_determined_people(groups, suppressed_below=below))
+        result = find_differences(groups, fewer_than=fewer_than, suppressed_below=below)
+        determined = len(find_determined_people(groups, suppressed_below=below))
     if as_json:
-        typer.echo(json.dumps({**found.to_data(), "determined": told, "lines": lines, "not_read": others}, indent=2))
+        answer = {**result.to_data(), "determined": determined, "lines": lines, "not_read": others}
+        typer.echo(json.dumps(answer, indent=2))
         return
-    say(found.sentence)
-    for one in found.differences[:20]:
+    say(result.sentence)
+    for one in result.differences[:20]:
         say(one.named([f"line {line}" for line in lines]))
-    say(f"People whose own value follows from all the answers together, by any linear combination: {told:,}.")
+    say(f"People whose own value follows from all the answers together, by any linear combination: {determined:,}.")
     if others:
         say(f"Lines of another form, which were not looked at: {', '.join(map(str, others))}.")
 

@@ -39,5 +39,5 @@ def linkage(
                 f"--truth {truth!r} is not a column; there are {', '.join(released.column_names)}."
             )
         right = None if truth is None else released[truth].to_pylist()
-        found = link_tables(released, public, columns=names_of(columns), name=name, truth=right)
-    show_result(found, as_json=as_json, plot=plot, never=(file, roll))
+        links = link_tables(released, public, columns=names_of(columns), name=name, truth=right)
+    show_result(links, as_json=as_json, plot=plot, never=(file, roll))

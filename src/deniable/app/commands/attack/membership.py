@@ -39,13 +39,13 @@ def membership(
     check_picture(plot)
     table = read_table(file)
     inside, scores = read_members(table, member), numbers(table, score)
-    found = infer_membership(scores[inside], scores[~inside], false_positive_rate=rate, seed=seed)
+    inference = infer_membership(scores[inside], scores[~inside], false_positive_rate=rate, seed=seed)
     show_comparison(
-        Comparison({f"scores at a rate of {rate:.3g}": found}),
+        Comparison({f"scores at a rate of {rate:.3g}": inference}),
         plot=plot,
         as_json=as_json,
         never=(file,),
-        drawn=found,
+        drawn=inference,
     )
 
 
@@ -65,10 +65,10 @@ def numbers(table: "pa.Table", name: str) -> "NDArray[np.float64]":
         raise InvalidParameterError(f"no column {name!r}. Columns: {', '.join(table.column_names)}.")
     column = table.column(name)
     try:
-        found = column.cast(pa.int8() if pa.types.is_boolean(column.type) else pa.float64())
+        cast = column.cast(pa.int8() if pa.types.is_boolean(column.type) else pa.float64())
     except pa.ArrowInvalid:
         raise InvalidParameterError(f"column {name!r} must be numbers.") from None
-    if found.null_count:
+    if cast.null_count:
         raise InvalidParameterError(f"column {name!r} has missing values. Leave these rows out.")
-    values: NDArray[np.float64] = found.to_numpy().astype(float)
+    values: NDArray[np.float64] = cast.to_numpy().astype(float)
     return values

@@ -41,17 +41,17 @@ def noise(
 
     check_picture(plot)
     with waiting("attacking..."):
-        found = sweep_noise(people=(people,), noise=law.value, seed=seed)
+        sweep = sweep_noise(people=(people,), noise=law.value, seed=seed)
         if plot is not None:
-            write_picture(found.plot(), plot)
-    measured, predicted = found.curves
+            write_picture(sweep.plot(), plot)
+    measured, predicted = sweep.curves
     rows = zip(measured.x.tolist(), measured.y.tolist(), predicted.y.tolist(), strict=True)
     if as_json:
         import json
 
         points = [{"noise": x, "share": y, "predicted": expected} for x, y, expected in rows]
-        typer.echo(json.dumps({**found.to_data(), "points": points}, indent=2))
+        typer.echo(json.dumps({**sweep.to_data(), "points": points}, indent=2))
         return
     header = ("noise / sqrt(people)", "came back", "predicted")
     show_table(header, [(f"{x:.3f}", f"{y:.1%}", f"{z:.1%}") for x, y, z in rows], right=frozenset(header))
-    say(found.sentence)
+    say(sweep.sentence)

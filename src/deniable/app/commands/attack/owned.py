@@ -46,19 +46,19 @@ def read_secrets(file: Path, condition: str, *, people: int | None = None) -> "N
         rows = connection.table("people")
         names = ", ".join(rows.columns)
         try:
-            told = _told(rows, condition)
+            holds = _evaluated(rows, condition)
         except duckdb.Error as error:
             raise InvalidParameterError(
                 f"--secret {condition!r} is not a condition on the columns {names} ({type(error).__name__})."
             ) from None
-    if told is None:
+    if holds is None:
         raise InvalidParameterError(
             f"--secret must be one condition that is true or false for a row, got {condition!r}. Columns: {names}."
         )
-    if len(told) < 2:
+    if len(holds) < 2:
         raise InvalidParameterError("an attack needs at least two people; the file has fewer rows.")
-    taken = len(told) if people is None else min(people, len(told))
-    return told[np.arange(taken) * len(told) // taken]
+    taken = len(holds) if people is None else min(people, len(holds))
+    return holds[np.arange(taken) * len(holds) // taken]
 
 
 def read_conditions(file: Path, conditions: "Sequence[str]") -> "NDArray[np.bool_]":
@@ -71,22 +71,22 @@ def read_conditions(file: Path, conditions: "Sequence[str]") -> "NDArray[np.bool
 
     with _opened(file) as connection:
         rows = connection.table("people")
-        found = np.empty((len(conditions), len(rows)), dtype=bool)
-        for place, condition in enumerate(conditions):
+        matrix = np.empty((len(conditions), len(rows)), dtype=bool)
+        for index, condition in enumerate(conditions):
             try:
-                told = _told(rows, condition)
+                holds = _evaluated(rows, condition)
             except duckdb.Error:
-                told = None
-            if told is None:
+                holds = None
+            if holds is None:
                 raise InvalidParameterError(
                     f"the condition {condition!r} is not true or false for a row. "
                     f"The columns are {', '.join(rows.columns)}."
                 )
-            found[place] = told
-    return found
+            matrix[index] = holds
+    return matrix
 
 
-def _told(rows: "duckdb.DuckDBPyRelation", condition: str) -> "NDArray[np.bool_] | None":
+def _evaluated(rows: "duckdb.DuckDBPyRelation", condition: str) -> "NDArray[np.bool_] | None":
     """Whether the condition holds for each row, not where it is NULL.
 
     None if it is not true or false for a row.
@@ -96,10 +96,10 @@ def _told(rows: "duckdb.DuckDBPyRelation", condition: str) -> "NDArray[np.bool_]
     import duckdb
     import numpy as np
 
-    found = rows.select(duckdb.SQLExpression(condition).alias("told"))
-    if [str(kind) for kind in found.types] != ["BOOLEAN"]:
+    selected = rows.select(duckdb.SQLExpression(condition).alias("told"))
+    if [str(kind) for kind in selected.types] != ["BOOLEAN"]:
         return None
-    column: NDArray[np.bool_] = np.ma.filled(found.fetchnumpy()["told"], False)
+    column: NDArray[np.bool_] = np.ma.filled(selected.fetchnumpy()["told"], False)
     return column if len(column) == len(rows) else None
 
 

@@ -34,5 +34,5 @@ def precision(
     from deniable.attacks.implementation import CENTERS, read_precision
 
     check_picture(plot)
-    found = read_precision(numbers(read_table(file), column), centers=CENTERS if center is None else center)
-    show_comparison(Comparison({column: found}), plot=plot, as_json=as_json, never=(file,))
+    guess = read_precision(numbers(read_table(file), column), centers=CENTERS if center is None else center)
+    show_comparison(Comparison({column: guess}), plot=plot, as_json=as_json, never=(file,))

@@ -32,7 +32,7 @@ class Method(Enum):
     EXHAUSTIVE = "exhaustive"
 
 
-MOST = {Method.LINEAR_PROGRAM: 500, Method.EXHAUSTIVE: 16}  # people, unless --people says more
+MAX_PEOPLE = {Method.LINEAR_PROGRAM: 500, Method.EXHAUSTIVE: 16}  # unless --people says more
 
 
 def reconstruction(
@@ -76,8 +76,8 @@ def reconstruction(
     check_picture(plot)
     total = positive_rational("epsilon", epsilon)
     with waiting("asking and solving..."):
-        bits = read_secrets(file, secret, people=MOST.get(method) if people is None else people)
-        found = Comparison(
+        bits = read_secrets(file, secret, people=MAX_PEOPLE.get(method) if people is None else people)
+        comparison = Comparison(
             {
                 "exact counts": attack_counts(bits, method, seed),
                 f"suppressed below {below}": attack_counts(bits, method, seed, below=below),
@@ -85,7 +85,7 @@ def reconstruction(
                 f"private, epsilon={epsilon}": attack_private(bits, method, seed, epsilon=total),
             }
         )
-    show_comparison(found, plot=plot, as_json=as_json, never=(file,))
+    show_comparison(comparison, plot=plot, as_json=as_json, never=(file,))
 
 
 def attack_counts(
@@ -147,7 +147,8 @@ def _subsets(people: int, method: Method, seed: int) -> "Subsets":
 
     if method is Method.EXHAUSTIVE:
         return AllSubsets(people)
-    if method is Method.LINEAR_PROGRAM and people > MOST[method]:  # a program of small groups is solved much sooner
+    # A program of small groups is solved much sooner.
+    if method is Method.LINEAR_PROGRAM and people > MAX_PEOPLE[method]:
         groups: Subsets = sparse_subsets(people=people, queries=20 * people, size=16, seed=seed)
         return groups
     return choose_subsets(people=people, seed=seed)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def show_comparison(
-    found: "Comparison",
+    comparison: "Comparison",
     *,
     plot: Path | None,
     as_json: bool,
@@ -30,10 +30,10 @@ def show_comparison(
         drawn: result whose own curves are drawn instead of the comparison.
     """
     if plot is not None:
-        write_picture((drawn or found).plot(), plot, never=tuple(never))
+        write_picture((drawn or comparison).plot(), plot, never=tuple(never))
     if as_json:
-        typer.echo(json.dumps({name: result.to_data() for name, result in found.items()}, indent=2))
+        typer.echo(json.dumps({name: result.to_data() for name, result in comparison.items()}, indent=2))
         return
-    say(str(found))
-    for name, result in found.items():
+    say(str(comparison))
+    for name, result in comparison.items():
         say(f"\n{name}: {result}")

@@ -33,5 +33,5 @@ def synthetic(
     check_picture(plot)
     with waiting("singling out, linking and inferring..."):
         tables = [read_table(file) for file in (original, synthetic, control)]
-        found = measure_synthetic_risk(*tables, attacks=attacks, seed=seed)
-    show_comparison(found, plot=plot, as_json=as_json, never=(original, synthetic, control))
+        comparison = measure_synthetic_risk(*tables, attacks=attacks, seed=seed)
+    show_comparison(comparison, plot=plot, as_json=as_json, never=(original, synthetic, control))

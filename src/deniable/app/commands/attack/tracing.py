@@ -56,10 +56,12 @@ def tracing(
         raise InvalidParameterError("tracing takes two files, PEOPLE and FREQUENCIES, or none to simulate a pool.")
     with waiting("tracing..."):
         if file is None or frequencies is None:
-            found = simulated(people=people, snps=snps, strangers=strangers, epsilon=epsilon, rate=rate, seed=seed)
+            comparison = simulated(people=people, snps=snps, strangers=strangers, epsilon=epsilon, rate=rate, seed=seed)
         else:
-            found = given(file, frequencies, rate=rate, seed=seed)
-    show_comparison(found, plot=plot, as_json=as_json, never=[one for one in (file, frequencies) if one is not None])
+            comparison = given(file, frequencies, rate=rate, seed=seed)
+    show_comparison(
+        comparison, plot=plot, as_json=as_json, never=[one for one in (file, frequencies) if one is not None]
+    )
 
 
 def given(file: Path, frequencies: Path, *, rate: float, seed: int) -> "Comparison":
@@ -68,12 +70,12 @@ def given(file: Path, frequencies: Path, *, rate: float, seed: int) -> "Comparis
 
     from deniable.attacks import Comparison, trace
 
-    rows, told = read_table(file), read_table(frequencies)
-    if "attribute" not in told.column_names:
+    rows, averages = read_table(file), read_table(frequencies)
+    if "attribute" not in averages.column_names:
         raise InvalidParameterError("FREQUENCIES needs the columns attribute, reference and published.")
     inside = read_members(rows, "member")
-    targets = np.column_stack([numbers(rows, str(name)) for name in told.column("attribute").to_pylist()])
-    reference, published = numbers(told, "reference"), numbers(told, "published")
+    targets = np.column_stack([numbers(rows, str(name)) for name in averages.column("attribute").to_pylist()])
+    reference, published = numbers(averages, "reference"), numbers(averages, "published")
     statistics: dict[str, TracingStatistic] = {"likelihood ratio": "likelihood", "Homer": "homer"}
     return Comparison(
         {

@@ -38,5 +38,5 @@ def twister(
     check_picture(plot)
     answers = numbers(read_table(file), column)
     with waiting("trying seeds..."):
-        found = recover_seed(answers, noise=partial(laplace_of_words, scale=scale), seeds=seeds)
-    show_comparison(Comparison({column: found}), plot=plot, as_json=as_json, never=(file,))
+        recovery = recover_seed(answers, noise=partial(laplace_of_words, scale=scale), seeds=seeds)
+    show_comparison(Comparison({column: recovery}), plot=plot, as_json=as_json, never=(file,))

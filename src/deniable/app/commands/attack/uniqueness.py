@@ -30,8 +30,8 @@ def uniqueness(
 
     check_picture(plot)
     with waiting("counting..."):
-        found = measure_uniqueness(read_table(file), names_of(columns), cells=cells)
-    show_result(found, as_json=as_json, plot=plot, never=(file,))
+        uniques = measure_uniqueness(read_table(file), names_of(columns), cells=cells)
+    show_result(uniques, as_json=as_json, plot=plot, never=(file,))
 
 
 def names_of(columns: str) -> list[str]:

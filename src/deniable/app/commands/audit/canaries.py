@@ -41,7 +41,7 @@ def canaries(
     from deniable.audit import audit_one_run
 
     table = read_table(file)
-    found = audit_one_run(
+    result = audit_one_run(
         numbers(table, score),
         numbers(table, included),
         epsilon=epsilon,
@@ -50,4 +50,4 @@ def canaries(
         method=method,  # type: ignore[arg-type]  # the audit says which there are
         seed=seed,
     )
-    show_audit(found, plot=None, as_json=as_json)
+    show_audit(result, plot=None, as_json=as_json)

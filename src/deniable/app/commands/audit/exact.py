@@ -34,7 +34,7 @@ def exact(
         str, typer.Option(metavar="A,B,...", help="What a row may be: whole numbers, decimals or words.")
     ] = "0,1",
     rows: Annotated[int, typer.Option(min=0, metavar="N", help="Rows of the largest table.")] = 3,
-    least: Annotated[int, typer.Option(min=0, metavar="N", help="Rows of the smallest table.")] = 0,
+    min_rows: Annotated[int, typer.Option("--least", min=0, metavar="N", help="Rows of the smallest table.")] = 0,
     relation: Annotated[Neighbours, typer.Option(help="How neighbouring tables differ.")] = Neighbours.ADD_REMOVE,
     neighbours: Annotated[
         Path | None,
@@ -59,12 +59,12 @@ def exact(
     check_picture(plot)
     law = find_function(name)
     if neighbours is not None:
-        found = measure_exactly(law, list(read_pairs(neighbours).values()), epsilon=epsilon, delta=delta)
+        result = measure_exactly(law, list(read_pairs(neighbours).values()), epsilon=epsilon, delta=delta)
     else:
-        universe = Universe(values=tuple(map(read_value, values.split(","))), rows=rows, min_rows=least)
+        universe = Universe(values=tuple(map(read_value, values.split(","))), rows=rows, min_rows=min_rows)
         between = AddRemove if relation is Neighbours.ADD_REMOVE else Replace
-        found = measure_exactly(law, universe, relation=between, epsilon=epsilon, delta=delta)
-    show_audit(found, plot=plot, as_json=as_json, never=() if neighbours is None else (neighbours,))
+        result = measure_exactly(law, universe, relation=between, epsilon=epsilon, delta=delta)
+    show_audit(result, plot=plot, as_json=as_json, never=() if neighbours is None else (neighbours,))
 
 
 def read_value(text: str) -> int | float | str:

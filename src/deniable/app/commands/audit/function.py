@@ -74,8 +74,8 @@ def function(
         else read_pairs(Path(neighbours))
     )
     mechanism = find_function(name)
-    with waiting("running...") as told:
-        found = search_pairs(
+    with waiting("running...") as progress:
+        result = search_pairs(
             mechanism,
             pairs,
             epsilon=epsilon,
@@ -86,9 +86,9 @@ def function(
             low_bits=not ignore_low_bits,
             seconds=seconds,
             seed=seed,
-            progress=told,
+            progress=progress,
         )
-    show_audit(found, plot=plot, as_json=as_json)
+    show_audit(result, plot=plot, as_json=as_json)
 
 
 def find_function(name: str) -> Callable[..., Any]:
@@ -104,14 +104,14 @@ def find_function(name: str) -> Callable[..., Any]:
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
-        found: Any = importlib.import_module(module.removesuffix(".py"))
+        value: Any = importlib.import_module(module.removesuffix(".py"))
         for part in inside.split("."):
-            found = getattr(found, part)
+            value = getattr(value, part)
     except (Exception, SystemExit) as error:
         raise SourceError(f"{name} cannot be imported ({type(error).__name__}: {error}).") from None
-    if not callable(found):
+    if not callable(value):
         raise SourceError(f"{name} cannot be called.")
-    return found  # type: ignore[no-any-return]
+    return value  # type: ignore[no-any-return]
 
 
 def read_pairs(file: Path) -> dict[str, tuple[Any, Any]]:
@@ -123,7 +123,7 @@ def read_pairs(file: Path) -> dict[str, tuple[Any, Any]]:
         read = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise SourceError(f"{redacted(file)!r} cannot be read as JSON ({type(error).__name__}).") from None
-    named = {f"pair {place}": pair for place, pair in enumerate(read, 1)} if isinstance(read, list) else read
+    named = {f"pair {number}": pair for number, pair in enumerate(read, 1)} if isinstance(read, list) else read
     if not isinstance(named, dict) or not all(isinstance(pair, list) and len(pair) == 2 for pair in named.values()):
         raise SourceError(f"{redacted(file)!r} must hold [[data, neighbour], ...], or an object of such pairs by name.")
     return {name: (pair[0], pair[1]) for name, pair in named.items()}

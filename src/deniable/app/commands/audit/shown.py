@@ -25,13 +25,13 @@ Plot = Annotated[
 ]
 
 
-def show_audit(found: "AuditResult", *, plot: Path | None, as_json: bool, never: tuple[Path, ...] = ()) -> None:
+def show_audit(result: "AuditResult", *, plot: Path | None, as_json: bool, never: tuple[Path, ...] = ()) -> None:
     """Print and draw an outcome; end with code 4 if the claim is false.
 
     Code 5 if nothing could be measured.
     """
-    show_result(found, as_json=as_json, plot=plot, never=never)
-    if found.violated:
+    show_result(result, as_json=as_json, plot=plot, never=never)
+    if result.violated:
         raise typer.Exit(VIOLATED)
-    if found.inconclusive:
+    if result.inconclusive:
         raise typer.Exit(INCONCLUSIVE)
