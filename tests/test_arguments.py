@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from deniable.arguments import Call, InWords, in_words, read_fields
+from deniable.arguments import CallSignature, InWords, in_words, read_fields
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import positive_integer
 from deniable.privacy import AddRemove, Budget, PrivacyUnit, Sensitivity, of_count
@@ -83,7 +83,7 @@ def test_functions_may_take_any_further_names_and_values_of_a_class() -> None:
     with pytest.raises(InvalidParameterError, match="f got first twice"):
         guarded(1, first=3)  # type: ignore[misc]
     with pytest.raises(InvalidParameterError, match="f takes nothing by position"):
-        Call("f", inspect.signature(lambda: 0)).check((1,), {})
+        CallSignature("f", inspect.signature(lambda: 0)).check((1,), {})
 
 
 def test_an_error_of_the_body_stays_what_it_is() -> None:

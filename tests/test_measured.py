@@ -230,7 +230,7 @@ def minimised(method: Objective, rows: Rows) -> tuple[Any, Any]:
             patch.setattr(rounded, "sample", sample)
             [(_, exact, _)] = recorded(lambda: method.draw(*known, DeterministicBits(1)))
         found.append(int(exact[0]))
-    return {rounded.Laplace: laplace, rounded.Normal: norm}[type(asked[0])], np.array(found)
+    return {rounded.StandardLaplace: laplace, rounded.StandardNormal: norm}[type(asked[0])], np.array(found)
 
 
 @cache

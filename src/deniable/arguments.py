@@ -35,7 +35,7 @@ class InWords(ABCMeta):
         return _constructor(cls).signature
 
 
-class Call:
+class CallSignature:
     """Parameters of a function or a class, read from its signature once."""
 
     def __init__(self, name: str, signature: inspect.Signature) -> None:
@@ -96,7 +96,7 @@ def in_words(
     """
     shown = signature or inspect.signature(function)
     is_method = next(iter(shown.parameters), "") in ("self", "cls")
-    taken = Call(function.__name__, _without_first(shown) if is_method else shown)
+    taken = CallSignature(function.__name__, _without_first(shown) if is_method else shown)
     # (parameter, its class, its position in a call or beyond all positions)
     checked = [
         (word, kind, is_method + taken.positional.index(word) if word in taken.positional else sys.maxsize)
@@ -180,8 +180,8 @@ def _readers(cls: type) -> dict[str, tuple[Reader, bool]]:
 
 
 @cache
-def _constructor(cls: type) -> Call:
-    return Call(cls.__name__, _without_first(inspect.signature(cls.__init__)))  # type: ignore[misc]
+def _constructor(cls: type) -> CallSignature:
+    return CallSignature(cls.__name__, _without_first(inspect.signature(cls.__init__)))  # type: ignore[misc]
 
 
 def _without_first(signature: inspect.Signature) -> inspect.Signature:

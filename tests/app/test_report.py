@@ -8,7 +8,7 @@ import pytest
 
 import deniable as dn
 from deniable.app.report import report_page
-from deniable.app.story import Asked, Question
+from deniable.app.story import Asked, DemoQuestion
 
 HOSTILE = "<script>alert('x')</script>"
 
@@ -37,8 +37,8 @@ def answers() -> list[Asked]:
     keys = dn.Keys(["north", HOSTILE])
     db = dn.connect(frame, name="t", unit=dn.each_row(), budget=dn.Budget(epsilon=1), columns={"region": keys})
     release = db.sql("SELECT region, COUNT(*) AS n FROM t GROUP BY region", epsilon=1)
-    return [Asked(Question("one", "SELECT"), release), Asked(Question("two", "SELECT"), release),
-            Asked(Question(HOSTILE, "SELECT", "n"), release)]  # fmt: skip
+    return [Asked(DemoQuestion("one", "SELECT"), release), Asked(DemoQuestion("two", "SELECT"), release),
+            Asked(DemoQuestion(HOSTILE, "SELECT", "n"), release)]  # fmt: skip
 
 
 def test_the_page_loads_nothing_and_escapes_everything(answers: list[Asked]) -> None:

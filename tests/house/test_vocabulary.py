@@ -105,27 +105,6 @@ def test_public_names_show_an_example(room: str) -> None:
     assert [path for path, value in values if ">>>" not in (inspect.getdoc(value) or "")] == []
 
 
-# Names that still have two homes. One that has a single home leaves the list for good.
-TWICE = {
-    "Call",
-    "Column",
-    "Law",
-    "Question",
-    "Part",
-    "Correlation",
-    "Exponential",
-    "Rows",
-    "Model",
-    "Box",
-    "Grouped",
-    "Window",
-    "Laplace",
-    "Streams",
-    "Normal",
-    "Report",
-}
-
-
 def test_a_public_class_has_one_home() -> None:
     """Two public classes of one name are two things with one word."""
     homes = defaultdict(set)
@@ -133,8 +112,7 @@ def test_a_public_class_has_one_home() -> None:
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes[node.name].add(str(path.relative_to(SOURCE)))
-    assert {name: sorted(files) for name, files in homes.items() if len(files) > 1 and name not in TWICE} == {}
-    assert [name for name in TWICE if len(homes[name]) < 2] == []
+    assert {name: sorted(files) for name, files in homes.items() if len(files) > 1} == {}
 
 
 def test_star_import_shadows_no_builtin() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.learning import AdaptiveClip, Banded, Buffered, CyclicPoisson, TrainingPlan, Tree
-from deniable.learning.correlated import Correlation, Stream, Uses
+from deniable.learning.correlated import NoiseCorrelation, Stream, Uses
 from deniable.mechanisms import Gaussian
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, PrivacyLoss, Replace
@@ -35,14 +35,14 @@ class Still(Gaussian):
         return np.zeros(shape, dtype=np.int64)
 
 
-def mixed(correlation: Correlation, totals: np.ndarray, uses: Uses) -> list[np.ndarray]:
+def mixed(correlation: NoiseCorrelation, totals: np.ndarray, uses: Uses) -> list[np.ndarray]:
     """The integers of all steps."""
     carried = correlation.blank(uses)
     return [correlation.mixed(total, carried, step, uses) for step, total in enumerate(totals, start=1)]
 
 
 @pytest.mark.parametrize("correlation", KINDS)
-def test_without_noise_the_sums_come_back(correlation: Correlation) -> None:
+def test_without_noise_the_sums_come_back(correlation: NoiseCorrelation) -> None:
     totals = np.random.default_rng(0).integers(-(2**18), 2**18, (13, 3))
     stream = Stream(correlation, Still(sigma_squared=Fraction(1)), USES)
     found = np.array([stream.add(total, bits=BITS) for total in totals])
@@ -53,7 +53,9 @@ def test_without_noise_the_sums_come_back(correlation: Correlation) -> None:
 
 @pytest.mark.parametrize(("times", "separation"), [(1, 1), (2, 3), (3, 2), (4, 1)])
 @pytest.mark.parametrize("correlation", KINDS)
-def test_no_row_moves_the_integers_farther_than_stated(correlation: Correlation, times: int, separation: int) -> None:
+def test_no_row_moves_the_integers_farther_than_stated(
+    correlation: NoiseCorrelation, times: int, separation: int
+) -> None:
     """All sets of steps and all signs, for seven steps of one number; the worst set comes near the stated reach."""
     uses = Uses(steps=7, dimensions=1, times=times, separation=separation, lattice=2**16)
     base = np.random.default_rng(1).integers(-(2**20), 2**20, (7, 1))
@@ -93,7 +95,7 @@ def test_a_reach_without_the_charge_for_rounding_is_exceeded() -> None:
 
 
 @pytest.mark.parametrize("correlation", KINDS)
-def test_sums_beyond_any_range_are_cut_and_bring_no_two_farther_apart(correlation: Correlation) -> None:
+def test_sums_beyond_any_range_are_cut_and_bring_no_two_farther_apart(correlation: NoiseCorrelation) -> None:
     near, far = np.full((3, 3), 2**57), np.full((3, 3), 2**57)
     far[0] += USES.lattice
     one, other = (np.concatenate([part.ravel() for part in mixed(correlation, each, USES)]) for each in (near, far))
@@ -109,7 +111,7 @@ def test_errors_are_the_published_ones() -> None:
 
 
 @pytest.mark.parametrize("correlation", KINDS)
-def test_errors_are_those_of_runs(correlation: Correlation) -> None:
+def test_errors_are_those_of_runs(correlation: NoiseCorrelation) -> None:
     """4000 runs of 13 steps side by side: the root mean square is within 2%, five of its standard errors."""
     uses = Uses(steps=13, dimensions=4000, lattice=2**16)
     noise = Fraction(correlation.sensitivity(uses), uses.lattice * correlation.fine(uses))
@@ -154,7 +156,7 @@ def test_what_is_no_correlation_is_refused(wrong: Any) -> None:
 # --- in plans --------------------------------------------------------------------------------------------------------
 
 
-def plan(correlation: Correlation | None, **changed: Any) -> TrainingPlan:
+def plan(correlation: NoiseCorrelation | None, **changed: Any) -> TrainingPlan:
     settings: dict[str, Any] = {
         "noise_multiplier": 2,
         "steps": 12,
@@ -165,7 +167,7 @@ def plan(correlation: Correlation | None, **changed: Any) -> TrainingPlan:
 
 
 @pytest.mark.parametrize("correlation", [None, *KINDS])
-def test_plans_hold_their_correlation(correlation: Correlation | None) -> None:
+def test_plans_hold_their_correlation(correlation: NoiseCorrelation | None) -> None:
     made = plan(correlation)
     assert TrainingPlan.from_json(made.to_json()) == made
     run = made.run(40, expected_rows=40, bits=BITS)

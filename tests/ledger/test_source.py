@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from deniable.errors import LedgerError
-from deniable.ledger.source import Part, Source
+from deniable.ledger.source import Source, SourceTable
 from tests.ledger.conftest import entry, key, open_ledger
 
 
@@ -46,7 +46,7 @@ def test_a_ledger_moves_with_its_data(path: Path) -> None:
 
 
 def several(place: Path, **parts: tuple[str, str]) -> Source:
-    tables = {name: Part(path=str(place.with_name(file)), role=role) for name, (file, role) in parts.items()}
+    tables = {name: SourceTable(path=str(place.with_name(file)), role=role) for name, (file, role) in parts.items()}
     return Source(columns={"a.id": "integer", "b.id": "integer"}, tables=tables)
 
 

@@ -9,21 +9,21 @@ from flint import arb, fmpq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.noise.boxes import Box
+from deniable.noise.boxes import Enclosure
 
 RATIONALS = st.fractions(min_value=-(10**6), max_value=10**6, max_denominator=10**6)
 ENDS = st.lists(RATIONALS, min_size=3, max_size=3)
 
 
-def holds(box: Box, value: Fraction | arb) -> bool:
+def holds(box: Enclosure, value: Fraction | arb) -> bool:
     ball = arb(fmpq(value.numerator, value.denominator)) if isinstance(value, Fraction) else value
     return bool(box.low <= float(ball.upper())) and bool(float(ball.lower()) <= box.high)
 
 
-def boxed(ends: list[Fraction]) -> tuple[Box, Fraction]:
+def boxed(ends: list[Fraction]) -> tuple[Enclosure, Fraction]:
     """A box around three rationals, and the middle one."""
     low, middle, high = sorted(ends)
-    return Box(Box.of(low).low, Box.of(high).high), middle
+    return Enclosure(Enclosure.of(low).low, Enclosure.of(high).high), middle
 
 
 @given(a=ENDS, b=ENDS)
@@ -49,44 +49,44 @@ def test_functions_hold_the_exact_result(a: list[Fraction]) -> None:
 
 
 def test_a_point_gives_a_narrow_box() -> None:
-    x = Box.of(Fraction(7, 3))
+    x = Enclosure.of(Fraction(7, 3))
     for found, truth in ((x.log(), mp.log(mp.mpf(7) / 3)), (x.exp(), mp.exp(mp.mpf(7) / 3)), ((-x).exp(), None)):
         assert 0 < found.high - found.low < 1e-12 * max(1.0, float(found.high))
         assert truth is None or found.low <= truth <= found.high
-    assert Box.of(Fraction(1, 2)).low == Box.of(Fraction(1, 2)).high == 0.5
+    assert Enclosure.of(Fraction(1, 2)).low == Enclosure.of(Fraction(1, 2)).high == 0.5
 
 
 @pytest.mark.parametrize(
     "box",
     [
-        Box.of(1) / Box(np.array(-1.0), np.array(1.0)),
-        Box.of(1) / Box(np.array(-1.0), np.array(0.0)),
-        Box.of(1) / Box(np.array(0.0), np.array(1.0)),
-        Box(np.array(-1.0), np.array(1.0)).sqrt(),
-        Box(np.array(-1.0), np.array(1.0)).log(),
-        Box(np.array(0.0), np.array(0.0)) * Box(np.array(1.0), np.array(np.inf)),
+        Enclosure.of(1) / Enclosure(np.array(-1.0), np.array(1.0)),
+        Enclosure.of(1) / Enclosure(np.array(-1.0), np.array(0.0)),
+        Enclosure.of(1) / Enclosure(np.array(0.0), np.array(1.0)),
+        Enclosure(np.array(-1.0), np.array(1.0)).sqrt(),
+        Enclosure(np.array(-1.0), np.array(1.0)).log(),
+        Enclosure(np.array(0.0), np.array(0.0)) * Enclosure(np.array(1.0), np.array(np.inf)),
     ],
     ids=["division", "by 0 from below", "by 0 from above", "root", "logarithm", "product"],
 )
-def test_what_is_undefined_is_the_whole_line(box: Box) -> None:
+def test_what_is_undefined_is_the_whole_line(box: Enclosure) -> None:
     assert box.low == -np.inf
     assert box.high == np.inf
 
 
 def test_far_arguments_keep_valid_ends() -> None:
-    far = Box(np.array([-900.0, 800.0]), np.array([-800.0, 900.0])).exp()
+    far = Enclosure(np.array([-900.0, 800.0]), np.array([-800.0, 900.0])).exp()
     assert far.low[0] == 0
     assert far.high[0] >= 1e-340
     assert far.low[1] > 1e300
     assert far.high[1] == np.inf
-    zero = Box(np.array(0.0), np.array(np.inf)).log()
+    zero = Enclosure(np.array(0.0), np.array(np.inf)).log()
     assert zero.low == -np.inf
     assert zero.high == np.inf
 
 
 def test_words_are_the_cells_of_a_uniform_number() -> None:
     for word in (0, 1, 2**53 + 1, 2**63 - 1, 2**63 + 1025, 2**64 - 1):
-        box = Box.of_words(np.array([word], dtype=np.uint64))
+        box = Enclosure.of_words(np.array([word], dtype=np.uint64))
         assert Fraction(float(box.low[0])) <= Fraction(word, 2**64)
         assert Fraction(float(box.high[0])) >= Fraction(word + 1, 2**64)
         assert box.high[0] - box.low[0] <= 2.0**-51

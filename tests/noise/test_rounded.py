@@ -36,8 +36,8 @@ def pareto_cdf(tail: float):
 
 
 LAWS = {
-    "laplace": (rounded.Laplace(), stats.laplace.cdf),
-    "normal": (rounded.Normal(), stats.norm.cdf),
+    "laplace": (rounded.StandardLaplace(), stats.laplace.cdf),
+    "normal": (rounded.StandardNormal(), stats.norm.cdf),
     "cauchy": (rounded.StudentT(Fraction(1)), stats.cauchy.cdf),
     "student": (rounded.StudentT(Fraction(7, 2)), stats.t(3.5).cdf),
     "pareto": (rounded.Pareto(Fraction(5, 2)), pareto_cdf(2.5)),
@@ -108,7 +108,7 @@ def test_the_fast_path_agrees_with_the_slow_one(name: str, fine: int) -> None:
 
 def test_an_integer_near_a_half_is_decided_by_further_words() -> None:
     """centre + Z + 1/2 lies within 2^-62 of 1: the box cannot tell, one more word does."""
-    task = rounded._Task(rounded.Laplace(), Fraction(1, 2), Fraction(1), -5, 5)
+    task = rounded._Task(rounded.StandardLaplace(), Fraction(1, 2), Fraction(1), -5, 5)
     alike = refine.Prefix(2**63, 64)
     assert task.exactly([alike, alike], ScriptedBits([2**63, 0])) == 1
     assert task.exactly([alike, alike], ScriptedBits([0, 2**63])) == 0
@@ -117,7 +117,7 @@ def test_an_integer_near_a_half_is_decided_by_further_words() -> None:
 @pytest.mark.parametrize(("following", "found"), [(0, [0]), (2**64 - 1, [])])
 def test_a_point_at_the_edge_of_the_disc_is_decided_by_further_words(following: int, found: list[int]) -> None:
     """y = 2^-32, and x lies within 2^-63 of 1: the point is in the disc where x < 1 - 2^-65, as its next word says."""
-    task = rounded._Task(rounded.Normal(), CENTRE, Fraction(1), -5, 5)
+    task = rounded._Task(rounded.StandardNormal(), CENTRE, Fraction(1), -5, 5)
     bits = ScriptedBits([2**64 - 1, 2**63 + 2**31, following, 0])
     assert task.draws(1, bits).tolist() == found
     assert bits.used == 4
@@ -158,7 +158,7 @@ def test_results_keep_to_the_bounds_and_the_shape() -> None:
 def test_bad_parameters_are_refused(change: dict[str, object], message: str) -> None:
     values = {"centre": 0, "scale": 1, "lower": 0, "upper": 1} | change
     with pytest.raises(InvalidParameterError, match=message):
-        rounded.sample(rounded.Normal(), **values)
+        rounded.sample(rounded.StandardNormal(), **values)
 
 
 @every

@@ -26,7 +26,7 @@ USEFUL = "The noise hides one person; it does not hide what is true of thousands
 
 
 @dataclass(frozen=True)
-class Question:
+class DemoQuestion:
     """One private question of the demonstration; `plot` names the column to draw."""
 
     title: str
@@ -38,25 +38,25 @@ class Question:
 class Asked:
     """A question and its answer."""
 
-    question: Question
+    question: DemoQuestion
     release: "Release"
 
 
 STATISTICS = (
-    Question(
+    DemoQuestion(
         "How many look for another job?",
         "SELECT COUNT(*) AS people, AVG(CASE WHEN leaving THEN 1 ELSE 0 END) AS share FROM survey",
     ),
-    Question(
+    DemoQuestion(
         "How old are they, and how many hours of overtime a week do they work?",
         "SELECT AVG(age) AS age, AVG(overtime) AS overtime FROM survey",
     ),
-    Question(
+    DemoQuestion(
         "Does satisfaction matter? (1 very low, 5 very high)",
         "SELECT satisfaction, AVG(CASE WHEN leaving THEN 1 ELSE 0 END) AS share FROM survey GROUP BY satisfaction",
         "share",
     ),
-    Question(
+    DemoQuestion(
         "Where is overtime worked?",
         "SELECT department, AVG(overtime) AS overtime FROM survey GROUP BY department",
         "overtime",
@@ -66,7 +66,7 @@ CHAPTERS = (
     (
         "2. The same questions, privately",
         FIX,
-        (Question("with the colleague", PAIR[0]), Question("without", PAIR[1])),
+        (DemoQuestion("with the colleague", PAIR[0]), DemoQuestion("without", PAIR[1])),
     ),
     ("3. What the survey may tell", USEFUL, STATISTICS),
 )

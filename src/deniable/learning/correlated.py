@@ -65,7 +65,7 @@ class Stream:
         uses: how a row takes part.
     """
 
-    def __init__(self, correlation: "Correlation", noise: Gaussian, uses: Uses) -> None:
+    def __init__(self, correlation: "NoiseCorrelation", noise: Gaussian, uses: Uses) -> None:
         self._correlation = correlation
         self._noise = noise
         self._uses = uses
@@ -91,7 +91,7 @@ class Stream:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Correlation(Part):
+class NoiseCorrelation(Part):
     """Base class of correlations: a lower-triangular C, with exact arithmetic for C x on a lattice."""
 
     @abstractmethod
@@ -163,7 +163,7 @@ class Correlation(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Banded(Correlation):
+class Banded(NoiseCorrelation):
     """Toeplitz matrix C of a few diagonals.
 
     Args:
@@ -241,7 +241,7 @@ class Banded(Correlation):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Buffered(Correlation):
+class Buffered(NoiseCorrelation):
     """Toeplitz matrix C whose memory is a few buffers as wide as a gradient.
 
     Its diagonals are 1, then sum_j scales_j decays_j^(k-1) for k = 1, 2, ...
@@ -342,7 +342,7 @@ class Buffered(Correlation):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tree(Correlation):
+class Tree(NoiseCorrelation):
     """Noisy sums of 1, 2, 4, ... consecutive steps (DP-FTRL).
 
     Few of them make every sum of first steps.
@@ -403,7 +403,7 @@ def _node_variance(level: int) -> float:
 
 
 def _toeplitz_errors(coefficients: Floats, uses: Uses) -> tuple[float, float]:
-    """Return the errors of `Correlation.errors`: the diagonals of A C^-1 are sums of those of C^-1."""
+    """Return the errors of `NoiseCorrelation.errors`: the diagonals of A C^-1 are sums of those of C^-1."""
     impulse = np.eye(1, uses.steps)[0]
     squares = np.cumsum(np.cumsum(lfilter([1.0], coefficients[: uses.steps], impulse)) ** 2)
     strategy = ToeplitzStrategy(coefficients.tolist(), steps=uses.steps)
@@ -427,4 +427,4 @@ def _minimised(error: Callable[[Floats], float], start: Floats) -> Floats:
     return np.asarray(result.x) if result.fun < error(start) else start
 
 
-CORRELATIONS: dict[str, type[Correlation]] = {each.__name__: each for each in (Banded, Buffered, Tree)}
+CORRELATIONS: dict[str, type[NoiseCorrelation]] = {each.__name__: each for each in (Banded, Buffered, Tree)}

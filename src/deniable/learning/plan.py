@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from deniable.arguments import made_of
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.learning.clips import CLIPS, AdaptiveClip, Clip, Part
-from deniable.learning.correlated import CORRELATIONS, Correlation, Uses
+from deniable.learning.correlated import CORRELATIONS, NoiseCorrelation, Uses
 from deniable.learning.samplers import SAMPLERS, Poisson, Sampler
 from deniable.ledger.payment import Payer, Payment
 from deniable.mechanisms import ClippedSum, Gaussian
@@ -73,7 +73,7 @@ class TrainingPlan(Part):
     clip: Clip = field(default_factory=Clip)
     relation: Relation = AddRemove
     unit: PrivacyUnit = field(default_factory=PrivacyUnit)
-    correlation: Correlation | None = None
+    correlation: NoiseCorrelation | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -13,7 +13,7 @@ import numpy as np
 
 from deniable.errors import InvalidParameterError
 from deniable.learning.clips import Part
-from deniable.learning.correlated import Banded, Correlation, Uses
+from deniable.learning.correlated import Banded, NoiseCorrelation, Uses
 from deniable.mechanisms import ClippedSum
 from deniable.noise import bernoulli, uniform
 from deniable.noise.bits import Bits
@@ -56,7 +56,9 @@ class Sampler(Part):
         """
         return -(-steps // self.period), 1
 
-    def correlated_loss(self, noise: Correlation, multiplier: Fraction, uses: Uses, relation: Relation) -> PrivacyLoss:
+    def correlated_loss(
+        self, noise: NoiseCorrelation, multiplier: Fraction, uses: Uses, relation: Relation
+    ) -> PrivacyLoss:
         """Return the loss of a run with correlated noise.
 
         Randomness of samples does not count.
@@ -289,7 +291,9 @@ class CyclicPoisson(Poisson):
     def privacy_loss(self, mechanism: ClippedSum, relation: Relation, steps: int) -> PrivacyLoss:
         return super().privacy_loss(mechanism, relation, -(-steps // self.classes))
 
-    def correlated_loss(self, noise: Correlation, multiplier: Fraction, uses: Uses, relation: Relation) -> PrivacyLoss:
+    def correlated_loss(
+        self, noise: NoiseCorrelation, multiplier: Fraction, uses: Uses, relation: Relation
+    ) -> PrivacyLoss:
         if self.rate == 1 or not isinstance(noise, Banded) or len(noise.coefficients) > self.classes:
             return super().correlated_loss(noise, multiplier, uses, relation)
         column = noise.privacy_loss(multiplier, replace(uses, times=1), AddRemove)

@@ -25,7 +25,7 @@ class Source:
     columns: Mapping[str, str]
     path: str | None = None
     table: str | None = None
-    tables: Mapping[str, "Part"] = field(default_factory=dict)
+    tables: Mapping[str, "SourceTable"] = field(default_factory=dict)
 
     def to_data(self, folder: Path | None) -> dict[str, Any]:
         """Return plain data for JSON.
@@ -43,7 +43,7 @@ class Source:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class SourceTable:
     """One table of a source.
 
     Args:

@@ -24,7 +24,7 @@ from deniable.ledger import asker, schema
 PATIENCE = 30.0  # seconds that a transaction waits for others
 
 
-class Rows(Protocol):
+class Cursor(Protocol):
     """Cursor of a statement."""
 
     def fetchone(self) -> Any: ...
@@ -37,7 +37,7 @@ class Connection(Protocol):
     Statements are those that SQLite and PostgreSQL both read, with ? for values.
     """
 
-    def execute(self, statement: str, values: Sequence[Any] = (), /) -> Rows: ...
+    def execute(self, statement: str, values: Sequence[Any] = (), /) -> Cursor: ...
 
 
 class Storage(ABC):

@@ -26,7 +26,7 @@ _MAX_TALLY_SIZE = 2**24  # coordinates times steps: memory of a tally
 _NORMAL_REPORTS = 1000  # from which the mean of reports is taken to be normal
 
 
-class Window(NamedTuple):
+class WindowRandomizer(NamedTuple):
     """Randomizer of a cell, more likely to report one of the following numbers.
 
     The `length` numbers of the window are `likelihood_ratio` times as likely as the others. A value is rounded to one
@@ -120,10 +120,10 @@ class MeanProtocol(PureProtocol):
         return likelihood_ratio_below(self.epsilon / self.sampled)
 
     @property
-    def parts(self) -> tuple[tuple[Fraction, Window], ...]:
+    def parts(self) -> tuple[tuple[Fraction, WindowRandomizer], ...]:
         """The windows, one of which a client takes, and the probability of each."""
         share = self.share or Fraction(0)
-        both = ((1 - share, Window(1, 1)), (share, Window(self.steps, self.window)))
+        both = ((1 - share, WindowRandomizer(1, 1)), (share, WindowRandomizer(self.steps, self.window)))
         return tuple(part for part in both if part[0])
 
     @cached_property
@@ -310,7 +310,7 @@ class MeanProtocol(PureProtocol):
         """
         ratio = float(self.likelihood_ratio)
         share = shares[:, np.newaxis]
-        tilt, flat = Window(self.steps, np.arange(1.0, self.steps + 1)).moments(ratio)
+        tilt, flat = WindowRandomizer(self.steps, np.arange(1.0, self.steps + 1)).moments(ratio)
         bend = (1 / tilt - 1) / 4
         one_bit = ((ratio + 1) / (ratio - 1)) ** 2 / 4
         middle = share * flat + (1 - share) * one_bit

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import quotient_text
-from deniable.rows import Column, Container, codes, column
+from deniable.rows import Container, TypedColumn, codes, column
 
 _FIELD = 2**521 - 1  # a prime: numbers too long to write are named by their residue, as equal ones have one
 _LONGEST = 2**2048  # Python writes whole numbers of 640 digits whatever its settings are
@@ -86,7 +86,7 @@ def kind_of(form: Any) -> str:
 _KINDS: dict[type, str] = {str: "text", bytes: "bytes", time: "times", timedelta: "durations"}
 
 
-def _kind_of_column(given: Column) -> str:
+def _kind_of_column(given: TypedColumn) -> str:
     import pyarrow as pa
 
     kind = getattr(given.values, "type", None)

@@ -16,7 +16,7 @@ _SMALLEST_NORMAL = 2.0**-1022
 _SLACK = 2.0**-46  # relative, above the error of `certified` and of one rounding
 
 
-class Box:
+class Enclosure:
     """Real numbers between `low` and `high`, elementwise."""
 
     def __init__(self, low: Floats, high: Floats) -> None:
@@ -24,7 +24,7 @@ class Box:
         self.high = high
 
     @classmethod
-    def of(cls, number: Fraction | int) -> "Box":
+    def of(cls, number: Fraction | int) -> "Enclosure":
         """Return one rational, below 2^1000 in size."""
         nearest = float(number)
         exact = Fraction(nearest) == number
@@ -32,7 +32,7 @@ class Box:
         return cls(np.asarray(ends[0], dtype=np.float64), np.asarray(ends[1], dtype=np.float64))
 
     @classmethod
-    def of_words(cls, words: NDArray[np.uint64]) -> "Box":
+    def of_words(cls, words: NDArray[np.uint64]) -> "Enclosure":
         """Return the uniform numbers that begin with these 64 bits.
 
         [word, word + 1] 2^-64.
@@ -41,38 +41,38 @@ class Box:
         low, high = np.nextafter(nearest, 0.0), np.nextafter(nearest + 1.0, np.inf)
         return cls(low * 2.0**-64, np.minimum(high * 2.0**-64, 1.0))
 
-    def __neg__(self) -> "Box":
-        return Box(-self.high, -self.low)
+    def __neg__(self) -> "Enclosure":
+        return Enclosure(-self.high, -self.low)
 
-    def __add__(self, other: "Box | int") -> "Box":
+    def __add__(self, other: "Enclosure | int") -> "Enclosure":
         other = _box(other)
         with np.errstate(all="ignore"):
             return _outward(self.low + other.low, self.high + other.high)
 
     __radd__ = __add__
 
-    def __sub__(self, other: "Box | int") -> "Box":
+    def __sub__(self, other: "Enclosure | int") -> "Enclosure":
         return self + -_box(other)
 
-    def __rsub__(self, other: int) -> "Box":
+    def __rsub__(self, other: int) -> "Enclosure":
         return -self + other
 
-    def __mul__(self, other: "Box | int") -> "Box":
+    def __mul__(self, other: "Enclosure | int") -> "Enclosure":
         other = _box(other)
         with np.errstate(all="ignore"):
             return _hull(self.low * other.low, self.low * other.high, self.high * other.low, self.high * other.high)
 
-    def __truediv__(self, other: "Box") -> "Box":
+    def __truediv__(self, other: "Enclosure") -> "Enclosure":
         with np.errstate(all="ignore"):
             quotient = _hull(self.low / other.low, self.low / other.high, self.high / other.low, self.high / other.high)
         return quotient.unless((other.low <= 0) & (other.high >= 0))
 
-    def sqrt(self) -> "Box":
+    def sqrt(self) -> "Enclosure":
         """Return the root, where no part is negative."""
         with np.errstate(all="ignore"):
             return _outward(np.sqrt(self.low), np.sqrt(self.high)).unless(self.low < 0)
 
-    def log(self) -> "Box":
+    def log(self) -> "Enclosure":
         """Return the natural logarithm, where no part is negative."""
         positive, finite = self.low >= _SMALLEST_NORMAL, self.high < np.inf
         low = certified.log(np.where(positive, self.low, 1.0))
@@ -80,30 +80,30 @@ class Box:
         low, high = np.where(positive, low, -np.inf), np.where(finite, high, np.inf)
         return _outward(low - np.abs(low) * _SLACK, high + np.abs(high) * _SLACK).unless(self.low < 0)
 
-    def exp(self) -> "Box":
+    def exp(self) -> "Enclosure":
         """Return the exponential function."""
-        return Box(_exp(self.low)[0], _exp(self.high)[1])
+        return Enclosure(_exp(self.low)[0], _exp(self.high)[1])
 
-    def unless(self, broken: NDArray[np.bool_]) -> "Box":
+    def unless(self, broken: NDArray[np.bool_]) -> "Enclosure":
         """Return the whole line where `broken`."""
-        return Box(np.where(broken, -np.inf, self.low), np.where(broken, np.inf, self.high))
+        return Enclosure(np.where(broken, -np.inf, self.low), np.where(broken, np.inf, self.high))
 
 
-def _box(number: "Box | int") -> Box:
-    return number if isinstance(number, Box) else Box.of(number)
+def _box(number: "Enclosure | int") -> Enclosure:
+    return number if isinstance(number, Enclosure) else Enclosure.of(number)
 
 
-def _hull(*corners: Floats) -> Box:
+def _hull(*corners: Floats) -> Enclosure:
     return _outward(
         np.minimum(np.minimum(corners[0], corners[1]), np.minimum(corners[2], corners[3])),
         np.maximum(np.maximum(corners[0], corners[1]), np.maximum(corners[2], corners[3])),
     )
 
 
-def _outward(low: Floats, high: Floats) -> Box:
+def _outward(low: Floats, high: Floats) -> Enclosure:
     """Return one float further out; the whole line where there is no number."""
     broken = np.isnan(low) | np.isnan(high)
-    return Box(np.nextafter(low, -np.inf), np.nextafter(high, np.inf)).unless(broken)
+    return Enclosure(np.nextafter(low, -np.inf), np.nextafter(high, np.inf)).unless(broken)
 
 
 def _exp(x: Floats) -> tuple[Floats, Floats]:

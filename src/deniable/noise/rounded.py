@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError
 from deniable.noise import refine
 from deniable.noise.bits import SECURE, Bits, Size, shape_of
-from deniable.noise.boxes import Box
+from deniable.noise.boxes import Enclosure
 from deniable.numbers import balls
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Continuous(ABC):
 
 
 @dataclass(frozen=True)
-class Laplace(Continuous):
+class StandardLaplace(Continuous):
     """Density exp(-|z|) / 2: the difference of two exponential variables."""
 
     uniforms = 2
@@ -107,7 +107,7 @@ class _Polar(Continuous):
 
 
 @dataclass(frozen=True)
-class Normal(_Polar):
+class StandardNormal(_Polar):
     """Mean 0, variance 1."""
 
     def value(self, u: Sequence[Real]) -> Real:
@@ -145,8 +145,8 @@ class LaplaceLogNormal(_Polar):
     uniforms = 4
 
     def value(self, u: Sequence[Real]) -> Real:
-        normal = Normal().value(u[:2])
-        return Laplace().value(u[2:]) * (normal * _like(normal, self.spread)).exp()
+        normal = StandardNormal().value(u[:2])
+        return StandardLaplace().value(u[2:]) * (normal * _like(normal, self.spread)).exp()
 
     def standard_deviation(self) -> float:
         return math.sqrt(2) * math.exp(float(self.spread) ** 2)
@@ -196,7 +196,7 @@ class _Task:
     def draws(self, attempts: int, bits: Bits) -> NDArray[np.int64]:
         """Return the results of those of `attempts` draws that count."""
         words = bits.words(attempts * self.law.uniforms).reshape(attempts, self.law.uniforms)
-        u = [Box.of_words(column) for column in words.T]
+        u = [Enclosure.of_words(column) for column in words.T]
         counts, decided = np.ones(attempts, dtype=bool), np.ones(attempts, dtype=bool)
         condition = self.law.condition(u)
         if condition is not None:
@@ -209,9 +209,9 @@ class _Task:
             integers[i] = 0 if exact is None else exact
         return integers[counts]
 
-    def _rounded(self, value: Box) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    def _rounded(self, value: Enclosure) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Return to which integers boxes round, and where that is certain."""
-        shifted = value * Box.of(self.scale) + Box.of(self.centre + Fraction(1, 2))
+        shifted = value * Enclosure.of(self.scale) + Enclosure.of(self.centre + Fraction(1, 2))
         low, high = np.floor(shifted.low), np.floor(shifted.high)
         below, above = shifted.high < min(self.lower, -1), shifted.low > max(self.upper, 1) * (1 + 2.0**-50) + 1
         inside = (low == high) & (np.abs(low) < _CERTAIN)
@@ -257,7 +257,7 @@ def _point(u: Sequence[Real]) -> tuple[Real, Real]:
 
 def _like(real: Real, number: Fraction) -> Real:
     """Return a rational as the same kind of number as `real`."""
-    return Box.of(number) if isinstance(real, Box) else balls.ball(number)
+    return Enclosure.of(number) if isinstance(real, Enclosure) else balls.ball(number)
 
 
 def _ball(prefix: refine.Prefix) -> "arb":

@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, ParamSpec, overload
 
-from deniable.arguments import Call, is_of_the_call
+from deniable.arguments import CallSignature, is_of_the_call
 from deniable.numbers.rationals import Real
 from deniable.privacy.amplification.shuffling.shuffled import ShuffledStatement
 from deniable.privacy.amplification.training.correlated import CorrelatedStatement
@@ -66,7 +66,7 @@ class LossConstructor(Generic[P]):
             signature = signature.replace(parameters=[*signature.parameters.values(), _RELATION])
             self.__doc__ = _with_relation(self.__doc__)
         self.__signature__ = signature
-        self._call = Call(self.__name__, signature)
+        self._call = CallSignature(self.__name__, signature)
 
     @overload
     def __call__(self, *args: P.args, **given: P.kwargs) -> PrivacyLoss: ...
@@ -90,7 +90,7 @@ class LossConstructor(Generic[P]):
         if not isinstance(other, classmethod):
             raise AttributeError(f"{self.__name__} has no constructor {name}")
         made = getattr(self.__wrapped__, name)
-        call = Call(f"{self.__name__}.{name}", inspect.signature(made))
+        call = CallSignature(f"{self.__name__}.{name}", inspect.signature(made))
 
         def construct(*args: object, **given: object) -> PrivacyLoss:
             call.check(args, given)

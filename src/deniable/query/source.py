@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from deniable.errors import InvalidParameterError, SourceError
 from deniable.ledger.postgres import is_url
-from deniable.ledger.source import Part, Source
+from deniable.ledger.source import Source, SourceTable
 from deniable.query.catalog import DeclaredTable
 from deniable.query.declarations import Declaration
 from deniable.query.engines.base import Engine
@@ -169,7 +169,7 @@ def noted(engine: Engine, tables: Mapping[str, DeclaredTable] | None = None) -> 
     parts = {}
     for name, (path, table) in engine.locations.items():
         role = "the unit's" if tables is None else _role(tables[name])
-        parts[name] = Part(path=path, table=table, role=role, system=engine.system)
+        parts[name] = SourceTable(path=path, table=table, role=role, system=engine.system)
     return Source(path=engine.source_name, table=engine.table, columns=columns, tables=parts)
 
 

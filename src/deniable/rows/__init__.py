@@ -20,7 +20,7 @@ before it is in its one form. If what it is asked raises, it is missing.
 
 from deniable.rows.attempts import attempted, each_row
 from deniable.rows.blocks import plain
-from deniable.rows.columns import Column, Container, array_of, column
+from deniable.rows.columns import Container, TypedColumn, array_of, column
 from deniable.rows.declared import arrow_of
 from deniable.rows.floats import dimensions, numbers, table, whole_numbers
 from deniable.rows.keys import codes, distinct, indices_of, labels
@@ -29,8 +29,8 @@ from deniable.rows.tables import frame_of, without_rows
 from deniable.rows.whole import left_out, read, replaced, width
 
 __all__ = [
-    "Column",
     "Container",
+    "TypedColumn",
     "array_of",
     "arrow_of",
     "attempted",

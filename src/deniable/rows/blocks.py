@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.rows.columns import Column, array_of, column, described, of_array
+from deniable.rows.columns import TypedColumn, array_of, column, described, of_array
 from deniable.rows.floats import of_entries, table
 from deniable.rows.keys import python
 from deniable.rows.silence import silence
@@ -45,7 +45,7 @@ def plain(values: object, what: str = "values", *, columns: int | None = None) -
     return _plain(column(values, what))
 
 
-def _plain(given: Column) -> Rows:
+def _plain(given: TypedColumn) -> Rows:
     import pyarrow as pa
 
     if given.holds == "objects":

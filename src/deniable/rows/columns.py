@@ -40,7 +40,7 @@ _WITHOUT_TYPE = ("Object", "Int128", "UInt128")  # of Polars; the last two no ar
 
 
 @dataclass(frozen=True)
-class Column:
+class TypedColumn:
     """Column with the way that its type says to read it.
 
     Args:
@@ -86,7 +86,7 @@ def without(values: NDArray[Any], rows: Mask | None, missing: object = None) -> 
 
 
 @silence()
-def column(values: object, what: str = "values") -> Column:
+def column(values: object, what: str = "values") -> TypedColumn:
     """Return one column of any container.
 
     Args:
@@ -95,12 +95,12 @@ def column(values: object, what: str = "values") -> Column:
     Raises: InvalidParameterError for all else, and for a type that holds other columns; both are public.
     """
     if isinstance(values, list | tuple):
-        return Column(objects(values), "list")
+        return TypedColumn(objects(values), "list")
     if isinstance(values, str | bytes | bytearray | dict) or hasattr(type(values), "columns"):
         raise InvalidParameterError(f"{what} must be one column, got {described(values)}")
     if isinstance(values, np.ndarray):
         return of_array(values, what)
-    result: Column | None = None
+    result: TypedColumn | None = None
     try:
         result = _of_library(values, what)
     except InvalidParameterError:
@@ -114,7 +114,7 @@ def column(values: object, what: str = "values") -> Column:
     return result
 
 
-def of_array(array: NDArray[Any], what: str) -> Column:
+def of_array(array: NDArray[Any], what: str) -> TypedColumn:
     """Return an array of numpy of one dimension."""
     if array.ndim != 1:
         raise InvalidParameterError(f"{what} must be one column, got {described(array)}")
@@ -124,13 +124,13 @@ def of_array(array: NDArray[Any], what: str) -> Column:
     match data.dtype.kind:
         case "b" | "i" | "u":
             native = data.astype(data.dtype.newbyteorder("="), copy=False)
-            return Column(native, kind, mask, nullable=mask is not None)
+            return TypedColumn(native, kind, mask, nullable=mask is not None)
         case "f":
-            return Column(data.astype(np.float64, copy=False), kind, mask, nullable=mask is not None)
+            return TypedColumn(data.astype(np.float64, copy=False), kind, mask, nullable=mask is not None)
         case "O":
-            return Column(data if mask is None else without(data, mask), kind)
+            return TypedColumn(data if mask is None else without(data, mask), kind)
         case "U" | "T" | "S" | "m" | "M":
-            return Column(_arrow_of_array(data, mask), kind)
+            return TypedColumn(_arrow_of_array(data, mask), kind)
     raise InvalidParameterError(_NEITHER.format(what=what, kind=kind))
 
 
@@ -153,7 +153,7 @@ def array_of(values: object) -> NDArray[Any] | None:
         return None
 
 
-def categories_of(values: object) -> Column | None:
+def categories_of(values: object) -> TypedColumn | None:
     """Return a categorical of pandas as entries without a type.
 
     None for other columns.
@@ -163,7 +163,9 @@ def categories_of(values: object) -> Column | None:
     array: Any = getattr(values, "array", values)
     if not (hasattr(array, "categories") and hasattr(array, "codes")):
         return None
-    return _placed(Column(np.asarray(array.categories, dtype=object), "category"), np.asarray(array.codes), "category")
+    return _placed(
+        TypedColumn(np.asarray(array.categories, dtype=object), "category"), np.asarray(array.codes), "category"
+    )
 
 
 def described(values: object) -> str:
@@ -179,7 +181,7 @@ def _libraries(values: object) -> set[str]:
     return {kind.__module__.partition(".")[0] for kind in type(values).__mro__}
 
 
-def _of_library(values: Any, what: str) -> Column:
+def _of_library(values: Any, what: str) -> TypedColumn:
     """Return the column as its own library describes it."""
     libraries = _libraries(values)
     if "narwhals" in libraries:
@@ -188,7 +190,7 @@ def _of_library(values: Any, what: str) -> Column:
         return _of_pandas(getattr(values, "array", values), what)
     if "polars" in libraries:
         if str(values.dtype) in _WITHOUT_TYPE:
-            return Column(objects(values.to_list()), str(values.dtype))
+            return TypedColumn(objects(values.to_list()), str(values.dtype))
         return _of_arrow(values.to_arrow(), what)
     if "pyarrow" in libraries and hasattr(values, "null_count"):
         return _of_arrow(values, what)
@@ -200,11 +202,11 @@ def _of_library(values: Any, what: str) -> Column:
     if array is not None:
         return of_array(array, what)
     if isinstance(values, Sequence):
-        return Column(objects(values), "list")
+        return TypedColumn(objects(values), "list")
     raise InvalidParameterError(f"{what} must be one column, got {described(values)}")
 
 
-def _of_pandas(array: Any, what: str) -> Column:
+def _of_pandas(array: Any, what: str) -> TypedColumn:
     """Return an array of pandas.
 
     A categorical is its codes, and text, numbers and moments have types of Arrow.
@@ -221,13 +223,13 @@ def _of_pandas(array: Any, what: str) -> Column:
     if kind.startswith("Sparse"):
         return of_array(array.to_dense(), what)
     if getattr(array.dtype, "storage", "") == "python":
-        return Column(_arrow_of_text(np.asarray(array, dtype=object)), kind)
+        return TypedColumn(_arrow_of_text(np.asarray(array, dtype=object)), kind)
     if hasattr(array, "__arrow_array__"):
         return _of_arrow(array.__arrow_array__(), what)
     return of_array(array.to_numpy(), what)
 
 
-def _of_arrow(values: Any, what: str) -> Column:
+def _of_arrow(values: Any, what: str) -> TypedColumn:
     """Return an array of Arrow, in one or many chunks."""
     import pyarrow as pa
 
@@ -244,17 +246,17 @@ def _of_arrow(values: Any, what: str) -> Column:
     if pa.types.is_dictionary(kind):
         return _of_dictionaries(chunks, kind, what)
     if pa.types.is_null(kind):
-        return Column(np.full(len(values), None), name)
+        return TypedColumn(np.full(len(values), None), name)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
         return _of_numbers(_one(values), name)
     if pa.types.is_string_view(kind) or pa.types.is_string(kind):
         values = values.cast(pa.large_binary())
-        return Column(_one(values).view(pa.large_string()), name)
+        return TypedColumn(_one(values).view(pa.large_string()), name)
     if pa.types.is_binary_view(kind) or pa.types.is_binary(kind):
-        return Column(_one(values.cast(pa.large_binary())), name)
+        return TypedColumn(_one(values.cast(pa.large_binary())), name)
     others = (pa.types.is_large_string, pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_decimal)
     if any(is_kind(kind) for is_kind in others) or (pa.types.is_temporal(kind) and not pa.types.is_interval(kind)):
-        return Column(_one(values), name)
+        return TypedColumn(_one(values), name)
     raise InvalidParameterError(_NEITHER.format(what=what, kind=name))
 
 
@@ -265,15 +267,15 @@ def _one(values: Any) -> Any:
     return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
 
 
-def _of_numbers(array: Any, kind: str) -> Column:
+def _of_numbers(array: Any, kind: str) -> TypedColumn:
     missing = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
     nothing = False if str(array.type) == "bool" else 0
     data = (array.fill_null(nothing) if array.null_count else array).to_numpy(zero_copy_only=False)
     numbers = data.astype(np.float64, copy=False) if data.dtype.kind == "f" else data
-    return Column(numbers, kind, missing)
+    return TypedColumn(numbers, kind, missing)
 
 
-def _of_dictionaries(chunks: list[Any], kind: Any, what: str) -> Column:
+def _of_dictionaries(chunks: list[Any], kind: Any, what: str) -> TypedColumn:
     """Return indices into the values of all dictionaries, one after the other.
 
     They may repeat each other, or hold NULL.
@@ -291,7 +293,7 @@ def _of_dictionaries(chunks: list[Any], kind: Any, what: str) -> Column:
     return _placed(_of_arrow(values, what), np.concatenate(indices), str(kind))
 
 
-def _placed(values: Column, indices: NDArray[Any], kind: str) -> Column:
+def _placed(values: TypedColumn, indices: NDArray[Any], kind: str) -> TypedColumn:
     rows = indices.astype(np.int64, copy=False)
     if values.indices is not None:
         rows = np.append(values.indices, -1)[rows]

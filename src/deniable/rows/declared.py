@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from deniable.numbers.arrays import Mask
-from deniable.rows.columns import Column, categories_of, column
+from deniable.rows.columns import TypedColumn, categories_of, column
 from deniable.rows.entries import day, each, moment, text, truth
 from deniable.rows.floats import of_entries
 from deniable.rows.silence import silence
@@ -46,13 +46,13 @@ def arrow_of(values: object, what: str, declared: Declared | None) -> Any:
     return _placed(array.cast(pa.float64()) if pa.types.is_decimal256(array.type) else array, given)
 
 
-def _placed(array: Any, given: Column) -> Any:
+def _placed(array: Any, given: TypedColumn) -> Any:
     import pyarrow as pa
 
     return array if given.indices is None else array.take(pa.array(given.indices, mask=given.indices < 0))
 
 
-def _of_entries(given: Column, declared: Declared | None) -> Any:
+def _of_entries(given: TypedColumn, declared: Declared | None) -> Any:
     import pyarrow as pa
 
     entries = given.values

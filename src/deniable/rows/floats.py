@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.numbers.arrays import Floats
-from deniable.rows.columns import Column, array_of, column
+from deniable.rows.columns import TypedColumn, array_of, column
 from deniable.rows.entries import PLAIN_NUMBERS, Objects, each, number
 from deniable.rows.silence import silence
 from deniable.rows.tables import grid
@@ -67,7 +67,7 @@ def dimensions(values: object) -> int:
     return 2 if hasattr(type(values), "columns") else 1 if array is None else array.ndim
 
 
-def floats(given: Column, what: str) -> Floats:
+def floats(given: TypedColumn, what: str) -> Floats:
     """Return the numbers of a column."""
     if given.holds == "objects":
         parsed = of_entries(given.values)
@@ -91,7 +91,7 @@ def of_entries(entries: Objects) -> Floats:
     return each(number, entries, float)
 
 
-def _of_decimals(given: Column, what: str) -> Floats:
+def _of_decimals(given: TypedColumn, what: str) -> Floats:
     import pyarrow as pa
 
     if not pa.types.is_decimal(given.values.type):

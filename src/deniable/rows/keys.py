@@ -13,7 +13,7 @@ import numpy as np
 
 from deniable.errors import InvalidParameterError
 from deniable.numbers.arrays import Indices
-from deniable.rows.columns import Column, column
+from deniable.rows.columns import TypedColumn, column
 from deniable.rows.entries import REAL, WHOLE, Objects, each, key, kind_and_key, objects, same
 from deniable.rows.floats import of_entries
 from deniable.rows.silence import silence
@@ -107,7 +107,7 @@ def _is_text(kind: Any) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def _arrow(given: Column) -> Any:
+def _arrow(given: TypedColumn) -> Any:
     """Return the values of a column in Arrow: NaN is NULL, and there is one zero."""
     import pyarrow as pa
 
@@ -118,7 +118,7 @@ def _arrow(given: Column) -> Any:
     return pa.array(given.filled(given.values + 0.0, np.nan), from_pandas=True)
 
 
-def _of_rows(given: Column, indices: Indices) -> tuple[Indices, Indices | None]:
+def _of_rows(given: TypedColumn, indices: Indices) -> tuple[Indices, Indices | None]:
     """Return indices numbered by first rows, and which of the old ones those are.
 
     None where the rows are the values. A dictionary holds values that no row has, and any order of them.

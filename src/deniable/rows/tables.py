@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.rows.columns import Column, array_of, column, described, of_array, without
+from deniable.rows.columns import TypedColumn, array_of, column, described, of_array, without
 from deniable.rows.entries import Objects, by_itself, each, objects
 
-Read = Callable[[Column, str], tuple[NDArray[Any], ...]]
+Read = Callable[[TypedColumn, str], tuple[NDArray[Any], ...]]
 
 
 def grid(values: object, what: str, columns: int, read: Read) -> tuple[list[NDArray[Any]], tuple[str, ...]]:
@@ -35,7 +35,7 @@ def grid(values: object, what: str, columns: int, read: Read) -> tuple[list[NDAr
         ]
         parts = [read(part, title) for part, title in given]
         if not parts:
-            nothing = read(Column(np.zeros(len(frame)), "float64"), what)
+            nothing = read(TypedColumn(np.zeros(len(frame)), "float64"), what)
             return [part[:, np.newaxis][:, :0] for part in nothing], ()
         return [np.column_stack(part) for part in zip(*parts, strict=True)], tuple(map(str, frame.columns))
     array = None if isinstance(values, list | tuple) else array_of(values)
@@ -43,7 +43,7 @@ def grid(values: object, what: str, columns: int, read: Read) -> tuple[list[NDAr
         results, shape = read(of_array(array.reshape(-1), what), what), array.shape
     elif isinstance(values, list | tuple) or (array is not None and array.ndim == 1 and array.dtype.kind == "O"):
         rows = objects(values) if array is None else column(array, what).values
-        results, shape = read(Column(_flat(rows, columns), "list"), what), (len(rows), columns)
+        results, shape = read(TypedColumn(_flat(rows, columns), "list"), what), (len(rows), columns)
     else:
         raise InvalidParameterError(f"{what} must be a table, got {described(values if array is None else array)}")
     return [part.reshape(shape) for part in results], tuple(f"x{index}" for index in range(shape[1]))

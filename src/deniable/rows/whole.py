@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.numbers.arrays import Integers, Mask
-from deniable.rows.columns import Column, array_of, column
+from deniable.rows.columns import TypedColumn, array_of, column
 from deniable.rows.entries import BEYOND, each, whole
 from deniable.rows.silence import silence
 from deniable.rows.tables import frame_of, grid
@@ -111,7 +111,7 @@ def _of_table(name: str, rows: object, columns: int) -> tuple[NDArray[Any], Mask
     return numbers, _per_row(missing)
 
 
-def _of_column(given: Column, name: str) -> tuple[NDArray[Any], Mask]:
+def _of_column(given: TypedColumn, name: str) -> tuple[NDArray[Any], Mask]:
     """Return numbers as they are in int64 where they fit, and where there is none."""
     if given.holds == "numbers":
         numbers, spoilt = _typed(given.values)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar, get_type_hints
 
 from deniable import arguments
-from deniable.arguments import Call
+from deniable.arguments import CallSignature
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import SECURE
 from deniable.numbers.rationals import shown
@@ -101,14 +101,14 @@ def _spelt_out(function: Callable[..., Any], options: type[Options], defaults: d
     return signature.replace(parameters=[*own, *named])
 
 
-def _planned(name: str, signature: inspect.Signature, statistic: Callable[..., Statistic]) -> Call:
+def _planned(name: str, signature: inspect.Signature, statistic: Callable[..., Statistic]) -> CallSignature:
     """Return the check of a plan's parameters.
 
     They are those of the function that the statistic has too.
     """
     known = inspect.signature(statistic).parameters
     taken = [each.replace(kind=each.KEYWORD_ONLY) for word, each in signature.parameters.items() if word in known]
-    return Call(name, signature.replace(parameters=taken))
+    return CallSignature(name, signature.replace(parameters=taken))
 
 
 def _with_options(text: str, options: type[Options]) -> str:

@@ -170,7 +170,9 @@ class Journey:
         grid = self._tolerance / _STEPS_IN_TOLERANCE
         centre = self.mechanism.gap(location, last) / grid
         scale = 1 / (self._test.epsilon * grid)
-        noisy = rounded.sample(rounded.Laplace(), centre=centre, scale=scale, lower=-(2**20), upper=2**20, bits=bits)
+        noisy = rounded.sample(
+            rounded.StandardLaplace(), centre=centre, scale=scale, lower=-(2**20), upper=2**20, bits=bits
+        )
         return bool(noisy <= _STEPS_IN_TOLERANCE)
 
 

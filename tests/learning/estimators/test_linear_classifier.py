@@ -17,7 +17,7 @@ from deniable.learning import (
     LogisticRegression,
     TrainingPlan,
 )
-from deniable.learning.estimators.linear_classifier import Rows, gradient_sum, predictions
+from deniable.learning.estimators.linear_classifier import IntegerRows, gradient_sum, predictions
 from deniable.learning.estimators.reading import Features
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import PrivacyUnit, Replace
@@ -31,9 +31,11 @@ def features(columns: int) -> Features:
     return Features.of([(-2, 2)] * columns, None)
 
 
-def random_rows(seed: int, rows: int = 301, columns: int = 37, *, centred: bool = True) -> tuple[Rows, np.ndarray]:
+def random_rows(
+    seed: int, rows: int = 301, columns: int = 37, *, centred: bool = True
+) -> tuple[IntegerRows, np.ndarray]:
     rng = np.random.default_rng(seed)
-    seen = Rows(features(columns), 2**14)
+    seen = IntegerRows(features(columns), 2**14)
     return seen.around(rng.normal(0, 0.05, columns + 1), 0.01) if centred else seen, rng.normal(size=(rows, columns))
 
 
@@ -52,7 +54,7 @@ def test_rows_are_integers_of_a_ball_and_each_is_read_by_itself(centred: bool) -
 
 
 def test_values_beyond_bounds_are_cut_and_missing_ones_have_one_place() -> None:
-    seen = Rows(Features.of([(0, 10), (-1, 1)], None), 2**14)
+    seen = IntegerRows(Features.of([(0, 10), (-1, 1)], None), 2**14)
     rows = seen.unit_vectors([[99, np.inf], [10, 1], [None, -9], [0, -1], [np.nan, "x"], [0, 0]])
     assert (rows[::2] == rows[1::2]).all()
 
@@ -74,7 +76,7 @@ def test_a_boundary_is_kept_by_scaling_and_centring() -> None:
 
 
 def test_a_centre_of_noise_alone_is_no_centre() -> None:
-    seen = Rows(features(3), 2**14)
+    seen = IntegerRows(features(3), 2**14)
     found = seen.around(np.full(4, 0.01), 0.02).centre
     assert found is not None
     assert not found.any()

@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset  # noqa: E402
 
 from deniable.errors import BudgetExceededError, InvalidParameterError  # noqa: E402
 from deniable.learning import AdaptiveClip, Banded, Buffered, Clip, Poisson, TrainingPlan, Tree  # noqa: E402
-from deniable.learning.correlated import Correlation  # noqa: E402
+from deniable.learning.correlated import NoiseCorrelation  # noqa: E402
 from deniable.learning.plan import TrainingRun  # noqa: E402
 from deniable.learning.torch import ClippedGradients, DPAdam, PrivateLoader, PrivateOptimizer, make_private, train  # noqa: E402
 from deniable.noise.bits import DeterministicBits  # noqa: E402
@@ -78,7 +78,7 @@ def clipped_by_hand(dataset: TensorDataset) -> np.ndarray:
 
 
 @pytest.mark.parametrize("correlation", [Banded(coefficients=(1, 0.5)), Buffered(scales=(0.3,), decays=(0.9,)), Tree()])
-def test_correlated_noise_moves_no_sum(correlation: Correlation) -> None:
+def test_correlated_noise_moves_no_sum(correlation: NoiseCorrelation) -> None:
     plan = replace(plan_for(line()), correlation=correlation)
     noise = moved(TensorDataset(torch.zeros(0, 3), torch.zeros(0)), plan=plan)
     assert (moved(plan=plan) - noise) * 60 == pytest.approx(clipped_by_hand(data()), abs=0.5)

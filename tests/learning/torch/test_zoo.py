@@ -14,7 +14,7 @@ from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 from deniable.errors import InvalidParameterError  # noqa: E402
 from deniable.learning.torch import ClippedGradients  # noqa: E402
-from deniable.learning.torch.layers import Call  # noqa: E402
+from deniable.learning.torch.layers import LayerCall  # noqa: E402
 
 WIDTH = 4
 Loss = Callable[[Tensor, Tensor], Tensor]
@@ -340,10 +340,10 @@ def farthest(clipped: ClippedGradients, count: int) -> float:
 class ByPlace(ClippedGradients):
     """Takes what stands at a place of the whole batch inside a layer for the row of that place, as others do."""
 
-    def _record_layers(self, inputs: Tensor, targets: Tensor) -> list[Call]:
-        calls = [Call(layer, ((), {})) for layer in self._layers]
+    def _record_layers(self, inputs: Tensor, targets: Tensor) -> list[LayerCall]:
+        calls = [LayerCall(layer, ((), {})) for layer in self._layers]
 
-        def hear(call: Call, args: tuple[Tensor, ...], output: Tensor) -> Tensor:
+        def hear(call: LayerCall, args: tuple[Tensor, ...], output: Tensor) -> Tensor:
             call.arguments = (args, {})
             output = output if output.requires_grad else output.detach().requires_grad_()
             output.register_hook(lambda grad: call.returned.update({0: grad}))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from deniable.noise.bits import DeterministicBits
 from deniable.numbers.balls import certified
-from deniable.privacy.losses.sparse_streams import Event, Streams, streams
+from deniable.privacy.losses.sparse_streams import Event, EventStreams, streams
 
 GRID = np.linspace(-80.0, 80.0, 8001)
 BOTH = frozenset({-1, 1})
@@ -69,7 +69,7 @@ def test_fresh_noise_on_the_threshold_would_be_seen() -> None:
 @pytest.mark.parametrize("answers", [1, 4])
 @pytest.mark.parametrize("ways", [BOTH, frozenset({-1}), frozenset({1})])
 def test_the_bound_is_that_of_a_valid_stream(answers: int, ways: frozenset[int]) -> None:
-    known = Streams((Fraction(2), Fraction(5)), answers, ways)
+    known = EventStreams((Fraction(2), Fraction(5)), answers, ways)
     for event in known.events:
         assert abs(event.moved) == 1
         assert abs(event.moved_high) <= 1

@@ -8,7 +8,7 @@ import pytest
 
 from deniable.numbers.arrays import Floats
 from deniable.privacy.pld.law import FiniteLaw
-from deniable.privacy.pld.search import Aim, CurveBounds, Part, Search, _Effort
+from deniable.privacy.pld.search import Aim, CurveBounds, RepeatedPair, Search, _Effort
 
 THRESHOLDS = 100
 ROOM = 1e-12
@@ -49,7 +49,7 @@ def questions(seed: int) -> tuple[Search, Floats, Floats]:
     for _ in range(int(generator.integers(1, 4))):
         law, masses, first = random_law(generator, step)
         count = int(generator.choice([1, 2, 7, 40, 150]))
-        parts.append(Part(law, count))
+        parts.append(RepeatedPair(law, count))
         total, place = np.convolve(total, power(masses, count)), place + first * count
         left += count * np.log1p(-law.infinite)
     losses = step * (place + np.arange(total.size)).astype(np.longdouble)

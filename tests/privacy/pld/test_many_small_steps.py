@@ -13,7 +13,7 @@ import pytest
 from deniable.numbers.interval import Interval
 from deniable.privacy.notions.gaussian_dp import gaussian_delta
 from deniable.privacy.pld.laws import NormalLaw
-from deniable.privacy.pld.search import Aim, CurveBounds, Part, Search, _Effort
+from deniable.privacy.pld.search import Aim, CurveBounds, RepeatedPair, Search, _Effort
 
 THRESHOLDS, COMPOSITIONS = 50, 40
 DELTA = 1e-12
@@ -41,7 +41,7 @@ def question(seed: int, share: float = 1.0) -> tuple[Search, list[float], list[I
     ends = [epsilon_at(mu_squared, delta) for delta in (1e-9, 1e-15)]
     thresholds = [epsilon_at(mu_squared, DELTA), *generator.uniform(*ends, THRESHOLDS - 1).tolist()]
     truth = [gaussian_delta(mu_squared, Fraction(place)) for place in thresholds]
-    return Search([Part(NormalLaw(mu / share), count)]), thresholds, truth
+    return Search([RepeatedPair(NormalLaw(mu / share), count)]), thresholds, truth
 
 
 def bounds_of(search: Search, epsilon: float) -> CurveBounds:

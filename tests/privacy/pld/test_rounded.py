@@ -14,7 +14,7 @@ from deniable.privacy.pld.accountant import composed_epsilon
 from deniable.privacy.pld.law import FiniteLaw, LossLaw, ReversedLaw
 from deniable.privacy.pld.laws import NormalLaw
 from deniable.privacy.pld.rounded import rounded_delta, rounded_epsilon
-from deniable.privacy.pld.search import Part
+from deniable.privacy.pld.search import RepeatedPair
 
 
 def hits(count: int, rate: float, mu: float, epsilon: float) -> mp.mpf:
@@ -34,8 +34,8 @@ def hits(count: int, rate: float, mu: float, epsilon: float) -> mp.mpf:
     return total
 
 
-def both(law: LossLaw, count: int) -> list[list[Part]]:
-    return [[Part(law, count)], [Part(ReversedLaw(law), count)]]
+def both(law: LossLaw, count: int) -> list[list[RepeatedPair]]:
+    return [[RepeatedPair(law, count)], [RepeatedPair(ReversedLaw(law), count)]]
 
 
 @pytest.mark.parametrize(("mu", "rate", "count"), [(12.5, 0.01, 10), (50.0, 0.01, 10), (100.0, 0.001, 5)])
@@ -62,7 +62,7 @@ def test_losses_that_no_float_exponentiates_are_added_exactly() -> None:
         with mp.workdps(30):
             sums = [(mp.binomial(40, k) * mp.mpf(3) ** (40 - k) / mp.mpf(4) ** 40, 900.1 * k - 4.0) for k in range(41)]
             truth = mp.fsum(mass * (1 - mp.exp(epsilon - loss)) for mass, loss in sums if loss > epsilon)
-            found = rounded_delta([[Part(law, 40)]], Fraction(epsilon), 1e-3)
+            found = rounded_delta([[RepeatedPair(law, 40)]], Fraction(epsilon), 1e-3)
             assert found.lower <= truth * (1 + mp.mpf("1e-12"))
             assert truth * (1 - mp.mpf("1e-12")) <= found.upper
 
@@ -96,7 +96,7 @@ def test_a_twin_that_rounds_to_the_nearest_is_caught(monkeypatch: pytest.MonkeyP
 
 def test_an_infinite_loss_stays_infinite() -> None:
     law = FiniteLaw(np.array([500.0]), np.array([0.5]), np.array([0.0]), infinite=0.5)
-    directions = [[Part(law, 3)]]
+    directions = [[RepeatedPair(law, 3)]]
     assert rounded_epsilon(directions, Fraction(1, 10), 1e-3).upper == math.inf
     found = rounded_delta(directions, Fraction(2000), 1e-3)
     assert found.lower <= 0.875 <= found.upper
@@ -134,11 +134,14 @@ def test_sums_of_two_losses_of_any_size_are_binomial(
 
         room = mp.mpf(1e-12) * count
         for epsilon in (0.0, 1.0, greatest / 2, greatest, 1.5 * greatest, 0.9 * greatest * count):
-            found, exact = rounded_delta([[Part(law, count)]], Fraction(epsilon), 1e-3), truth(epsilon)
+            found, exact = rounded_delta([[RepeatedPair(law, count)]], Fraction(epsilon), 1e-3), truth(epsilon)
             assert found.lower * (1 - room) <= exact <= found.upper * (1 + room)
             assert found.upper > 0
         for delta in (Fraction(1, 10**200), Fraction(1, 100), Fraction(9, 10)):
-            back, goal = rounded_epsilon([[Part(law, count)]], delta, 1e-3), mp.mpf(delta.numerator) / delta.denominator
+            back, goal = (
+                rounded_epsilon([[RepeatedPair(law, count)]], delta, 1e-3),
+                mp.mpf(delta.numerator) / delta.denominator,
+            )
             assert back.lower == 0 or truth(back.lower * (1 - 1e-12)) >= goal * (1 - room)
             assert math.isinf(back.upper) or truth(back.upper * (1 + 1e-12)) <= goal * (1 + room)
 

@@ -11,14 +11,14 @@ from deniable.privacy.notions.gaussian_dp import gaussian_delta
 from deniable.privacy.pld import search
 from deniable.privacy.pld.law import LossLaw, Tails
 from deniable.privacy.pld.laws import DiscreteLaplaceLaw, LaplaceLaw, NormalLaw, randomized_response_law
-from deniable.privacy.pld.search import Aim, Part, Search, _Effort, consistent
+from deniable.privacy.pld.search import Aim, RepeatedPair, Search, _Effort, consistent
 
 
 @pytest.mark.parametrize(("count", "epsilon"), [(10**4, 1), (9_973, 4), (10**6, 8)])
 def test_steps_hold_the_closed_form(count: int, epsilon: int) -> None:
     """1e-14 a step is the rounding of mu."""
     truth = gaussian_delta(Fraction(1), Fraction(epsilon))
-    steps = [Part(NormalLaw(1 / math.sqrt(count)), count)]
+    steps = [RepeatedPair(NormalLaw(1 / math.sqrt(count)), count)]
     found = Search(steps).bounds(Aim(float(epsilon), truth.upper, 1e-4), _Effort.of(1e-4))
     assert found is not None
     room = 1e-14 * count
@@ -29,10 +29,10 @@ def test_steps_hold_the_closed_form(count: int, epsilon: int) -> None:
 
 def test_noise_that_is_merged_agrees_with_noise_that_is_not() -> None:
     """One Gaussian is never put on bins; two halves of it are. Both brackets hold the truth, so they meet."""
-    rest = [Part(SampledLaw(NormalLaw(1.0), Fraction(1, 100)), 500), Part(LaplaceLaw(0.2), 7)]
+    rest = [RepeatedPair(SampledLaw(NormalLaw(1.0), Fraction(1, 100)), 500), RepeatedPair(LaplaceLaw(0.2), 7)]
     aim, effort = Aim(2.0, 1e-3, 1e-3), _Effort.of(1e-3)
-    merged = Search([*rest, Part(NormalLaw(0.5), 1)]).bounds(aim, effort)
-    split = Search([*rest, Part(NormalLaw(0.5 / math.sqrt(2)), 2)]).bounds(aim, effort)
+    merged = Search([*rest, RepeatedPair(NormalLaw(0.5), 1)]).bounds(aim, effort)
+    split = Search([*rest, RepeatedPair(NormalLaw(0.5 / math.sqrt(2)), 2)]).bounds(aim, effort)
     assert merged is not None
     assert split is not None
     assert merged.smoothed(2.0) < 1e-12 < split.smoothed(2.0)
@@ -60,7 +60,7 @@ class Unspaced(LossLaw):
 def test_a_lattice_agrees_with_smoothing_and_is_narrower() -> None:
     law = DiscreteLaplaceLaw(20.0, 3)
     aim, effort = Aim(3.0, 1e-4, 1e-3), _Effort.of(1e-3)
-    exact, smooth = (Search([Part(one, 400)]).bounds(aim, effort) for one in (law, Unspaced(law)))
+    exact, smooth = (Search([RepeatedPair(one, 400)]).bounds(aim, effort) for one in (law, Unspaced(law)))
     assert exact is not None
     assert smooth is not None
     assert exact.smoothed(3.0) == 0
@@ -72,7 +72,7 @@ def test_a_lattice_agrees_with_smoothing_and_is_narrower() -> None:
 def test_a_lattice_that_is_none_is_seen() -> None:
     """A law that states a wrong spacing is put on bins."""
     law = Unspaced(LaplaceLaw(0.5), spacing=0.5)
-    found = Search([Part(law, 9)])
+    found = Search([RepeatedPair(law, 9)])
     bounds = found.bounds(Aim(1.0, 1e-2, 1e-3), _Effort.of(1e-3))
     assert found.lattice == 0
     assert bounds is not None
@@ -81,7 +81,7 @@ def test_a_lattice_that_is_none_is_seen() -> None:
 
 def test_a_budget_that_is_too_small_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "MAX_PRODUCTS", 100)
-    assert Search([Part(LaplaceLaw(0.5), 9)]).bounds(Aim(1.0, 1e-2, 1e-3), _Effort.of(1e-3)) is None
+    assert Search([RepeatedPair(LaplaceLaw(0.5), 9)]).bounds(Aim(1.0, 1e-2, 1e-3), _Effort.of(1e-3)) is None
 
 
 def test_spacings_are_multiples_of_a_piece_of_the_least() -> None:
@@ -92,7 +92,7 @@ def test_spacings_are_multiples_of_a_piece_of_the_least() -> None:
     assert search._lattice([0.4, 0.4 * 66 / 65]) == 0
     assert search._lattice([1.0, 8 / 7, 10 / 9, 12 / 11]) == 0  # 693 pieces of the least
     assert search._lattice([]) == 0
-    assert Search([Part(randomized_response_law(0.3), 4), Part(NormalLaw(1.0), 1)]).lattice == 0
+    assert Search([RepeatedPair(randomized_response_law(0.3), 4), RepeatedPair(NormalLaw(1.0), 1)]).lattice == 0
 
 
 def test_bounds_that_contradict_each_other_are_an_error_of_ours() -> None:

@@ -14,7 +14,7 @@ from deniable.privacy.amplification.sampling.sampled_law import SampledLaw
 from deniable.privacy.pld.accountant import composed_delta
 from deniable.privacy.pld.law import LossLaw, Pairs, Tails
 from deniable.privacy.pld.laws import LaplaceLaw, NormalLaw, randomized_response_law
-from deniable.privacy.pld.search import Part
+from deniable.privacy.pld.search import RepeatedPair
 from deniable.privacy.pld.single import read, single_delta, single_epsilon
 
 
@@ -81,7 +81,7 @@ def test_what_tails_do_not_tell_is_computed_on_a_grid() -> None:
     pairs = Pairs.symmetric(SampledLaw(randomized_response_law(0.5), Fraction(1, 10**9)))
     found = single_delta(pairs, Fraction(0), 1e-3)
     assert found.contains(1e-9 * math.tanh(0.25))
-    numeric = composed_delta([[Part(pairs.upper[0], 1)]], Fraction(0), 1e-3)
+    numeric = composed_delta([[RepeatedPair(pairs.upper[0], 1)]], Fraction(0), 1e-3)
     assert numeric.lower <= found.upper
     assert numeric.upper >= found.lower
 

@@ -18,7 +18,7 @@ _LATTICE_STEPS = 2**20  # integer steps to half of the largest oscillation of th
 _MOST_CELLS = 2**20  # losses that are held at once
 
 
-class Exponential:
+class ExponentialMinimiser:
     """Choose a point of the set with probability ~ exp(-rate * sum of losses).
 
     The scores of a row are its losses at all candidates less the middle of them, which changes no choice: integers

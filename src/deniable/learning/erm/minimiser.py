@@ -15,7 +15,7 @@ from deniable.learning.clips import Clip
 from deniable.learning.descent.noisy import NoisyDescent
 from deniable.learning.descent.projected import started
 from deniable.learning.erm.exact import minimise
-from deniable.learning.erm.exponential import Exponential
+from deniable.learning.erm.exponential import ExponentialMinimiser
 from deniable.learning.erm.perturbation import Objective, Output
 from deniable.learning.erm.problem import Problem
 from deniable.learning.estimators.estimator import Estimator, Work, same_length
@@ -110,12 +110,12 @@ class RiskMinimiser(Estimator):
             row_norm=norm, price=Price.of(self.epsilon, self.delta, None), relation=Relation(self.relation),
         )  # fmt: skip
 
-    def _method(self, problem: Problem) -> "Exponential | Output | Objective | _Gradient":
+    def _method(self, problem: Problem) -> "ExponentialMinimiser | Output | Objective | _Gradient":
         """Return the planned method: its loss, bound, note, and how to draw."""
         if self.method not in METHODS:
             raise InvalidParameterError(f"method must be one of {', '.join(METHODS)}, got {shown(self.method)}")
         if self.method == "exponential":
-            return Exponential(problem, whole_number("candidates", self.candidates, lower=2, upper=2**20))
+            return ExponentialMinimiser(problem, whole_number("candidates", self.candidates, lower=2, upper=2**20))
         if self.method == "gradient":
             return _Gradient(problem, self.steps)
         given = self.regularisation

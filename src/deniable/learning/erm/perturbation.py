@@ -118,7 +118,7 @@ class Objective(_Penalised):
         self.regularisation = strength if shared * math.log1p(problem.curved / strength) < left else weakest
         ratio = Fraction(problem.curved / self.regularisation) * (1 + Fraction(1, 2**40))
         if price.delta:
-            self._law: rounded.Continuous = rounded.Normal()
+            self._law: rounded.Continuous = rounded.StandardNormal()
             sensitivity = self._moves(_COARSE_STEPS, AddRemove)
             cover = GaussianDPLoss(Fraction(1, _COVER))
             self.noise = Gaussian.calibrated(sensitivity, mu_squared=cover.mu_squared)
@@ -130,7 +130,7 @@ class Objective(_Penalised):
             multiplier = calibrate(total, over=(0, 10**6), epsilon=price.epsilon, delta=price.delta)
             self.loss = price.stated(total(multiplier))
         else:
-            self._law, sensitivity = rounded.Laplace(), self._moves(_COARSE_STEPS, problem.relation)
+            self._law, sensitivity = rounded.StandardLaplace(), self._moves(_COARSE_STEPS, problem.relation)
             self.noise = Laplace.calibrated(sensitivity, epsilon=price.epsilon / _COVER)
             jacobian = Fraction(math.log1p(float(ratio))) * (1 + Fraction(1, 2**40))
             l1 = problem.moved * Fraction(math.isqrt(problem.columns << 80) + 1, 2**40)
@@ -139,8 +139,8 @@ class Objective(_Penalised):
         rounding = math.sqrt(problem.columns) * self._scale / _NOISE_STEPS
         self.step = self._step(2 * (CERTIFIED * problem.steep + rounding) / self.regularisation, _COARSE_STEPS)
         self.how = (
-            f"{type(self._law).__name__} noise of scale {self._scale:.4g} on the gradient of the sum, with penalty "
-            f"{self.regularisation:.4g}, before it is minimised."
+            f"{'Normal' if price.delta else 'Laplace'} noise of scale {self._scale:.4g} on the gradient of the sum, "
+            f"with penalty {self.regularisation:.4g}, before it is minimised."
         )
         self.bound = self._excess(problem.columns * (self._law.standard_deviation() * self._scale) ** 2)
 

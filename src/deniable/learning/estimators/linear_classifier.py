@@ -39,7 +39,7 @@ _MAX_ROWS_PER_PRODUCT = 2**20  # so that sums of products stay below 2^53
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class IntegerRows:
     """Map from rows to the integer vectors of a linear classifier.
 
     Rows are scaled, extended by a constant and divided by their norm, then cut around a public centre. Both maps keep
@@ -62,7 +62,7 @@ class Rows:
         """Number of integers in a row of `integers`."""
         return self.features.count + 1 + (self.centre is not None)
 
-    def around(self, mean: Floats, deviation: float) -> "Rows":
+    def around(self, mean: Floats, deviation: float) -> "IntegerRows":
         """Return the map around a noisy mean of rows.
 
         The mean is shrunk by the expected share of noise in its squared length.
@@ -158,7 +158,7 @@ class LinearClassifier(Classifier):
     learning_rate: Real | None = None
     coef_: Floats = field(init=False)
     intercept_: Floats = field(init=False)
-    _rows: Rows = field(init=False)
+    _rows: IntegerRows = field(init=False)
     _weights: Floats = field(init=False)
 
     @property
@@ -303,10 +303,10 @@ class _Descent:
         self._shape = plan.dimensions // (features.count + 2), features.count + 2  # outputs, columns
         self._centring_steps = plan.steps // _STEPS_PER_CENTRING
 
-    def run(self, values: Container, labels: NDArray[np.int64], bits: Bits) -> tuple[Rows, Floats]:
+    def run(self, values: Container, labels: NDArray[np.int64], bits: Bits) -> tuple[IntegerRows, Floats]:
         """Return the map of rows around their centre, and weights averaged over the later half of the steps."""
         run = self._plan.run(len(labels), expected_rows=self._size, bits=bits)
-        mapped = Rows(self._features, self._row_steps)
+        mapped = IntegerRows(self._features, self._row_steps)
         unit_vectors = mapped.unit_vectors(values)
         rows = mapped.integers(unit_vectors) if self._centring_steps else unit_vectors
         rows[labels == len(self._model.classes)] = 0.0

@@ -30,7 +30,7 @@ TRAIN, SHARE, MASK, UNMASK = range(4)  # the stages of a round
 _COUNTS = struct.Struct("<QQ")  # rounds that were answered, and the number of the client
 
 
-class Model(Protocol):
+class GradientModel(Protocol):
     """Protocol of models with a gradient for each row, such as a `Loss` or `Softmax`."""
 
     def gradients(self, parameters: ArrayLike, rows: object, labels: object) -> Floats:
@@ -119,7 +119,7 @@ class LocalDescent:
     array([0.32])
     """
 
-    model: Model
+    model: GradientModel
     rows: object
     labels: object
     step_size: Real

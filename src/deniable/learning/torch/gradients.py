@@ -15,7 +15,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from deniable.errors import InvalidParameterError
 from deniable.learning.torch.batches import Owned, PlainRules, Recurrent
 from deniable.learning.torch.codes import Codes
-from deniable.learning.torch.layers import Call, Layer, by_vmap, filled, layers_of, tensors, trainable
+from deniable.learning.torch.layers import Layer, LayerCall, by_vmap, filled, layers_of, tensors, trainable
 from deniable.learning.torch.pieces import Dense, Grams, Piece
 from deniable.learning.torch.rehearsal import (
     agree,
@@ -183,15 +183,15 @@ class ClippedGradients:
 
         return pieces
 
-    def _record_layers(self, inputs: Any, targets: Any) -> list[Call]:
+    def _record_layers(self, inputs: Any, targets: Any) -> list[LayerCall]:
         """Record inputs and output gradients of all layers, in a pass that forms no gradients of weights.
 
         Raises: RuntimeError if a layer is used twice, or none is.
         """
-        calls: list[Call] = []
+        calls: list[LayerCall] = []
 
         def record(layer: Layer, module: nn.Module, args: Any, kwargs: Any, output: Any) -> Any:
-            calls.append(Call(layer, (args, kwargs)))
+            calls.append(LayerCall(layer, (args, kwargs)))
             return calls[-1].record(output)
 
         hooks = [layer.module.register_forward_hook(partial(record, layer), with_kwargs=True) for layer in self._layers]

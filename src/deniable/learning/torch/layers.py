@@ -111,7 +111,7 @@ class Layer(NamedTuple):
 
 
 @dataclass
-class Call:
+class LayerCall:
     """Inputs of a layer in one forward pass, and the gradients of its outputs: examples first."""
 
     layer: Layer

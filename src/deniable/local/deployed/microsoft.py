@@ -9,7 +9,7 @@ import numpy as np
 
 from deniable.local.codes import Bytes, of_bytes, to_bytes
 from deniable.local.deployed.memo import Memoised
-from deniable.local.deployed.sketches import GROUP_BYTES, Grouped, normal_counts
+from deniable.local.deployed.sketches import GROUP_BYTES, GroupedReports, normal_counts
 from deniable.local.frequencies import UnaryEncoding
 from deniable.local.means import MeanProtocol
 from deniable.noise import uniform
@@ -84,7 +84,7 @@ class OneBitMean(Memoised, MeanProtocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BitFlip(Grouped, Memoised):
+class BitFlip(GroupedReports, Memoised):
     """Report permanent bits of a few buckets that a client draws once (dBitFlip).
 
     The buckets of a client are consecutive in a circle: each one is among them with probability chosen / k.

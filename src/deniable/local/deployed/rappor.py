@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError
 from deniable.local.codes import Bytes, of_bytes, rows_of_coins
 from deniable.local.deployed.memo import Memoised
-from deniable.local.deployed.sketches import Grouped, cells_of, keys_of, normal_counts
+from deniable.local.deployed.sketches import GroupedReports, cells_of, keys_of, normal_counts
 from deniable.local.frequencies import UnaryEncoding
 from deniable.local.protocol import coin_above
 from deniable.noise.bits import SECURE, Bits
@@ -24,7 +24,7 @@ from deniable.rows import Container
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rappor(Grouped, Memoised):
+class Rappor(GroupedReports, Memoised):
     """Report values from an open domain as noisy bits of a Bloom filter.
 
     A client draws its cohort once. The filter of a value has `hashes` bits. The permanent answer keeps each bit with

@@ -56,7 +56,7 @@ def cells_of(functions: Integers, keys: Integers, *, shape: tuple[int, int]) -> 
     return np.asarray(((two * keys + one) % PRIME * keys + zero) % PRIME % shape[1])
 
 
-class Grouped(PureProtocol):
+class GroupedReports(PureProtocol):
     """Base class of reports of a random public group and a row of bits.
 
     The row is about the cells of a value in that group.
@@ -134,7 +134,7 @@ def normal_counts(counts: Floats, variance: Floats) -> Estimate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CountMeanSketch(Grouped):
+class CountMeanSketch(GroupedReports):
     """Report values from an open domain by a random hash function and its cell.
 
     The hash function is public; bits of the cell are noisy.

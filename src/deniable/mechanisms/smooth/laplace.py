@@ -72,8 +72,8 @@ class SmoothLaplace(SmoothNoise):
         tail = shift_below(lambda: ball(beta).expm1() * logarithm().exp().acosh())
         return min(epsilon, shift_below(lambda: ball(beta).exp() * ball(epsilon - beta)), tail)
 
-    def _law(self) -> rounded.Laplace:
-        return rounded.Laplace()
+    def _law(self) -> rounded.StandardLaplace:
+        return rounded.StandardLaplace()
 
     @classmethod
     def worst_case(cls) -> WorstCase:

@@ -37,12 +37,12 @@ from deniable.privacy.pld.composed_law import written_pairs
 from deniable.privacy.pld.law import LossLaw, Pairs
 from deniable.privacy.pld.laws import NormalLaw
 from deniable.privacy.pld.rounded import rounded_delta, rounded_epsilon
-from deniable.privacy.pld.search import Part
+from deniable.privacy.pld.search import RepeatedPair
 from deniable.privacy.pld.sum_law import laws_of_few
 from deniable.privacy.relation import Relation
 from deniable.privacy.statement import Stated, Statement, statement_of
 
-Directions = list[list[Part]]
+Directions = list[list[RepeatedPair]]
 
 _MAX_EXACT_POWERS = 1000  # runs whose infinite masses are multiplied as fractions
 _MAX_MU_SQUARED_OF_PART = 64  # of one share of real Gaussians, whose losses floats can exponentiate
@@ -436,7 +436,7 @@ def _edge(directions: Directions) -> float:
 
 def _both_ways(laws: list[tuple[tuple[LossLaw, LossLaw], int]]) -> Directions:
     """Return one list of parts for each direction, or one for both."""
-    directions = [[Part(both[direction], count) for both, count in laws] for direction in (0, 1)]
+    directions = [[RepeatedPair(both[direction], count) for both, count in laws] for direction in (0, 1)]
     return directions[:1] if all(both[0] is both[1] for both, _ in laws) else directions
 
 

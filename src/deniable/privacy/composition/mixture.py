@@ -20,7 +20,7 @@ from deniable.privacy.notions.renyi import Directions, directed
 from deniable.privacy.notions.renyi_combined import mixture_divergence
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, composed_delta, composed_epsilon
 from deniable.privacy.pld.law import UNIT, Atoms, LossLaw, Pairs, Tails
-from deniable.privacy.pld.search import Part
+from deniable.privacy.pld.search import RepeatedPair
 from deniable.privacy.pld.sum_law import merged
 from deniable.privacy.relation import Relation
 from deniable.privacy.statement import Stated, Statement, statement_of
@@ -308,9 +308,9 @@ def _both(parts: list[tuple[Fraction, tuple[LossLaw, LossLaw]]]) -> tuple[LossLa
     return one, MixedLaw([(weight, both[1]) for weight, both in parts])
 
 
-def _once(both: tuple[LossLaw, LossLaw]) -> list[list[Part]]:
+def _once(both: tuple[LossLaw, LossLaw]) -> list[list[RepeatedPair]]:
     """Return both directions, each as one run."""
-    return [[Part(law, 1)] for law in both]
+    return [[RepeatedPair(law, 1)] for law in both]
 
 
 def _from_above_to_below(upper: Interval, lower: Interval) -> Interval:

@@ -57,7 +57,7 @@ class Event(NamedTuple):
     moved_high: int
 
 
-class Streams:
+class EventStreams:
     """Events that are tried for one technique and one order of the worlds.
 
     Args:
@@ -210,6 +210,6 @@ def _rounded(level: float) -> Fraction:
 
 
 @lru_cache(maxsize=64)
-def streams(scales: tuple[Fraction, Fraction], answers: int, ways: frozenset[int]) -> Streams:
+def streams(scales: tuple[Fraction, Fraction], answers: int, ways: frozenset[int]) -> EventStreams:
     """Return the streams of one technique, searched once."""
-    return Streams(scales, answers, ways)
+    return EventStreams(scales, answers, ways)

@@ -9,7 +9,7 @@ from deniable.errors import InvalidParameterError
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import positive_integer, positive_rational
 from deniable.privacy.losses.bounded import bounded_delta, bounded_law
-from deniable.privacy.losses.sparse_streams import Streams, streams
+from deniable.privacy.losses.sparse_streams import EventStreams, streams
 from deniable.privacy.notions.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.relation import AddRemove, Relation
@@ -97,7 +97,7 @@ class SparseVectorStatement(Statement):
         return Pairs((bounded_law(there, back), bounded_law(back, there)), (attained[0], attained[-1]))
 
     @property
-    def _streams(self) -> list[Streams]:
+    def _streams(self) -> list[EventStreams]:
         """Streams of queries that reveal much, for both orders.
 
         One list for both where they are alike.

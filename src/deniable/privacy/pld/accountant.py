@@ -21,7 +21,7 @@ import numpy as np
 from deniable.errors import InvalidParameterError
 from deniable.numbers.interval import INFINITE, Interval, round_down, round_up
 from deniable.privacy.pld.law import UNIT
-from deniable.privacy.pld.search import SMALLEST_DELTA, Aim, CurveBounds, Part, Search, consistent
+from deniable.privacy.pld.search import SMALLEST_DELTA, Aim, CurveBounds, RepeatedPair, Search, consistent
 
 
 class Wish(float):
@@ -48,7 +48,7 @@ def checked_tolerance(tolerance: object) -> float:
 
 
 def composed_delta(
-    directions: Sequence[Sequence[Part]], epsilon: Fraction, tolerance: float, *, upper_bound: float = 1.0
+    directions: Sequence[Sequence[RepeatedPair]], epsilon: Fraction, tolerance: float, *, upper_bound: float = 1.0
 ) -> Interval:
     """Return delta at `epsilon` in the worse direction, at most `upper_bound`.
 
@@ -93,7 +93,7 @@ def composed_delta(
 
 
 def composed_epsilon(
-    directions: Sequence[Sequence[Part]], delta: Fraction, tolerance: float, *, upper_bound: float = math.inf
+    directions: Sequence[Sequence[RepeatedPair]], delta: Fraction, tolerance: float, *, upper_bound: float = math.inf
 ) -> Interval:
     """Return the least epsilon for `delta` in the worse direction, within a bound.
 
@@ -153,7 +153,7 @@ def reached(answered: Interval, tolerance: float, unit: float, name: str) -> Int
     )
 
 
-def composed_limit(directions: Sequence[Sequence[Part]], *, finite: bool = False) -> Interval:
+def composed_limit(directions: Sequence[Sequence[RepeatedPair]], *, finite: bool = False) -> Interval:
     """Return the greatest loss of a composition: the epsilon for delta = 0.
 
     With `finite`, the greatest finite loss.
@@ -170,14 +170,14 @@ def composed_limit(directions: Sequence[Sequence[Part]], *, finite: bool = False
     return Interval(lower, upper)
 
 
-def within_reach(part: Part) -> bool:
+def within_reach(part: RepeatedPair) -> bool:
     """Return whether floats can exponentiate all losses that can matter."""
     far = np.array([_MAX_EXPONENT])
     return float(part.law.above(far).p[0]) < _NEGLIGIBLE_TAIL
 
 
 @lru_cache(maxsize=8)
-def _search(parts: tuple[Part, ...]) -> Search:
+def _search(parts: tuple[RepeatedPair, ...]) -> Search:
     """Return the search for these parts, shared by all questions about them.
 
     It answers from earlier computations where they are enough.
@@ -186,7 +186,7 @@ def _search(parts: tuple[Part, ...]) -> Search:
 
 
 def _worse(
-    directions: Sequence[Sequence[Part]],
+    directions: Sequence[Sequence[RepeatedPair]],
     answer: Callable[[Search, float], Interval],
     tolerance: float,
     unit: Callable[[Interval], float],

@@ -16,7 +16,7 @@ from deniable.numbers.arrays import Floats
 from deniable.privacy.pld.discretise import Grid, discretise
 from deniable.privacy.pld.law import UNIT, FiniteLaw, LossLaw, Pairs, ReversedLaw
 from deniable.privacy.pld.pilot import span
-from deniable.privacy.pld.search import Part
+from deniable.privacy.pld.search import RepeatedPair
 
 _GRID_POINTS = 2**13  # of a composed law; convolutions grow with their square
 _NEGLIGIBLE_PROBABILITY = 1e-60  # of both ends of a law, which are cut off
@@ -100,7 +100,7 @@ def _settled(losses: Floats, p: Floats, infinite: float) -> tuple[Floats, Floats
     return np.append(joined, losses[first:]), p, q
 
 
-def written_pairs(directions: tuple[list[list[Part]], list[list[Part]]] | None, shown: str) -> Pairs:
+def written_pairs(directions: tuple[list[list[RepeatedPair]], list[list[RepeatedPair]]] | None, shown: str) -> Pairs:
     """Return the pairs of laws of a composition of these parts, above it and below it.
 
     Args:
@@ -117,7 +117,7 @@ def written_pairs(directions: tuple[list[list[Part]], list[list[Part]]] | None, 
     return Pairs((above[0], above[-1]), (below[0], below[-1]))
 
 
-def composed_law(parts: Sequence[Part], *, upper: bool) -> WrittenLaw:
+def composed_law(parts: Sequence[RepeatedPair], *, upper: bool) -> WrittenLaw:
     """Return a law above or below the sum of independent losses."""
     total = _Masses(0.0, 0.0, np.ones(1), 0.0, 0.0, 0.0)
     for part in parts:

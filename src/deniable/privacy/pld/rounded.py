@@ -18,7 +18,7 @@ import numpy as np
 from deniable.numbers.arrays import Floats
 from deniable.numbers.interval import NONNEGATIVE, Interval, round_down, round_up
 from deniable.privacy.pld.law import UNIT, LossLaw
-from deniable.privacy.pld.search import Part, consistent
+from deniable.privacy.pld.search import RepeatedPair, consistent
 
 _GRID_POINTS = (2**10, 2**12, 2**13)  # of the grid of sums, in successive rounds
 _LOSS_MARGIN = 40.0  # losses that exceed epsilon by more count in full, to exp(-40)
@@ -77,7 +77,7 @@ class _Bounds:
         return max(self.down.delta(epsilon + self.down.doubt) * (1 - self.down.curve_error), 0.0)
 
 
-def rounded_delta(directions: Sequence[Sequence[Part]], epsilon: Fraction, tolerance: float) -> Interval:
+def rounded_delta(directions: Sequence[Sequence[RepeatedPair]], epsilon: Fraction, tolerance: float) -> Interval:
     """Return delta at epsilon in the worse direction, from a few grids.
 
     It is as near to a relative width `tolerance` as they bring it.
@@ -93,7 +93,7 @@ def rounded_delta(directions: Sequence[Sequence[Part]], epsilon: Fraction, toler
     return known
 
 
-def rounded_epsilon(directions: Sequence[Sequence[Part]], delta: Fraction, tolerance: float) -> Interval:
+def rounded_epsilon(directions: Sequence[Sequence[RepeatedPair]], delta: Fraction, tolerance: float) -> Interval:
     """Return the least epsilon for delta in the worse direction, from a few grids.
 
     The upper end may be infinite.
@@ -118,7 +118,7 @@ def rounded_epsilon(directions: Sequence[Sequence[Part]], delta: Fraction, toler
     return worst
 
 
-def _far_loss(parts: Sequence[Part], delta: Fraction) -> float:
+def _far_loss(parts: Sequence[RepeatedPair], delta: Fraction) -> float:
     """Return a loss that the sum exceeds with probability below delta / 2.
 
     By the union bound over all runs.
@@ -134,7 +134,7 @@ def _far_loss(parts: Sequence[Part], delta: Fraction) -> float:
 
 
 @lru_cache(maxsize=16)
-def _bounds(parts: tuple[Part, ...], end: float, points: int) -> _Bounds:
+def _bounds(parts: tuple[RepeatedPair, ...], end: float, points: int) -> _Bounds:
     """Return both sums on grids of about `points` points.
 
     They end at `end` or a little farther.
@@ -150,7 +150,7 @@ def _bounds(parts: tuple[Part, ...], end: float, points: int) -> _Bounds:
     )
 
 
-def _sum(parts: Sequence[Part], *, step: float, end: float, rest: float, up: bool) -> _Sum:
+def _sum(parts: Sequence[RepeatedPair], *, step: float, end: float, rest: float, up: bool) -> _Sum:
     """Return the rounded sum of all parts, by doubling."""
     total = _Sum(0.0, step, np.ones(1), 0.0, 0.0)
     later = [sum(other.count * _beginning(other.law) for other in parts[index + 1 :]) for index in range(len(parts))]

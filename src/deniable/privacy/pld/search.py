@@ -38,7 +38,7 @@ _FINEST_LATTICE = 0.1  # step of a lattice, over the spread of a smoothing that 
 
 
 @dataclass(frozen=True)
-class Part:
+class RepeatedPair:
     """Independent runs of one pair of distributions, `count` of them."""
 
     law: LossLaw
@@ -83,7 +83,7 @@ class CurveBounds:
 class Search:
     """Refinable bounds on one direction of a composition."""
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[RepeatedPair]) -> None:
         self.parts = parts
         self.count = sum(part.count for part in parts)
         self._whole = Pilot([part.law for part in parts], [part.count for part in parts])
@@ -318,7 +318,7 @@ def _less(effort: float, cost: float, goal: float) -> float:
     return effort * max(share**2 if cost > 3 * effort else share, 1e-4)
 
 
-def _is_noise(part: Part) -> bool:
+def _is_noise(part: RepeatedPair) -> bool:
     """Return whether a part is one run of Gaussian noise."""
     return isinstance(part.law, NormalLaw) and part.count == 1
 

@@ -16,7 +16,7 @@ from deniable.numbers.interval import Interval
 from deniable.numbers.roots import inverse
 from deniable.privacy.pld.accountant import composed_delta, composed_epsilon, reached, unit_of_epsilon
 from deniable.privacy.pld.law import UNIT, LossLaw, Pairs
-from deniable.privacy.pld.search import Part
+from deniable.privacy.pld.search import RepeatedPair
 
 _MAX_EPSILON = 600.0  # which floats can exponentiate
 _MIN_DELTA = 1e-250  # a smaller delta is not refined
@@ -102,6 +102,6 @@ def _both(one: Interval, other: Interval) -> Interval:
     return Interval(lower, upper)
 
 
-def _once(both: Sequence[LossLaw]) -> list[list[Part]]:
+def _once(both: Sequence[LossLaw]) -> list[list[RepeatedPair]]:
     """Return the directions of a pair, each as one run."""
-    return [[Part(law, 1)] for law in (both[:1] if both[0] is both[1] else both)]
+    return [[RepeatedPair(law, 1)] for law in (both[:1] if both[0] is both[1] else both)]

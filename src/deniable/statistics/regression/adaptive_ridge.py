@@ -16,7 +16,7 @@ from deniable.privacy import PrivacyLoss, Sensitivity
 from deniable.privacy.relation import AddRemove
 from deniable.privacy.sensitivity import of_clamped_unit_sum
 from deniable.release.columns import Bounds
-from deniable.statistics.regression.linear import Rows
+from deniable.statistics.regression.linear import ScaledRows
 from deniable.statistics.regression.moments import Basis
 from deniable.statistics.regression.smallest_eigenvalue import smallest_eigenvalue
 from deniable.statistics.regression.solve import Fit, ridge
@@ -99,7 +99,7 @@ class AdaptiveRidge(SufficientRegression):
         """Fit with the ridge that evenly spread features would get."""
         return ridge(sums, self._noise, self.features, self._penalty(float(sums[: -self.features - 1].max()) / 3))
 
-    def _fit(self, rows: Rows, bits: Bits) -> tuple[Floats, Callable[[float], Bounds], tuple[str, ...]]:
+    def _fit(self, rows: ScaledRows, bits: Bits) -> tuple[Floats, Callable[[float], Bounds], tuple[str, ...]]:
         exact = self._matrix_basis.exact(rows.features, rows.target)
         first, second = np.triu_indices(self.features + 1)
         matrix = np.zeros((self.features + 1, self.features + 1), dtype=object)

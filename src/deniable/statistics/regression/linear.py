@@ -23,7 +23,7 @@ SMALL = 1e-300  # so wide are bounds at least
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class ScaledRows:
     """Rows that count, each column scaled to [-1, 1] between its bounds.
 
     Args:
@@ -85,7 +85,7 @@ class Regression(Statistic):
         """Losses of everything but the search for bounds."""
 
     @abstractmethod
-    def _fit(self, rows: Rows, bits: Bits) -> tuple[Floats, Callable[[float], Bounds], tuple[str, ...]]:
+    def _fit(self, rows: ScaledRows, bits: Bits) -> tuple[Floats, Callable[[float], Bounds], tuple[str, ...]]:
         """Noisy coefficients in the user's units, their intervals, and notes."""
 
     @property
@@ -137,7 +137,7 @@ class Regression(Statistic):
             notes=notes,
         )
 
-    def _read(self, values: object, units: object, bits: Bits) -> Rows:
+    def _read(self, values: object, units: object, bits: Bits) -> ScaledRows:
         assert isinstance(values, tuple | list)
         features, names = _features(values[0], self.features)
         target = numbers(values[1], "target")
@@ -159,7 +159,7 @@ class Regression(Statistic):
         middles, halves = lower / 2 + upper / 2, np.maximum(upper / 2 - lower / 2, SMALL)
         scaled = np.where(missing, 0.0, (np.clip(columns, lower, upper) - middles) / halves)
         scaled = np.clip(scaled, -1.0, 1.0)
-        return Rows(scaled[:, :-1], scaled[:, -1], names, middles, halves, ends)
+        return ScaledRows(scaled[:, :-1], scaled[:, -1], names, middles, halves, ends)
 
 
 def _features(values: object, columns: int) -> tuple[Floats, tuple[str, ...]]:

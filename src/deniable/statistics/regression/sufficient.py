@@ -13,7 +13,7 @@ from deniable.noise.bits import Bits
 from deniable.numbers.arrays import Floats
 from deniable.privacy import PrivacyLoss
 from deniable.release.columns import Bounds
-from deniable.statistics.regression.linear import SMALL, Regression, Rows
+from deniable.statistics.regression.linear import SMALL, Regression, ScaledRows
 from deniable.statistics.regression.moments import Basis
 from deniable.statistics.regression.solve import Fit, steady
 
@@ -79,7 +79,7 @@ class SufficientRegression(Regression):
     def _solved(self, sums: Floats) -> Fit:
         return steady(sums, self._noise, self.features)
 
-    def _sums(self, exact: NDArray[np.object_], rows: Rows, bits: Bits) -> Floats:
+    def _sums(self, exact: NDArray[np.object_], rows: ScaledRows, bits: Bits) -> Floats:
         """The noisy sums."""
         noisy = self.mechanism.release(exact, bits=bits).value.astype(np.float64) / self._basis.unit
         sums = np.asarray(self._basis.to_sums @ noisy)
@@ -87,11 +87,11 @@ class SufficientRegression(Regression):
             sums[0] = len(rows.target)
         return sums
 
-    def _fit(self, rows: Rows, bits: Bits) -> tuple[Floats, Callable[[float], Bounds], tuple[str, ...]]:
+    def _fit(self, rows: ScaledRows, bits: Bits) -> tuple[Floats, Callable[[float], Bounds], tuple[str, ...]]:
         exact = self._basis.exact(rows.features, rows.target)
         return (*self._in_units(rows, self._solved(self._sums(exact, rows, bits))), ())
 
-    def _in_units(self, rows: Rows, fit: Fit) -> tuple[Floats, Callable[[float], Bounds]]:
+    def _in_units(self, rows: ScaledRows, fit: Fit) -> tuple[Floats, Callable[[float], Bounds]]:
         """Coefficients and intervals for the columns as they came."""
         largest = np.maximum(np.abs(rows.back).max(axis=1), SMALL)  # whose square may be no float
         back = rows.back / largest[:, np.newaxis]

@@ -20,7 +20,7 @@ from deniable.release.columns import Bounds
 from deniable.statistics.order.base import checked_level
 from deniable.statistics.order.ends import ends_around, lower_end, upper_end
 from deniable.statistics.order.quantile import selections
-from deniable.statistics.regression.linear import Regression, Rows
+from deniable.statistics.regression.linear import Regression, ScaledRows
 from deniable.statistics.regression.matchings import matched
 
 _HALF = 2**30  # grid points from the middle of the target's bounds to either end
@@ -99,7 +99,7 @@ class TheilSen(Regression):
         records = of_count(rows=self.rows, groups=1, cells=1, relation=self.relation)
         return [draw.privacy_loss(records) for draw in self._draws for _ in _READ_AT]
 
-    def _fit(self, rows: Rows, bits: Bits) -> tuple[Floats, Callable[[float], Bounds], tuple[str, ...]]:
+    def _fit(self, rows: ScaledRows, bits: Bits) -> tuple[Floats, Callable[[float], Bounds], tuple[str, ...]]:
         first, second = matched(len(rows.target), self.matchings, bits=bits)
         feature = rows.features[:, 0]
         apart = feature[first] != feature[second]

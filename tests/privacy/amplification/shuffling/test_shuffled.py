@@ -17,7 +17,7 @@ from scipy.stats import binom
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.balls import ball
 from deniable.privacy import GaussianLoss, PrivacyLoss, RandomizedResponseLoss, Replace, ShuffledLoss
-from deniable.privacy.amplification.shuffling.randomizers import AnyRandomizer, Channel, KaryResponse, Report
+from deniable.privacy.amplification.shuffling.randomizers import AnyRandomizer, Channel, KaryResponse, ReportClass
 
 Rows = Sequence[Sequence[Fraction]]
 
@@ -97,10 +97,10 @@ def test_the_variation_ratio_bound_is_no_bound() -> None:
     odds, users = Fraction(3), 4
     rows, epsilon = response_rows(odds, 4), Fraction(1)
 
-    def lumped() -> list[Report]:
+    def lumped() -> list[ReportClass]:
         rare = 1 / (odds + 3)
         cells = [(odds * rare, rare, rare), (rare, odds * rare, rare), (2 * rare, 2 * rare, (odds + 1) * rare)]
-        return [Report(ball(a), ball(b), ball(w), 1) for a, b, w in cells]
+        return [ReportClass(ball(a), ball(b), ball(w), 1) for a, b, w in cells]
 
     loss = ShuffledLoss(Channel(rows), users=users)
     reduced = loss.statement._above(lumped, epsilon, 1e-6).value

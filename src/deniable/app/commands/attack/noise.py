@@ -14,7 +14,7 @@ from deniable.app.pictures import check_picture, write_picture
 from deniable.app.terminal import say, show_table, waiting
 
 
-class Law(Enum):
+class NoiseKind(Enum):
     """Law of the noise."""
 
     GAUSSIAN = "gaussian"
@@ -25,7 +25,7 @@ class Law(Enum):
 def noise(
     *,
     people: Annotated[int, typer.Option(min=16, metavar="N", help="Number of people whose bits are attacked.")] = 4096,
-    law: Annotated[Law, typer.Option(help="Law of the noise.")] = Law.GAUSSIAN,
+    law: Annotated[NoiseKind, typer.Option(help="Law of the noise.")] = NoiseKind.GAUSSIAN,
     seed: Seed = 0,
     plot: Plot = None,
     as_json: AsJson = False,

@@ -27,7 +27,7 @@ from deniable.privacy.notions.gaussian_dp import DIGITS
 _MAX_CELLS = 10**5  # pairs of values times reports of a channel
 
 
-class Report(NamedTuple):
+class ReportClass(NamedTuple):
     """Equally likely reports: probability under both values, and what hides them.
 
     first, second: probability of one such report when the victim holds the first or the second value.
@@ -41,7 +41,7 @@ class Report(NamedTuple):
     copies: int
 
 
-Reports = Callable[[], list[Report]]  # evaluated at the working precision of python-flint
+Reports = Callable[[], list[ReportClass]]  # evaluated at the working precision of python-flint
 
 
 class Randomizer(ABC):
@@ -108,13 +108,13 @@ class KaryResponse(Randomizer):
     def blankets(self) -> list[Reports]:
         """Return the reports of the two values, and of any other."""
 
-        def reports() -> list[Report]:
+        def reports() -> list[ReportClass]:
             rare, often = self._probabilities()
             return _present(
                 [
-                    Report(often, rare, rare, 1),
-                    Report(rare, often, rare, 1),
-                    Report(rare, rare, rare, self.categories - 2),
+                    ReportClass(often, rare, rare, 1),
+                    ReportClass(rare, often, rare, 1),
+                    ReportClass(rare, rare, rare, self.categories - 2),
                 ]
             )
 
@@ -124,23 +124,23 @@ class KaryResponse(Randomizer):
         """Return populations at the second, the first, or a third value; or spread evenly."""
 
         def at(value: int) -> Reports:
-            def reports() -> list[Report]:
+            def reports() -> list[ReportClass]:
                 rare, often = self._probabilities()
                 hidden = [often if value == index else rare for index in range(3)]
-                sent = [Report(often, rare, hidden[0], 1), Report(rare, often, hidden[1], 1)]
+                sent = [ReportClass(often, rare, hidden[0], 1), ReportClass(rare, often, hidden[1], 1)]
                 if value == 2:
-                    sent += [Report(rare, rare, often, 1), Report(rare, rare, rare, self.categories - 3)]
+                    sent += [ReportClass(rare, rare, often, 1), ReportClass(rare, rare, rare, self.categories - 3)]
                 else:
-                    sent += [Report(rare, rare, rare, self.categories - 2)]
+                    sent += [ReportClass(rare, rare, rare, self.categories - 2)]
                 return _present(sent)
 
             return reports
 
-        def evenly() -> list[Report]:
+        def evenly() -> list[ReportClass]:
             rare, often = self._probabilities()
             even = ball(Fraction(1, self.categories))
-            reports = [Report(often, rare, even, 1), Report(rare, often, even, 1)]
-            return _present([*reports, Report(rare, rare, even, self.categories - 2)])
+            reports = [ReportClass(often, rare, even, 1), ReportClass(rare, often, even, 1)]
+            return _present([*reports, ReportClass(rare, rare, even, self.categories - 2)])
 
         return [evenly, at(1), at(0)] + ([at(2)] if self.categories > 2 else [])
 
@@ -175,10 +175,10 @@ class AnyRandomizer(Randomizer):
     def blankets(self) -> list[Reports]:
         """Return the reports of binary response, hidden by clones."""
 
-        def reports() -> list[Report]:
+        def reports() -> list[ReportClass]:
             p = 1 / (1 + ball(-self.epsilon).exp())
             hidden = ball(-self.epsilon).exp() / 2
-            return [Report(p, 1 - p, hidden, 1), Report(1 - p, p, hidden, 1)]
+            return [ReportClass(p, 1 - p, hidden, 1), ReportClass(1 - p, p, hidden, 1)]
 
         return [reports]
 
@@ -279,10 +279,10 @@ class Channel(Randomizer):
 
 def _reports_of(table: tuple[tuple[tuple[Fraction, Fraction, Fraction], int], ...]) -> Reports:
     """Return a function that makes reports at the working precision."""
-    return lambda: [Report(ball(a), ball(b), ball(w), count) for (a, b, w), count in table]
+    return lambda: [ReportClass(ball(a), ball(b), ball(w), count) for (a, b, w), count in table]
 
 
-def _present(reports: list[Report]) -> list[Report]:
+def _present(reports: list[ReportClass]) -> list[ReportClass]:
     """Return the reports that occur."""
     return [report for report in reports if report.copies]
 
