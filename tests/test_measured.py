@@ -590,8 +590,8 @@ def test_ranks_that_count_for_a_half_are_found_out(
     name: str, kind: type[RankMechanism], relation: Relation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Twins: the rate is that of records which move a rank by half as much."""
-    reach = kind.reach
-    monkeypatch.setattr(kind, "reach", lambda self, relation: reach(self, relation) / 2)
+    rank_sensitivity = kind.rank_sensitivity
+    monkeypatch.setattr(kind, "rank_sensitivity", lambda self, relation: rank_sensitivity(self, relation) / 2)
     with pytest.raises(AssertionError):
         test_statistics_draw_what_proves_their_loss(name, relation)
 

@@ -139,7 +139,7 @@ def test_a_donation_is_paid_before_it_is_drawn_and_never_twice(tmp_path: Path) -
     ledger = ledger_at(tmp_path / "l")
     ledger.verify()
     assert float(ledger.spent().epsilon or 0) == pytest.approx(6)
-    with pytest.raises(BudgetExceededError, match="only epsilon=1 is left"):
+    with pytest.raises(BudgetExceededError, match="only epsilon=1 of the budget epsilon=7 is left"):
         other.donate("a", day=2, name="9:00", bits=BITS)
 
 
