@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 
 from deniable.audit import audit_one_run
-from deniable.audit.canaries.one_run import Method
+from deniable.audit.canaries.one_run import GuessingMethod
 from deniable.privacy import GaussianDPLoss
 
 PUBLISHED = {"count": (1.13, 2.31, 4.40), "gaussian": (2.16, 4.72, 9.13)}
-METHODS: tuple[Method, ...] = ("bets", "count", "gaussian")
+METHODS: tuple[GuessingMethod, ...] = ("bets", "count", "gaussian")
 CANARIES, DELTA = 20_000, "1e-6"
 
 

@@ -23,7 +23,7 @@ from deniable.privacy import (
     of_count,
     parallel,
 )
-from deniable.privacy.pld.accountant import Part, composed_delta
+from deniable.privacy.pld.accountant import RepeatedPair, composed_delta
 
 REACH = of_count(rows=1, groups=1, relation=AddRemove)
 WITHIN = of_count(rows=1, groups=1, cells=1, relation=Replace)
@@ -118,7 +118,7 @@ def test_the_pair_above_crossing_curves_composes(epsilon: str) -> None:
     assert found.lower >= (large * 2).delta(epsilon).lower * (1 - 1e-2) - 1e-12
     laws = both.statement.laws()
     assert laws is not None
-    curve = composed_delta([[Part(laws.upper[0], 1)]], Fraction(epsilon), 1e-3)
+    curve = composed_delta([[RepeatedPair(laws.upper[0], 1)]], Fraction(epsilon), 1e-3)
     assert curve.upper == pytest.approx(both.delta(epsilon).upper, rel=2e-3)
     assert curve.upper >= both.delta(epsilon).lower
 

@@ -75,7 +75,7 @@ def test_compositions_agree_with_sampling_and_with_gaussians() -> None:
 @pytest.mark.parametrize("backwards", [False, True])
 def test_two_runs_match_quadrature_in_each_direction(backwards: bool) -> None:
     """delta of two runs: the curve of one at epsilon minus the loss of the other, averaged."""
-    from deniable.privacy.pld.accountant import Part, composed_delta
+    from deniable.privacy.pld.accountant import RepeatedPair, composed_delta
 
     loss = GaussianMixtureLoss([("0.6", 0), ("0.3", 1), ("0.1", 2)], sigma=1, relation=AddRemove)
     p, q = exact([("0.6", 0), ("0.3", 1), ("0.1", 2)]), exact([(1, 0)])
@@ -86,7 +86,7 @@ def test_two_runs_match_quadrature_in_each_direction(backwards: bool) -> None:
     gain = np.maximum(np.multiply.outer(a, a) - math.exp(0.7) * np.multiply.outer(b, b), 0)
     truth = gain.sum() * (xs[1] - xs[0]) ** 2
     laws = loss.statement.laws()
-    found = composed_delta([[Part(laws.upper[backwards], 2)]], Fraction(7, 10), 1e-5)
+    found = composed_delta([[RepeatedPair(laws.upper[backwards], 2)]], Fraction(7, 10), 1e-5)
     assert found.upper == pytest.approx(truth, rel=2e-4)
 
 
@@ -179,13 +179,13 @@ def test_under_replace_the_composed_pair_is_above_both_directions() -> None:
 
 def test_two_parts_that_see_opposite_orders_are_below_the_bound() -> None:
     """A composition of one direction alone would be too small for (P, Q) in one part and (Q, P) in the other."""
-    from deniable.privacy.pld.accountant import Part, composed_delta
+    from deniable.privacy.pld.accountant import RepeatedPair, composed_delta
     from deniable.privacy.pld.law import ReversedLaw
 
     loss = GaussianMixtureLoss([("0.5", 0), ("0.5", 3)], sigma=1, relation=Replace)
     there, back = loss.statement._law, ReversedLaw(loss.statement._law)
     for epsilon in (0, 1, 4):
-        opposite = composed_delta([[Part(there, 1), Part(back, 1)]], Fraction(epsilon), 1e-3)
+        opposite = composed_delta([[RepeatedPair(there, 1), RepeatedPair(back, 1)]], Fraction(epsilon), 1e-3)
         assert (loss * 2).delta(epsilon).upper >= opposite.lower
 
 

@@ -23,7 +23,7 @@ from deniable.privacy import (
 from deniable.privacy.amplification.sampling.sampled_law import SampledLaw
 from deniable.privacy.notions.gaussian_dp import gaussian_delta
 from deniable.privacy.pld.accountant import (
-    Part,
+    RepeatedPair,
     checked_tolerance,
     composed_delta,
     composed_epsilon,
@@ -33,9 +33,9 @@ from deniable.privacy.pld.accountant import (
 from deniable.privacy.pld.laws import BoundedRangeLaw, LaplaceLaw, NormalLaw, randomized_response_law
 
 
-def gaussian_steps(mu: float, count: int) -> list[list[Part]]:
+def gaussian_steps(mu: float, count: int) -> list[list[RepeatedPair]]:
     """Steps that together are mu-GDP, handed to the engine one by one instead of being merged."""
-    return [[Part(NormalLaw(mu / math.sqrt(count)), count)]]
+    return [[RepeatedPair(NormalLaw(mu / math.sqrt(count)), count)]]
 
 
 @pytest.mark.parametrize("epsilon", [0, 1, 4, 8, 11])
@@ -56,7 +56,7 @@ def test_random_gaussian_steps_hold_the_closed_form(mu: float, count: int, sprea
     epsilon = Fraction(max(mu * mu / 2 + (spreads - 4) * mu, 0.0))
     step = NormalLaw(mu / math.sqrt(count))
     squared = Fraction(step.mu) ** 2 * count  # of the law as it is
-    found = composed_delta([[Part(step, count)]], epsilon, 1e-3)
+    found = composed_delta([[RepeatedPair(step, count)]], epsilon, 1e-3)
     truth = gaussian_delta(squared, epsilon)
     assert found.lower <= truth.upper
     assert found.upper >= truth.lower
@@ -67,7 +67,7 @@ def test_a_hundred_thousand_small_steps_keep_tiny_deltas(delta: Fraction) -> Non
     """Where a plain transform of the untilted law goes below the truth from 1e-11 on."""
     step = NormalLaw(1.0 / math.sqrt(10**5))
     truth = (GaussianLoss(1 / Fraction(step.mu)) * 10**5).epsilon(delta)
-    found = composed_epsilon([[Part(step, 10**5)]], delta, 1e-3)
+    found = composed_epsilon([[RepeatedPair(step, 10**5)]], delta, 1e-3)
     assert found.lower <= truth.upper
     assert found.upper >= truth.lower
     assert found.width <= 1e-3 * found.upper
@@ -102,7 +102,7 @@ def test_two_laplaces_match_quadrature() -> None:
         density = lambda x: mpmath.exp((x - e) / 2) / 4  # noqa: E731
         inner = mpmath.quad(lambda x: density(x) * one_at(at - x), [-e, at - e, e])
         truth = one_at(at - e) / 2 + mpmath.exp(-e) / 2 * one_at(at + e) + inner
-    found = composed_delta([[Part(LaplaceLaw(0.4), 2)]], Fraction(1, 2), 1e-5)
+    found = composed_delta([[RepeatedPair(LaplaceLaw(0.4), 2)]], Fraction(1, 2), 1e-5)
     assert found.lower <= truth <= found.upper
 
 
@@ -132,7 +132,7 @@ def test_fifty_different_losses_get_one_narrow_interval() -> None:
 
 def test_an_infinite_loss_has_no_epsilon_below_its_probability() -> None:
     law = randomized_response_law(0.3, failed=0.01)
-    parts = [[Part(law, 2), Part(LaplaceLaw(0.5), 1)]]
+    parts = [[RepeatedPair(law, 2), RepeatedPair(LaplaceLaw(0.5), 1)]]
     assert composed_epsilon(parts, Fraction(1, 100), 1e-3).lower == math.inf
     assert composed_epsilon(parts, Fraction(1, 40), 1e-3).upper < 1.1
     assert composed_delta(parts, Fraction(2), 1e-3).contains(1 - 0.99**2)
@@ -142,7 +142,7 @@ def test_an_infinite_loss_has_no_epsilon_below_its_probability() -> None:
 
 def test_the_worse_direction_counts() -> None:
     """Two laws that are not mirror images: the answer is that of the larger one."""
-    small, large = Part(BoundedRangeLaw(0.2), 5), Part(BoundedRangeLaw(0.3), 5)
+    small, large = RepeatedPair(BoundedRangeLaw(0.2), 5), RepeatedPair(BoundedRangeLaw(0.3), 5)
     alone = composed_delta([[large]], Fraction(1, 2), 1e-3)
     for directions in ([[small], [large]], [[large], [small]]):
         both = composed_delta(directions, Fraction(1, 2), 1e-3)
@@ -153,7 +153,7 @@ def test_the_worse_direction_counts() -> None:
 
 def test_bounded_range_beats_pure_privacy() -> None:
     """The exponential mechanism with range 0.2 is 0.2-DP, and composes as a mechanism of half of it would at best."""
-    ranged = composed_epsilon([[Part(BoundedRangeLaw(0.2), 100)]], Fraction(1, 10**6), 1e-3)
+    ranged = composed_epsilon([[RepeatedPair(BoundedRangeLaw(0.2), 100)]], Fraction(1, 10**6), 1e-3)
     pure = (PureLoss("0.2") * 100).epsilon("1e-6")
     half = (PureLoss("0.1") * 100).epsilon("1e-6")
     assert half.lower * 0.98 < ranged.upper < 0.6 * pure.lower
@@ -171,9 +171,9 @@ def test_a_width_out_of_reach_says_what_was_reached() -> None:
 
 
 def test_losses_too_large_for_floats_are_not_taken() -> None:
-    assert within_reach(Part(NormalLaw(1.0), 10**6))
-    assert not within_reach(Part(NormalLaw(50.0), 1))
-    assert not within_reach(Part(LaplaceLaw(1000.0), 1))
+    assert within_reach(RepeatedPair(NormalLaw(1.0), 10**6))
+    assert not within_reach(RepeatedPair(NormalLaw(50.0), 1))
+    assert not within_reach(RepeatedPair(LaplaceLaw(1000.0), 1))
 
 
 @pytest.mark.parametrize("tolerance", [0, -1, 2, float("nan"), True, "1e-3", None])
@@ -216,7 +216,7 @@ def test_almost_certain_failures_and_almost_nothing_left_stay_between() -> None:
     assert directions is not None
     assert composed_delta(directions[0][:1], Fraction(43), 0.1).contains(0.4527216053)
     law = SampledLaw(NormalLaw(0.07838328864410006), Fraction(99999, 100000))
-    assert composed_delta([[Part(law, 1)]], Fraction(2.2337995453122925), 0.1).contains(5.11648789e-181)
+    assert composed_delta([[RepeatedPair(law, 1)]], Fraction(2.2337995453122925), 0.1).contains(5.11648789e-181)
 
 
 def test_one_loss_of_vanishing_probability_and_parts_that_cannot_be_told_are_answered() -> None:

@@ -21,7 +21,7 @@ from deniable.privacy import (
     compose,
     of_count,
 )
-from deniable.privacy.pld.accountant import Part
+from deniable.privacy.pld.accountant import RepeatedPair
 from deniable.privacy.pld.composed_law import composed_law
 from deniable.privacy.pld.law import LossLaw
 from deniable.privacy.pld.laws import LaplaceLaw, NormalLaw
@@ -89,7 +89,7 @@ def test_written_laws_hold_the_curve_of_the_composition(loss: PrivacyLoss) -> No
 
 @pytest.mark.parametrize("upper", [True, False])
 def test_a_written_law_is_a_pair_of_probabilities(upper: bool) -> None:
-    parts = [Part(LaplaceLaw(0.7), 5), Part(NormalLaw(0.4), 3)]
+    parts = [RepeatedPair(LaplaceLaw(0.7), 5), RepeatedPair(NormalLaw(0.4), 3)]
     law = composed_law(parts, upper=upper)
     far = law.above(np.array([-100.0]))
     assert float(far.p[0]) + law.infinite == pytest.approx(1, rel=1e-9)
@@ -121,7 +121,7 @@ def test_a_part_known_by_a_bound_alone_is_refused() -> None:
 
 
 def test_different_lattices_are_joined_on_a_finer_one() -> None:
-    parts = [Part(LaplaceLaw(1.0), 1), Part(LaplaceLaw(float(Fraction(1, 3))), 1)]
+    parts = [RepeatedPair(LaplaceLaw(1.0), 1), RepeatedPair(LaplaceLaw(float(Fraction(1, 3))), 1)]
     upper, lower = (composed_law(parts, upper=side) for side in (True, False))
     known = (LaplaceLoss(1) + LaplaceLoss(3)).delta("0.3")
     assert curve(upper, 0.3) >= known.lower

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.privacy import GaussianLoss
-from deniable.privacy.pld.accountant import Part, composed_epsilon
+from deniable.privacy.pld.accountant import RepeatedPair, composed_epsilon
 from deniable.privacy.pld.curve_law import exp_epsilon_grid, heights_above, heights_around, law_above, law_below
 from deniable.privacy.pld.law import FiniteLaw
 
@@ -54,7 +54,7 @@ def test_the_laws_enclose_a_gaussian_in_both_directions(laws: tuple[FiniteLaw, F
 @pytest.mark.parametrize("count", [3, 100])
 def test_compositions_enclose_the_exact_one(laws: tuple[FiniteLaw, FiniteLaw], count: int) -> None:
     exact = (GAUSSIAN * count).epsilon("1e-6")
-    high, low = (composed_epsilon([[Part(law, count)]], Fraction(1, 10**6), 1e-3) for law in laws)
+    high, low = (composed_epsilon([[RepeatedPair(law, count)]], Fraction(1, 10**6), 1e-3) for law in laws)
     assert low.lower <= exact.upper
     assert exact.lower <= high.upper
     assert high.upper - low.lower <= 8e-3 * exact.upper

@@ -23,7 +23,7 @@ from deniable.privacy import (
 )
 from deniable.privacy.amplification.sampling.capped import CappedPoissonStatement
 from deniable.privacy.losses.dominated import curve_of
-from deniable.privacy.pld.accountant import Part, composed_delta
+from deniable.privacy.pld.accountant import RepeatedPair, composed_delta
 
 PLACES = np.arange(-80, 81)
 
@@ -102,7 +102,7 @@ def test_closed_forms_under_replace_agree_with_laws() -> None:
     for epsilon in ("0.2", "1"):
         closed, composed = (
             loss.delta(epsilon),
-            composed_delta([[Part(loss.statement.laws().upper[0], 1)]], Fraction(epsilon), 1e-3),
+            composed_delta([[RepeatedPair(loss.statement.laws().upper[0], 1)]], Fraction(epsilon), 1e-3),
         )
         assert 0.5 * composed.upper <= closed.upper <= composed.upper * (1 + 2e-3)
     added = GaussianLoss(1).capped_poisson_sampled(rate="0.1", cap=12, population=100)

@@ -29,7 +29,7 @@ from deniable.privacy import (
 from deniable.privacy.amplification.sampling.poisson import PoissonSampledStatement
 from deniable.privacy.amplification.sampling.sampled_law import SampledLaw
 from deniable.privacy.constructors import TruncatedLaplaceLoss
-from deniable.privacy.pld.accountant import Part, composed_delta
+from deniable.privacy.pld.accountant import RepeatedPair, composed_delta
 from deniable.privacy.pld.law import ReversedLaw
 from deniable.privacy.pld.laws import NormalLaw
 from deniable.privacy.statement import Statement
@@ -116,7 +116,7 @@ def test_two_steps_match_quadrature_in_each_direction(rate: float, sigma: float,
         truth = mpmath.quad(inner, mpmath.linspace(-9 * s, 1 + 9 * s, 13))
     base = NormalLaw(1 / sigma)
     law = ReversedLaw(SampledLaw(base, Fraction(rate))) if added else SampledLaw(base, Fraction(rate))
-    found = composed_delta([[Part(law, 2)]], Fraction(3, 5), 1e-5)
+    found = composed_delta([[RepeatedPair(law, 2)]], Fraction(3, 5), 1e-5)
     assert found.lower * (1 - 1e-9) <= truth <= found.upper * (1 + 1e-9)
 
 
@@ -124,8 +124,8 @@ def test_swapping_the_directions_is_seen() -> None:
     """A twin that keeps one direction: at large rate and small epsilon they differ by far more than the width."""
     base = NormalLaw(1.0)
     removed = SampledLaw(base, Fraction(1, 10))
-    one = composed_delta([[Part(removed, 20)]], Fraction(2), 1e-4)
-    other = composed_delta([[Part(ReversedLaw(removed), 20)]], Fraction(2), 1e-4)
+    one = composed_delta([[RepeatedPair(removed, 20)]], Fraction(2), 1e-4)
+    other = composed_delta([[RepeatedPair(ReversedLaw(removed), 20)]], Fraction(2), 1e-4)
     assert other.upper < 0.7 * one.lower
     both = (GaussianLoss(1).poisson_sampled(rate="0.1") * 20).delta(2, tolerance=1e-4)
     assert both.lower <= one.upper

@@ -34,7 +34,7 @@ from deniable.privacy.amplification.sampling.poisson_replace import (
     exchanged_laws,
     poisson_replaced,
 )
-from deniable.privacy.pld.accountant import Part, composed_delta
+from deniable.privacy.pld.accountant import RepeatedPair, composed_delta
 from deniable.privacy.pld.law import LossLaw, Tails
 from deniable.privacy.pld.laws import LaplaceLaw, NormalLaw
 from deniable.privacy.pld.single import read
@@ -69,7 +69,7 @@ def test_gaussian_noise_matches_quadrature(q: float, mu: float, epsilon: float) 
     loss = GaussianLoss(1 / Fraction(repr(mu))).poisson_sampled(rate=q, relation=Replace)
     assert loss.delta(epsilon).upper == pytest.approx(normal_pair(q, mu, epsilon), rel=1e-9)
     law = ExchangedNormalLaw(mu, Fraction(repr(q)))
-    found = composed_delta([[Part(law, 1)]], Fraction(repr(epsilon)), 1e-6)
+    found = composed_delta([[RepeatedPair(law, 1)]], Fraction(repr(epsilon)), 1e-6)
     exact = loss.delta(epsilon)
     assert found.lower <= exact.upper
     assert found.upper >= exact.lower
@@ -183,7 +183,7 @@ def test_steps_bound_any_law_closely_from_both_sides(rate: str, mu: float) -> No
     assert np.all(curve(lower) <= curve(exact) * (1 + 1e-12))
     assert np.all(curve(upper) >= curve(exact) * (1 - 1e-12))
     assert np.all(curve(upper) - curve(lower) <= 1e-4 * curve(exact) + 1e-15)
-    runs = [composed_delta([[Part(law, 30)]], Fraction(1), 1e-3) for law in (lower, exact, upper)]
+    runs = [composed_delta([[RepeatedPair(law, 30)]], Fraction(1), 1e-3) for law in (lower, exact, upper)]
     assert runs[0].lower <= runs[1].upper
     assert runs[2].upper >= runs[1].lower
     assert runs[2].upper <= runs[0].lower * 1.01

@@ -27,7 +27,7 @@ from deniable.privacy import (
 )
 from deniable.privacy.amplification.sampling.sampled_law import SampledLaw
 from deniable.privacy.amplification.sampling.subsets import MirroredLaw, SubsetSampledStatement
-from deniable.privacy.pld.accountant import Part, composed_delta
+from deniable.privacy.pld.accountant import RepeatedPair, composed_delta
 from deniable.privacy.pld.law import FiniteLaw, ReversedLaw
 from deniable.privacy.pld.laws import NormalLaw, randomized_response_law
 
@@ -216,7 +216,7 @@ def test_gaussians_together_are_sampled_as_one() -> None:
     both = (GaussianLoss(2) * 4).sampled_without_replacement(size=1, population=10)
     one = GaussianLoss(1).sampled_without_replacement(size=1, population=10)
     assert both.delta(1).upper == pytest.approx(one.delta(1).upper, rel=1e-12)
-    pair = composed_delta([[Part(SampledLaw(NormalLaw(1.0), Fraction(1, 10)), 1)]], Fraction(1), 1e-6)
+    pair = composed_delta([[RepeatedPair(SampledLaw(NormalLaw(1.0), Fraction(1, 10)), 1)]], Fraction(1), 1e-6)
     assert both.delta(1).upper == pytest.approx(pair.upper, rel=1e-5)
 
 

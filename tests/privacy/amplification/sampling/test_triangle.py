@@ -8,7 +8,7 @@ import pytest
 
 from deniable.privacy import ExponentialMechanismLoss, GaussianLoss, LaplaceLoss, PrivacyLoss, PureLoss
 from deniable.privacy.amplification.sampling.triangle import laplace_cells, triangle_law
-from deniable.privacy.pld.accountant import Part, composed_epsilon
+from deniable.privacy.pld.accountant import RepeatedPair, composed_epsilon
 from deniable.privacy.pld.law import LossLaw
 
 WEIGHTS = [0.8, 0.2]
@@ -79,7 +79,9 @@ def test_the_worst_pair_of_one_step_is_not_that_of_many() -> None:
     step = GaussianLoss(2).sampled_without_replacement(size=100, population=10_000)
     single, triangle = step.statement.laws().lower
     assert curve(triangle, 0.01) < 0.95 * curve(single, 0.01)
-    least, most = (composed_epsilon([[Part(law, 10_000)]], Fraction(1, 10**5), 1e-3) for law in (triangle, single))
+    least, most = (
+        composed_epsilon([[RepeatedPair(law, 10_000)]], Fraction(1, 10**5), 1e-3) for law in (triangle, single)
+    )
     assert most.upper < least.lower
     run = (step * 10_000).epsilon("1e-5")
     assert least.lower <= run.lower * 1.001 <= 1.001 * run.upper
