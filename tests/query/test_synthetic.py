@@ -92,6 +92,24 @@ def test_conditions_and_columns_are_other_questions() -> None:
     assert len(db.history()) == 3
 
 
+def test_prices_that_print_alike_are_other_questions() -> None:
+    db = connected()
+    db.synthesize(["ward"], epsilon="0.5")
+    db.synthesize(["ward"], epsilon="0.50000001")
+    assert len(db.history()) == 2
+
+
+def test_bounds_between_whole_numbers_draw_whole_numbers_within() -> None:
+    columns = {"age": dn.Number(lower=0.5, upper=3.5, integer=True)}
+    made = connected(columns=columns).synthesize(["age"], epsilon=1)
+    assert made.domain.sizes == (4,)
+    assert set(made.rows(200)["age"].to_pylist()) <= {1, 2, 3, None}
+
+
+def test_a_budget_too_small_for_anything_gives_rows_nevertheless() -> None:
+    assert connected().synthesize(epsilon="1e-6").rows(20).num_rows == 20
+
+
 @pytest.mark.parametrize(
     ("options", "error", "text"),
     [
@@ -103,7 +121,7 @@ def test_conditions_and_columns_are_other_questions() -> None:
         ({"bins": 0, **PRICE}, InvalidParameterError, "bins"),
         ({"bins": 10**6, **PRICE}, InvalidParameterError, "1,000,001 levels"),
         ({"where": "SUM(age) > 1", **PRICE}, Exception, "SUM"),
-        ({}, InvalidParameterError, "what the answer may cost"),
+        ({}, InvalidParameterError, "price of the answer"),
         ({"epsilon": "1e-30"}, InvalidParameterError, "buys no noise"),
     ],
 )

@@ -4,6 +4,8 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor
 
 import numpy as np
 
@@ -11,7 +13,7 @@ from deniable.errors import CatalogError, ExecutionError, InvalidParameterError
 from deniable.ledger import Entry
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import DeterministicBits
-from deniable.numbers.rationals import positive_integer
+from deniable.numbers.rationals import positive_integer, quotient_text
 from deniable.privacy import compose
 from deniable.query.answer import FREE
 from deniable.query.catalog import DeclaredTable
@@ -88,7 +90,7 @@ class SyntheticQuestion:
         question = cls(table, where, measuring, tuple(left_out))
         with silence():
             nobody = np.zeros((len(attributes), 0), dtype=np.int64)
-            measuring.measure(nobody, np.zeros(0, dtype=np.int64), DeterministicBits(0))
+            measuring.measure(nobody, None if whose is None else nobody[0], DeterministicBits(0))
         return question
 
     def entry(self, safe: bool) -> Entry:
@@ -97,7 +99,7 @@ class SyntheticQuestion:
         canonical = {
             "synthetic rows": VERSION,
             "domain": [attribute.to_json() for attribute in domain.attributes],
-            "price": str(self.measuring.price),
+            "price": {name: quotient_text(value) for name, value in self.measuring.price.words.items()},
             "table": Scan(self.table).to_json(),
             "unit": [self.table.unit.column, self.table.unit.ids],
             "rows": self.measuring.rows,
@@ -184,6 +186,10 @@ def attribute_of(name: str, facts: Facts, bins: int) -> Attribute | None:
         return Listed(name, kind, tuple(key for key in facts.keys if key is not None))
     if facts.lower is None or facts.upper is None or facts.kind is Kind.TEXT:
         return None
-    if facts.kind in (Kind.INTEGER, Kind.DATE):
-        max_bins = min(max_bins, int(facts.upper - facts.lower) + 1)
-    return Binned(name, kind, facts.lower, facts.upper, max_bins)
+    if facts.kind not in (Kind.INTEGER, Kind.DATE):
+        return Binned(name, kind, facts.lower, facts.upper, max_bins)
+    lower = Fraction(ceil(facts.lower))
+    upper = Fraction(floor(facts.upper))
+    if lower > upper:
+        return None
+    return Binned(name, kind, lower, upper, min(max_bins, int(upper - lower) + 1))

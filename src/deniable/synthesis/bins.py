@@ -14,7 +14,7 @@ def onto_simplex(counts: Floats, total: float) -> Floats:
     """
     descending = np.sort(counts)[::-1]
     excess = (np.cumsum(descending) - total) / np.arange(1, counts.size + 1)
-    last = np.flatnonzero(descending > excess)[-1]
+    last = np.flatnonzero(descending >= excess)[-1]
     return np.asarray(np.maximum(counts - excess[last], 0.0))
 
 
