@@ -22,7 +22,7 @@ import numpy as np
 
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE
-from deniable.numbers.arrays import Integers
+from deniable.numbers.arrays import MachineIntegers
 from deniable.privacy import AddRemove
 from deniable.synthesis.domain import Binned, DeclaredDomain, Listed
 from deniable.synthesis.measurements import Measuring
@@ -34,7 +34,7 @@ DELTA = "1e-9"
 ORDERED = {"age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"}
 
 
-def adult(folder: Path) -> tuple[Integers, DeclaredDomain]:
+def adult(folder: Path) -> tuple[MachineIntegers, DeclaredDomain]:
     """Rows of Adult as levels, of shape (columns, rows)."""
     sizes: dict[str, int] = json.loads((folder / "adult-domain.json").read_text())
     levels = np.loadtxt(folder / "adult.csv", delimiter=",", skiprows=1, dtype=np.int64).T
@@ -47,7 +47,7 @@ def adult(folder: Path) -> tuple[Integers, DeclaredDomain]:
     return levels, DeclaredDomain(tuple(attributes))
 
 
-def chain(rows: int, columns: int) -> tuple[Integers, DeclaredDomain]:
+def chain(rows: int, columns: int) -> tuple[MachineIntegers, DeclaredDomain]:
     """Columns of which each follows the one before it."""
     random = np.random.default_rng(0)
     levels = [random.integers(10, size=rows)]
@@ -58,7 +58,7 @@ def chain(rows: int, columns: int) -> tuple[Integers, DeclaredDomain]:
     return np.stack(levels), DeclaredDomain(tuple(Listed(name, "int64", tuple(range(10))) for name in names))
 
 
-def distance(one: Integers, other: Integers, sizes: tuple[int, ...], degree: int) -> float:
+def distance(one: MachineIntegers, other: MachineIntegers, sizes: tuple[int, ...], degree: int) -> float:
     """Mean total variation distance of all tables of so many columns."""
     found = []
     for columns in combinations(range(len(sizes)), degree):
@@ -72,14 +72,14 @@ def distance(one: Integers, other: Integers, sizes: tuple[int, ...], degree: int
     return float(np.mean(found))
 
 
-def synthetic(levels: Integers, domain: DeclaredDomain, epsilon: str, seed: int) -> Integers:
+def synthetic(levels: MachineIntegers, domain: DeclaredDomain, epsilon: str, seed: int) -> MachineIntegers:
     price = Price.of(epsilon, DELTA, None)
     plan = Measuring(domain=domain, price=price, relation=AddRemove, rows=1)
     measured = plan.measure(levels, None, SECURE)
     return levels_of_rows(measured, fitted(measured), max(1, round(measured.total)), seed=seed)
 
 
-def lines(name: str, levels: Integers, domain: DeclaredDomain, seeds: int, *, triples: bool) -> Iterator[str]:
+def lines(name: str, levels: MachineIntegers, domain: DeclaredDomain, seeds: int, *, triples: bool) -> Iterator[str]:
     """Lines of the table about one set of rows."""
     random = np.random.default_rng(1)
     made = {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from deniable.errors import InvalidParameterError
-from deniable.numbers.arrays import Floats, Integers
+from deniable.numbers.arrays import Floats, Integers, MachineIntegers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +49,7 @@ class Attribute(ABC):
         """Return the level of every row; each follows from the value of that row alone."""
 
     @abstractmethod
-    def decode(self, levels: Integers, uniform: Floats) -> pa.Array:
+    def decode(self, levels: MachineIntegers, uniform: Floats) -> pa.Array:
         """Return a value of each level, drawn within bins by uniform numbers of (0, 1)."""
 
     @abstractmethod
@@ -86,7 +86,7 @@ class Listed(Attribute):
         index = pc.index_in(column, value_set=pa.array(self.keys, type=column.type))
         return np.asarray(pc.fill_null(index, len(self.keys)), dtype=np.int64)
 
-    def decode(self, levels: Integers, uniform: Floats) -> pa.Array:
+    def decode(self, levels: MachineIntegers, uniform: Floats) -> pa.Array:
         import pyarrow as pa
 
         return pa.array([*self.keys, None], type=pa.type_for_alias(self.kind)).take(pa.array(levels))
@@ -139,7 +139,7 @@ class Binned(Attribute):
         levels = np.where(np.isnan(share), self.bins, np.minimum(np.floor(share), self.bins - 1))
         return levels.astype(np.int64)
 
-    def decode(self, levels: Integers, uniform: Floats) -> pa.Array:
+    def decode(self, levels: MachineIntegers, uniform: Floats) -> pa.Array:
         import pyarrow as pa
 
         values = float(self.lower) + (np.minimum(levels, self.bins - 1) + uniform) * (self._span / self.bins)
@@ -200,7 +200,7 @@ class DeclaredDomain:
     def __len__(self) -> int:
         return len(self.attributes)
 
-    def encode(self, columns: Sequence[pa.ChunkedArray]) -> Integers:
+    def encode(self, columns: Sequence[pa.ChunkedArray]) -> MachineIntegers:
         """Return the levels of all rows, of shape (attributes, rows). SECRET."""
         pairs = zip(self.attributes, columns, strict=True)
-        return np.stack([attribute.encode(column) for attribute, column in pairs])
+        return np.stack([attribute.encode(column).astype(np.int32) for attribute, column in pairs])

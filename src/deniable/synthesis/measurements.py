@@ -19,7 +19,7 @@ import numpy as np
 from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
-from deniable.numbers.arrays import Floats, Indices, Integers
+from deniable.numbers.arrays import Floats, Indices, Integers, MachineIntegers
 from deniable.privacy import PrivacyLoss, Relation, Sensitivity
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.statistics.units import bounded_rows
@@ -84,7 +84,7 @@ class Measuring:
         weights = [Fraction(round(count ** (2 / 3) * 2**WEIGHT_DIGITS), 2**WEIGHT_DIGITS) for count in cells]
         return price.noises([self.sensitivity] * len(weights), weights)
 
-    def measure(self, levels: Integers, units: object, bits: Bits) -> "Measurements":
+    def measure(self, levels: MachineIntegers, units: object, bits: Bits) -> "Measurements":
         """Return noisy tables of private rows, given as levels of shape (attributes, rows)."""
         present = np.ones(levels.shape[1], dtype=np.bool_)
         held = levels[:, bounded_rows(units, rows=self.rows, present=present, bits=bits)]
@@ -94,9 +94,10 @@ class Measuring:
             counts.append(noise.release(exact, bits=bits).value.astype(np.int64))
         first = Measurements(measuring=self, counts=tuple(counts), pairs=())
         pairs = []
+        binned = [bins.astype(np.int32)[column] for bins, column in zip(first.bins, held, strict=True)]
         for (one, other), noise in zip(first.pair_indices, first.pair_noises, strict=True):
             rows, columns = first.bin_sizes[one], first.bin_sizes[other]
-            cells = first.bins[one][held[one]] * columns + first.bins[other][held[other]]
+            cells = binned[one] * columns + binned[other]
             exact = np.bincount(cells, minlength=rows * columns).astype(np.int64)
             pairs.append(noise.release(exact, bits=bits).value.astype(np.int64).reshape(rows, columns))
         return Measurements(measuring=self, counts=first.counts, pairs=tuple(pairs))

@@ -8,14 +8,14 @@ import numpy as np
 
 from deniable.noise.bits import Bits, DeterministicBits
 from deniable.noise.simulation import uniforms
-from deniable.numbers.arrays import Floats, Indices, Integers
+from deniable.numbers.arrays import Floats, Indices, MachineIntegers
 
 if TYPE_CHECKING:
     from deniable.synthesis.measurements import Measurements
     from deniable.synthesis.model import RecordMixture
 
 
-def levels_of_rows(measured: Measurements, model: RecordMixture, size: int, *, seed: int) -> Integers:
+def levels_of_rows(measured: Measurements, model: RecordMixture, size: int, *, seed: int) -> MachineIntegers:
     """Return levels of `size` synthetic rows, of shape (attributes, rows); the same ones for the same seed.
 
     Within a soft record columns are independent, and each bin appears as often as its probability says, up to one row
@@ -24,7 +24,7 @@ def levels_of_rows(measured: Measurements, model: RecordMixture, size: int, *, s
     bits = DeterministicBits(seed)
     records = np.sort(np.arange(size) % model.records)  # of each row
     order = np.argsort(uniforms((size,), bits=bits))
-    rows = np.empty((len(measured.bins), size), dtype=np.int64)
+    rows = np.empty((len(measured.bins), size), dtype=np.int32)
     for index, shares in enumerate(model.probabilities):
         drawn = spread(records, shares.astype(np.float64), bits)
         bins, counts = measured.bins[index], measured.columns[index]

@@ -25,7 +25,7 @@ from deniable.synthesis.rows import levels_of_rows
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from deniable.numbers.arrays import Integers
+    from deniable.numbers.arrays import Integers, MachineIntegers
 
 MAX_ROWS = 10**9
 FORMATS = (".parquet", ".csv")
@@ -155,7 +155,7 @@ class Synthesis:
         """
         return list(self._distances(levels_of_rows(self.measured, self.model, rows or self.size, seed=seed)))
 
-    def _distances(self, levels: Integers) -> Iterator[Distance]:
+    def _distances(self, levels: MachineIntegers) -> Iterator[Distance]:
         measured = self.measured
         names = self.domain.names
         for index, counts in enumerate(measured.counts):
