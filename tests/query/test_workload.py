@@ -94,7 +94,7 @@ def test_gaussian_noise_of_many_questions_is_composed_before_it_is_calibrated(as
     [
         (TEXTS[0], {"epsilon": 1}, "list of questions"),
         ([], {"epsilon": 1}, "list of questions"),
-        (TEXTS, {}, "say what the answer may cost"),
+        (TEXTS, {}, "specify the price"),
         (TEXTS, {"epsilon": 1, "nonnegative": True}, "consistent=True"),
         ([*TEXTS, "SELECT MEDIAN(x) FROM t"], {"epsilon": 1, "consistent": True}, "same rows"),
         ([*TEXTS, "SELECT COUNT(*) FROM t WHERE x > 1"], {"epsilon": 1, "consistent": True}, "same rows"),

@@ -168,7 +168,7 @@ def test_no_rows_and_an_empty_class_give_finite_models() -> None:
         (GaussianNB, {"classes": ["a"]}, "classes"),
         (GaussianNB, {"bounds": [(0, 0), (0, 1)]}, "lower < upper"),
         (GaussianNB, {"bounds": [(0, 1)] * 3}, "3 columns"),
-        (GaussianNB, {"epsilon": None}, "say what"),
+        (GaussianNB, {"epsilon": None}, "specify the price"),
         (CategoricalNB, {"categories": "xy"}, "categories"),
         (CategoricalNB, {"categories": [["x"], []]}, "categories"),
         (CategoricalNB, {"categories": [["x"]]}, "1 columns"),

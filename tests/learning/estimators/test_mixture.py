@@ -83,7 +83,7 @@ def test_no_rows_and_many_components_give_finite_models() -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [({"covariance_type": "tied"}, "diag"), ({"n_components": 0}, "n_components"), ({"steps": 0}, "steps"),
-     ({"bounds": (0, 1)}, "one pair for each"), ({"epsilon": None}, "say what")],
+     ({"bounds": (0, 1)}, "one pair for each"), ({"epsilon": None}, "specify the price")],
 )  # fmt: skip
 def test_bad_parameters_are_refused(changed: Any, said: str) -> None:
     with pytest.raises(InvalidParameterError, match=said):

@@ -100,7 +100,7 @@ def test_what_cannot_be_released_is_refused() -> None:
         box(bounds=(0, 1e200))
     with pytest.raises(InvalidParameterError, match="fewer features"):
         box(100, blocks=10_000)
-    with pytest.raises(InvalidParameterError, match="say what"):
+    with pytest.raises(InvalidParameterError, match="specify the price"):
         box(price={"delta": "1e-6"})
     with pytest.raises(InvalidParameterError, match="relation"):
         box(relation="both")  # type: ignore[arg-type]

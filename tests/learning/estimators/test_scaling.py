@@ -111,7 +111,7 @@ def test_no_rows_give_finite_models(kind: Any) -> None:
         (StandardScaler, {}, np.zeros((3, 2)), "3 columns"),
         (PCA, {"n_components": 4}, [], "<= 3"),
         (PCA, {"n_components": 0}, [], "n_components"),
-        (PCA, {"epsilon": None}, [], "say what"),
+        (PCA, {"epsilon": None}, [], "specify the price"),
     ],
 )
 def test_bad_parameters_are_refused(kind: Any, changed: Any, rows: Any, said: str) -> None:
