@@ -164,5 +164,5 @@ def test_the_weaker_promise_of_a_day_is_said_with_every_answer() -> None:
     for wrong in (("who", "day", "x"), 7):
         with pytest.raises(CatalogError, match="unit is a column, or a column and one of dates"):
             dn.connect(held, name="t", unit=wrong, budget=dn.Budget(epsilon=1))  # type: ignore[arg-type]
-    with pytest.raises(InvalidParameterError, match="a column of dates"):
+    with pytest.raises(InvalidParameterError, match="a date column"):
         PrivacyUnit(column="who", ids=2, period="day")

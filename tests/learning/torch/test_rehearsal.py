@@ -235,7 +235,7 @@ def test_scripted_modules_are_refused() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         script = torch.jit.script(nn.Linear(3, 3))
-    refused(nn.Sequential(script, nn.Linear(3, 2)), "hides what it keeps")
+    refused(nn.Sequential(script, nn.Linear(3, 2)), "hides its state")
 
 
 class Writes(nn.Module):

@@ -171,7 +171,7 @@ def test_a_plan_refuses_what_no_answer_could_keep(error: str) -> None:
     ("text", "asked", "words"),
     [
         ("SELECT COUNT(*) AS n FROM t", {"error": "5%"}, "needs a price"),
-        ("SELECT COUNT(*) AS n FROM t", {"error": "5%", "epsilon": 3}, "only epsilon=2 is left"),
+        ("SELECT COUNT(*) AS n FROM t", {"error": "5%", "epsilon": 3}, "only epsilon=2 of the budget"),
         ("SELECT COUNT(*) AS n FROM t", {"error": "100%", "epsilon": 1}, "below 100%"),
         ("SELECT COUNT(*) AS n FROM t", {"error": "0%", "epsilon": 1}, "below 100%"),
         ("SELECT COUNT(*) AS n FROM t", {"error": "-5%", "epsilon": 1}, "below 100%"),

@@ -18,7 +18,7 @@ GOOD = {
 }
 BAD = {
     "SELECT * FROM read_csv('x.csv')": "plain table",
-    "SELECT * FROM 'x.parquet'": "no table of the file",
+    "SELECT * FROM 'x.parquet'": "is not a table of the file",
     "SELECT count(*) AS n FROM visits": "holds COUNT",
     "SELECT person, age - avg(age) OVER () AS d FROM visits": "holds",
     "SELECT person, age FROM visits GROUP BY ALL": "holds group",
@@ -31,7 +31,7 @@ BAD = {
     "SELECT person FROM visits WHERE age > (SELECT avg(age) FROM visits)": "holds",
     "SELECT person FROM visits WHERE person IN (SELECT 1)": "holds",
     "WITH v AS (SELECT 1 AS person) SELECT person FROM v": "holds with",
-    "SELECT person FROM visits UNION ALL SELECT person FROM visits": "no SELECT",
+    "SELECT person FROM visits UNION ALL SELECT person FROM visits": "is not a SELECT",
     "SELECT person, random() AS r FROM visits": "holds RANDOM",
     "SELECT person, mine(age) AS r FROM visits": "holds MINE",
     "SELECT unnest([1, 2]) AS person FROM visits": "holds",
@@ -40,7 +40,7 @@ BAD = {
     "SELECT rowid AS person FROM visits": "holds .*rowid",
     "SELECT * REPLACE (CAST(note AS INTEGER) AS note) FROM visits": "holds",
     "SELECT person, lag(age) OVER () AS d FROM visits": "holds",
-    "SELECT person FROM temp.main.visits": "no table of the file",
+    "SELECT person FROM temp.main.visits": "is not a table of the file",
     "VALUES (1)": "plain table",
 }
 
