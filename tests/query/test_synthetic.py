@@ -84,6 +84,23 @@ def test_hardly_any_rows_give_rows_too(count: int, relation: str) -> None:
     assert connected(table(600).head(count), relation=relation).synthesize(**PRICE).rows(20).num_rows == 20
 
 
+def test_tables_of_a_server_have_the_levels_of_the_same_file(postgres: str) -> None:
+    """With hardly any noise, rows of a PostgreSQL table give the counts of a frame."""
+    import psycopg
+
+    with psycopg.connect(postgres) as connection:
+        connection.execute(
+            "CREATE TABLE visits AS SELECT i / 2 AS person, CASE WHEN i % 2 = 0 THEN 'a' ELSE 'b' END AS ward, "
+            "i % 120 AS age, i % 2 = 0 AS ill FROM generate_series(0, 599) AS i"
+        )
+    budget = dn.Budget(epsilon=9_000)
+    columns = {name: COLUMNS[name] for name in ("ward", "age", "ill")}
+    db = dn.connect(postgres, table="visits", unit="person", rows=2, columns=columns, budget=budget)
+    found = db.synthesize(epsilon=9_000).measured.counts
+    expected = connected(columns=columns, budget=budget).synthesize(list(columns), epsilon=9_000).measured.counts
+    assert all(abs(one - other).max() <= 2 for one, other in zip(found, expected, strict=True))
+
+
 def test_conditions_and_columns_are_other_questions() -> None:
     db = connected(budget=dn.Budget(epsilon=9, delta="1e-4"))
     assert db.synthesize(["ward", "age"], where="ill", **PRICE).rows(9).column_names == ["ward", "age"]
