@@ -2,20 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
-from deniable.synthesis.bins import merged, onto_simplex, smoothed
-
-
-def test_the_nearest_counts_are_those_of_a_general_solver() -> None:
-    counts = np.array([5.0, -3.0, 1.0, 0.2, 9.0])
-    near = onto_simplex(counts, 10.0)
-    constraint = {"type": "eq", "fun": lambda x: x.sum() - 10}
-    solved = minimize(
-        lambda x: ((x - counts) ** 2).sum(), np.full(5, 2.0), bounds=[(0, None)] * 5, constraints=constraint
-    )
-    assert near == pytest.approx(solved.x, abs=1e-5)
-    assert near.sum() == pytest.approx(10)
+from deniable.synthesis.bins import merged, smoothed
 
 
 def test_smoothing_keeps_the_sum_and_peaks_and_removes_noise() -> None:

@@ -17,6 +17,7 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms.vectors.clipped_sum import public_vector
 from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import positive_integer, positive_rational
+from deniable.numbers.simplex import onto_simplex
 
 __all__ = ["Box", "FeasibleSet", "L1Ball", "L2Ball", "Simplex"]
 
@@ -152,7 +153,7 @@ class L1Ball(_Ball):
         radius = float(self.radius)
         if np.abs(away).sum() <= radius:
             return point
-        return np.asarray(self.middle + np.sign(away) * _on_simplex(np.abs(away), radius))
+        return np.asarray(self.middle + np.sign(away) * onto_simplex(np.abs(away), radius))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,7 +189,7 @@ class Simplex(FeasibleSet):
 
     def _project(self, point: Floats) -> Floats:
         """Project onto the simplex."""
-        return _on_simplex(point, float(self.total))
+        return onto_simplex(point, float(self.total))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,19 +253,6 @@ class Box(FeasibleSet):
         """Lower and upper corner as floats."""
         lower, upper = self.bounds
         return np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
-
-
-def _on_simplex(point: Floats, total: float) -> Floats:
-    """Return the nearest point with entries of at least 0 that add up to `total`.
-
-    It is max(point - t, 0) for one t. Among the k largest entries, which are the positive ones of the answer, t is the
-    mean of them minus total / k; k is the largest for which the k-th entry exceeds that.
-    """
-    moved = point - point.max()  # so that sums lose nothing to a common part
-    largest = np.sort(moved)[::-1]
-    shifts = (np.cumsum(largest) - total) / np.arange(1, point.size + 1)
-    projected: Floats = np.maximum(moved - shifts[np.flatnonzero(largest > shifts)[-1]], 0.0)
-    return projected
 
 
 def _to_vertex(point: Floats, length: float) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 from deniable.limits import local_floor
 from deniable.local.means import MeanProtocol
 from deniable.numbers.rationals import Real, positive_integer, positive_rational
+from deniable.numbers.simplex import onto_simplex
 from deniable.release import Release
 from deniable.release.columns import Estimate
 
@@ -73,9 +74,7 @@ def consistent(release: Release, *, people: int) -> Release:
     100
     """
     counts = np.asarray(release["count"], dtype=np.float64)
-    falling = np.sort(counts)[::-1]
-    excess = (np.cumsum(falling) - positive_integer("people", people)) / np.arange(1, len(counts) + 1)
-    projected = np.maximum(counts - excess[falling > excess][-1], 0)
+    projected = onto_simplex(counts, positive_integer("people", people))
     moved = "moved to the nearest counts that are not negative and add up: biased"
     column = Estimate(name="consistent", estimates=projected, post_processing=moved)
     return replace(release, parts=(*release.parts, column))

@@ -7,17 +7,6 @@ import numpy as np
 from deniable.numbers.arrays import Floats, Indices
 
 
-def onto_simplex(counts: Floats, total: float) -> Floats:
-    """Return the nearest counts that are not negative and sum to `total`, in least squares.
-
-    Source: Duchi, Shalev-Shwartz, Singer, Chandra (2008), "Efficient projections onto the l1-ball".
-    """
-    descending = np.sort(counts)[::-1]
-    excess = (np.cumsum(descending) - total) / np.arange(1, counts.size + 1)
-    last = np.flatnonzero(descending >= excess)[-1]
-    return np.asarray(np.maximum(counts - excess[last], 0.0))
-
-
 def smoothed(counts: Floats, deviation: float) -> Floats:
     """Return counts of neighbouring levels with less noise: soft thresholds on differences of halves (Haar wavelets).
 

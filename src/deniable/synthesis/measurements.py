@@ -20,10 +20,11 @@ from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
 from deniable.numbers.arrays import Floats, Indices, Integers, MachineIntegers
+from deniable.numbers.simplex import onto_simplex
 from deniable.privacy import PrivacyLoss, Relation, Sensitivity
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.statistics.units import bounded_rows
-from deniable.synthesis.bins import merged, onto_simplex, smoothed
+from deniable.synthesis.bins import merged, smoothed
 from deniable.synthesis.domain import DeclaredDomain
 
 COLUMNS_SHARE = Fraction(2, 5)  # of the price, for the tables of single columns

@@ -3,13 +3,11 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as some
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import Gaussian, Laplace, TreeOfCounts
 from deniable.mechanisms.additive.base import AdditiveNoise
-from deniable.mechanisms.counts.tree import _mean_variance, _nonnegative, branches, levels, matrices, of_nodes
+from deniable.mechanisms.counts.tree import _mean_variance, branches, levels, matrices, of_nodes
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace, Sensitivity, of_count
 from deniable.privacy.sensitivity import of_spread_sum
@@ -88,26 +86,6 @@ def test_shares_take_flat_counts_up_to_fifty_cells_and_trees_beyond() -> None:
     assert many.branch == 18  # of two levels, the narrowest
     assert many.standard_deviation(shares=True) < best(300).standard_deviation()
     assert branches(300) >= {2, 3, 4, 5, 7, 18, 300}
-
-
-@given(
-    counts=some.lists(some.integers(-20, 20), min_size=1, max_size=7),
-    total=some.integers(1, 40),
-)
-def test_counts_are_made_non_negative_by_the_least_change(counts: list[int], total: int) -> None:
-    """Against quadratic programming: all sets of cells that stay above 0."""
-    noisy = np.array(counts, dtype=np.float64)
-    best = np.inf
-    for kept in product([False, True], repeat=noisy.size):
-        chosen = np.array(kept)
-        if chosen.any():
-            trial = np.where(chosen, noisy - (noisy[chosen].sum() - total) / chosen.sum(), 0.0)
-            if trial.min() >= 0:
-                best = min(best, float(np.sum((trial - noisy) ** 2)))
-    found = _nonnegative(noisy, float(total))
-    assert found.min() >= 0
-    assert found.sum() == pytest.approx(total)
-    assert np.sum((found - noisy) ** 2) == pytest.approx(best)
 
 
 @pytest.mark.parametrize("cells", [20, 200])

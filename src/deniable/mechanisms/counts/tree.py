@@ -23,6 +23,7 @@ from deniable.mechanisms.integers import clamped
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.arrays import ExactIntegers, Floats
 from deniable.numbers.rationals import whole_number
+from deniable.numbers.simplex import onto_simplex
 from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity
 from deniable.privacy.sensitivity import of_spread_sum
 
@@ -149,7 +150,7 @@ class TreeOfCounts(Mechanism):
         """
         total = running[-1]
         if self.branch >= self.cells:
-            below = np.cumsum(_nonnegative(np.diff(running, prepend=0.0), total))[:-1]
+            below = np.cumsum(onto_simplex(np.diff(running, prepend=0.0), total))[:-1]
         else:
             from scipy.optimize import isotonic_regression
 
@@ -241,15 +242,3 @@ def _slopes(running: Floats) -> Floats:
     """Return the expected error of each running sum when the total is off by 1."""
     slopes: Floats = running @ running[-1] / (running[-1] @ running[-1])
     return slopes
-
-
-def _nonnegative(counts: Floats, total: float) -> Floats:
-    """Return the nearest counts >= 0 that have this sum, which is above 0.
-
-    A constant is taken off those that stay.
-    """
-    ordered = np.sort(counts)[::-1]
-    constants = (np.cumsum(ordered) - total) / np.arange(1, counts.size + 1)
-    kept = np.flatnonzero(ordered > constants)[-1]
-    moved: Floats = np.maximum(counts - constants[kept], 0.0)
-    return moved
