@@ -8,7 +8,7 @@ docs/theory/synthesis/measurements.md.
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
@@ -29,6 +29,7 @@ from deniable.synthesis.domain import DeclaredDomain
 
 COLUMNS_SHARE = Fraction(2, 5)  # of the price, for the tables of single columns
 WEIGHT_DIGITS = 16  # shares of the price are fractions with this power of two as denominator
+TABLES = ("counts", "bins", "pairs")  # as a ledger keeps them
 MISSING_DEVIATIONS = 3  # of noise, which a count of missing values must exceed to be drawn
 MAX_CELLS = 2**22  # of all tables of pairs together, about
 
@@ -93,15 +94,16 @@ class Measuring:
         for column, size, noise in zip(held, self.domain.sizes, self.noises, strict=True):
             exact = np.bincount(column, minlength=size).astype(np.int64)
             counts.append(noise.release(exact, bits=bits).value.astype(np.int64))
-        first = Measurements(measuring=self, counts=tuple(counts), pairs=())
+        of_columns = Measurements(measuring=self, counts=tuple(counts), bins=(), pairs=())
+        made = replace(of_columns, bins=of_columns.suggested_bins())
         pairs = []
-        binned = [bins.astype(np.int32)[column] for bins, column in zip(first.bins, held, strict=True)]
-        for (one, other), noise in zip(first.pair_indices, first.pair_noises, strict=True):
-            rows, columns = first.bin_sizes[one], first.bin_sizes[other]
+        binned = [bins.astype(np.int32)[column] for bins, column in zip(made.bins, held, strict=True)]
+        for (one, other), noise in zip(made.pair_indices, made.pair_noises, strict=True):
+            rows, columns = made.bin_sizes[one], made.bin_sizes[other]
             cells = binned[one] * columns + binned[other]
             exact = np.bincount(cells, minlength=rows * columns).astype(np.int64)
             pairs.append(noise.release(exact, bits=bits).value.astype(np.int64).reshape(rows, columns))
-        return Measurements(measuring=self, counts=first.counts, pairs=tuple(pairs))
+        return replace(made, pairs=tuple(pairs))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,11 +113,13 @@ class Measurements:
     Args:
         measuring: the plan by which they were measured.
         counts: noisy counts of the levels of each column, each of shape (levels,).
+        bins: the bin of each level of each column; empty until `suggested_bins` are taken.
         pairs: noisy counts of each pair of bins, in the order of `pair_indices`; empty until they are measured.
     """
 
     measuring: Measuring
     counts: tuple[Integers, ...]
+    bins: tuple[Indices, ...]
     pairs: tuple[Integers, ...]
 
     @cached_property
@@ -148,9 +152,8 @@ class Measurements:
             return onto_simplex(np.append(values, missing), self.total)
         return np.append(onto_simplex(values, self.total), 0.0)
 
-    @cached_property
-    def bins(self) -> tuple[Indices, ...]:
-        """The bin of each level of each column.
+    def suggested_bins(self) -> tuple[Indices, ...]:
+        """Return a bin for each level of each column.
 
         A cell of two average bins holds as many records as one deviation of its noise: finer tables would show noise,
         and coarser ones would hide what can be seen.
@@ -158,7 +161,7 @@ class Measurements:
         if len(self.measuring.parts) == 1:
             return tuple(np.arange(table.size) for table in self.counts)
         number = len(self.pair_indices)
-        (noise, *_) = self.measuring.parts[1].noises([self.measuring.sensitivity] * number)
+        noise = self.measuring.parts[1].split(*[1] * number)[0].noise(self.measuring.sensitivity)
         across = max(1.0, math.sqrt(min(self.total / noise.standard_deviation(), MAX_CELLS / number)))
         attributes = self.measuring.domain.attributes
         return tuple(
@@ -186,22 +189,11 @@ class Measurements:
 
     def to_text(self) -> str:
         """Return the tables as JSON, as a ledger keeps them."""
-        return json.dumps(
-            {
-                "counts": [table.tolist() for table in self.counts],
-                "bins": [bins.tolist() for bins in self.bins],
-                "pairs": [table.tolist() for table in self.pairs],
-            }
-        )
+        return json.dumps({name: [table.tolist() for table in getattr(self, name)] for name in TABLES})
 
     @classmethod
     def from_text(cls, text: str, measuring: Measuring) -> "Measurements":
         """Return the tables of a text that `to_text` made; the bins are those that were measured."""
         data: dict[str, Any] = json.loads(text)
-        made = cls(
-            measuring=measuring,
-            counts=tuple(np.array(table, dtype=np.int64) for table in data["counts"]),
-            pairs=tuple(np.array(table, dtype=np.int64) for table in data["pairs"]),
-        )
-        made.__dict__["bins"] = tuple(np.array(bins, dtype=np.int64) for bins in data["bins"])
-        return made
+        tables = {name: tuple(np.array(table, dtype=np.int64) for table in data[name]) for name in TABLES}
+        return cls(measuring=measuring, **tables)
