@@ -27,6 +27,12 @@ def read(path: Path) -> "Policy":
     return read_policy(path)
 
 
+def never_replaced(policy: "Policy", path: Path) -> tuple[Path, ...]:
+    """Return the files that no output may replace: the data, the ledger and the policy itself."""
+    sources = [Path(each.source) for each in policy.several.values() or (policy,)]
+    return (*sources, Path(policy.ledger), path)
+
+
 def open_ledger(policy: "Policy", source: "Source | None" = None, *, moved: bool = False) -> "Ledger":
     """Return the ledger of a policy.
 

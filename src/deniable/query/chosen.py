@@ -27,6 +27,17 @@ _PRICE, _BOUNDS = ("epsilon", "delta", "rho"), ("bounds", "target_bounds")
 _KEYS_OF = {"keys": "groups", "other_keys": "second"}  # whose keys they are, else those of the first column
 
 
+def scope_of(table: DeclaredTable, where: Expression | None) -> dict[str, object]:
+    """Return whose rows a question is about, and how many of them count, as data in its name in the ledger."""
+    return {
+        "table": Scan(table).to_json(),
+        "unit": [table.unit.column, table.unit.ids],
+        "bounding": [table.rows, table.groups, table.total_rows],
+        "relation": str(table.relation),
+        "where": None if where is None else where.to_json(),
+    }
+
+
 @dataclass(frozen=True)
 class Chosen:
     """Columns of a table for a statistic.
@@ -111,12 +122,8 @@ class Chosen:
         """The question's name in the ledger."""
         canonical = {
             "statistic": text,
-            "table": Scan(self.table).to_json(),
-            "unit": [self.table.unit.column, self.table.unit.ids],
-            "bounding": [self.table.rows, self.table.groups, self.table.total_rows],
-            "relation": str(self.table.relation),
+            **scope_of(self.table, self.where),
             "columns": [expression.to_json() for expression in self.expressions.values()],
-            "where": None if self.where is None else self.where.to_json(),
         }
         return hashlib.sha256(json.dumps(canonical, sort_keys=True).encode()).hexdigest()
 

@@ -22,11 +22,11 @@ from deniable.query.operators import call
 from deniable.query.plan import Query
 from deniable.query.scope import RowScope
 from deniable.query.table_expression import (
-    FilteredRows,
     Project,
     Renamed,
     Scan,
     TableExpression,
+    filtered,
     made_nullable,
     renamed,
 )
@@ -96,7 +96,7 @@ class FrameRows(RowScope):
     @property
     def kept(self) -> TableExpression:
         """The rows for which the condition holds."""
-        return self.source if self.where is None else FilteredRows(self.source, self.where)
+        return filtered(self.source, self.where)
 
     @classmethod
     def made(cls, source: TableExpression, base: str) -> "FrameRows":

@@ -21,7 +21,7 @@ from deniable.query.expression import Expression
 from deniable.query.responder import Responder
 from deniable.query.rules import price
 from deniable.query.sql import parse
-from deniable.query.table_expression import FilteredRows, Scan
+from deniable.query.table_expression import Scan, filtered
 from deniable.release import Release, stored
 
 
@@ -131,8 +131,7 @@ def _read(chosen: Chosen, public: Mapping[str, Any], loss: PrivacyLoss, responde
     """
     release, answer = None, ""
     try:
-        table = Scan(responder.table)
-        rows = table if chosen.where is None else FilteredRows(table, chosen.where)
+        rows = filtered(Scan(responder.table), chosen.where)
         held = responder.engine.columns(rows, list(chosen.expressions.values()))
         release = chosen.release(held, public, ledger=None, bits=responder.bits)
         answer = stored.as_text(release)

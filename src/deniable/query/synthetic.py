@@ -17,11 +17,12 @@ from deniable.numbers.rationals import positive_integer, quotient_text
 from deniable.privacy import compose
 from deniable.query.answer import FREE
 from deniable.query.catalog import DeclaredTable
+from deniable.query.chosen import scope_of
 from deniable.query.engines.base import ARROW
 from deniable.query.expression import Expression, Facts, Kind
 from deniable.query.responder import Responder
 from deniable.query.statistics import condition_of
-from deniable.query.table_expression import FilteredRows, Scan
+from deniable.query.table_expression import Scan, filtered
 from deniable.rows import silence
 from deniable.synthesis import Synthesis
 from deniable.synthesis.domain import Attribute, Binned, DeclaredDomain, Listed
@@ -100,11 +101,7 @@ class SyntheticQuestion:
             "synthetic rows": VERSION,
             "domain": [attribute.to_json() for attribute in domain.attributes],
             "price": {name: quotient_text(value) for name, value in self.measuring.price.words.items()},
-            "table": Scan(self.table).to_json(),
-            "unit": [self.table.unit.column, self.table.unit.ids],
-            "rows": self.measuring.rows,
-            "relation": str(self.table.relation),
-            "where": None if self.where is None else self.where.to_json(),
+            **scope_of(self.table, self.where),
         }
         name = hashlib.sha256(json.dumps(canonical, sort_keys=True).encode()).hexdigest()
         text = f"synthetic rows of {self.table.name}: {', '.join(domain.names)}; {self.measuring.price}"
@@ -143,7 +140,7 @@ class SyntheticQuestion:
         """
         text = ""
         try:
-            rows = Scan(self.table) if self.where is None else FilteredRows(Scan(self.table), self.where)
+            rows = filtered(Scan(self.table), self.where)
             domain = self.measuring.domain
             held = responder.engine.columns(rows, [self.table.column(name) for name in domain.names])
             with silence():

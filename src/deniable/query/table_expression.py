@@ -248,6 +248,11 @@ class RowByRow(TableExpression):
         return self.source.multiplicity(self.fixed_in(fixed, self.source))
 
 
+def filtered(source: TableExpression, condition: Expression | None) -> TableExpression:
+    """Return the rows for which a condition holds; all of them if it is None."""
+    return source if condition is None else FilteredRows(source, condition)
+
+
 @dataclass(frozen=True)
 class FilteredRows(RowByRow):
     """The rows for which a condition holds."""

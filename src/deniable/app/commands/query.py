@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from deniable.app.opening import read
+from deniable.app.opening import never_replaced, read
 from deniable.app.options import (
     Analyst,
     AsJson,
@@ -65,8 +65,7 @@ def query(
 
     with ExitStack() as stack:
         form = write = beside = None
-        sources = [Path(each.source) for each in declared.several.values() or (declared,)]
-        never = (*sources, Path(declared.ledger), policy)
+        never = never_replaced(declared, policy)
         if plot is not None:
             stack.enter_context(whole_file(plot, option="--plot", never=never))  # tried before anything is paid
         if output is not None:

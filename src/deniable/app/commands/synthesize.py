@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from deniable.app.opening import read
+from deniable.app.opening import never_replaced, read
 from deniable.app.options import Analyst, Delta, Epsilon, Memory, Moved, PolicyFile, Rho, Threads
 from deniable.app.output import whole_file
 from deniable.app.terminal import hint, say, waiting
@@ -48,8 +48,7 @@ def synthesize(
     if output.suffix.lower() not in FORMATS or (report is not None and report.suffix.lower() != ".html"):
         raise InvalidParameterError(f"--output takes a name that ends in {' or '.join(FORMATS)}, --report in .html.")
     with ExitStack() as stack:
-        sources = [Path(each.source) for each in declared.several.values() or (declared,)]
-        never = (*sources, Path(declared.ledger), policy)
+        never = never_replaced(declared, policy)
         write = stack.enter_context(whole_file(output, never=never))
         write_report = None
         if report is not None:
