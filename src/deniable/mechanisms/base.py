@@ -31,7 +31,7 @@ ONE_ROW = of_count(rows=1, groups=1, relation=AddRemove)
 """Sensitivity of a count to one row more or less."""
 
 NO_ANSWER = -(2**62)
-"""What stands for "no answer" among outcomes."""
+"""Stands for "no answer" among outcomes."""
 
 _KINDS: dict[str, type["Mechanism"]] = {}
 Value_co = TypeVar("Value_co", covariant=True)

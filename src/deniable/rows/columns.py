@@ -30,7 +30,7 @@ class OfArrow(Protocol):
 
 
 Container: TypeAlias = Sequence[object] | NDArray[Any] | OfArray | OfArrow
-"""What rows come in: a list, an array, a series, a column or a frame of numpy, pandas, polars or Arrow."""
+"""Containers of rows: a list, an array, a series, a column or a frame of numpy, pandas, polars or Arrow."""
 
 _NEITHER = "{what} must be numbers, text, dates or booleans, got {kind}"
 _DAMAGED = "{what} cannot be read as {kind}: the container is damaged, or of a type that cannot be read."

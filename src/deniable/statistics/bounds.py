@@ -38,7 +38,7 @@ TOO_FEW = (
     "There are too few rows for this price to find bounds: the answer may be far from the truth, and its interval too "
     "narrow. Declare bounds."
 )
-"""What a reader must know of a `Guess`."""
+"""Warning beside a `Guess`."""
 
 _LOWEST, _HIGHEST = -40, 60  # binary orders of magnitude
 _ORDERS = _HIGHEST - _LOWEST

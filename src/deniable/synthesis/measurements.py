@@ -36,7 +36,7 @@ MAX_CELLS = 2**22  # of all tables of pairs together, about
 
 @dataclass(frozen=True, kw_only=True)
 class Measuring:
-    """What is measured of a table for synthetic rows, and what it costs. All of it is public.
+    """Plan of the noisy tables for synthetic rows, with their cost. All of it is public.
 
     Args:
         domain: the columns and their levels.

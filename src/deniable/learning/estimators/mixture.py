@@ -137,7 +137,7 @@ def _stepped(state: _State, positions: Floats, box: BoxMoments, bits: Bits) -> _
 
 
 def _without_lost(state: _State, min_rows: float) -> _State:
-    """The same, where each component with fewer rows takes half of the largest, along its longest axis."""
+    """Return the state in which each component with too few rows takes half of the largest, along its longest axis."""
     sizes, means, covariances = (part.copy() for part in state)
     for lost in np.flatnonzero(sizes < min_rows):
         values, axes = np.linalg.eigh(covariances[largest := sizes.argmax()])

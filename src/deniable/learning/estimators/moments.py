@@ -79,7 +79,12 @@ class BoxMoments:
         return np.clip(positions, -1.0, 1.0)[:, np.newaxis, :]
 
     def vectors(self, weights: Floats, positions: Floats) -> Floats:
-        """What is added up, for weights (rows, blocks) and places (rows, 1, features) or (rows, blocks, features)."""
+        """Return the vectors that are added up.
+
+        Args:
+            weights: of shape (rows, blocks).
+            positions: of shape (rows, 1, features) or (rows, blocks, features).
+        """
         first, second = self._pairs
         count = np.full((*positions.shape[:-1], 1), self._constant)
         products = 2 * self._weight * positions[..., first] * positions[..., second]

@@ -56,7 +56,7 @@ def _tuples(connection: "duckdb.DuckDBPyConnection", statement: str) -> list[tup
 
 
 def _records(connection: "duckdb.DuckDBPyConnection", statement: str) -> Counted:
-    """What `tallied` finds in the only column. Once rows come, Arrow calls every failure an OSError."""
+    """Return the tally of the only column. Once rows come, Arrow calls every failure an OSError."""
     import duckdb
 
     try:
@@ -229,8 +229,9 @@ class DuckDBEngine(Engine):
         turn: Callable[[Found, tuple[int, int]], object],
         progress: Progress | None = None,
     ) -> Found:
-        """What `turn` adds to what `begin` gives, for each share (turn, passes) of the units. If a turn needs more
-        memory than allowed, all begins anew with more of them.
+        """Return what `begin` gives, after `turn` has added each share (turn, passes) of the units to it.
+
+        If a turn needs more memory than allowed, all begins anew with more of them.
 
         Raises: ExecutionError if nothing helps, or for any other cause; it is raised outside of the handler, so that
             the engine's own text, which may quote a value, is not attached to it.

@@ -126,7 +126,7 @@ class SparkEngine(RemoteEngine):
     _runner: SparkRunner
 
     def prepare(self, plan: PricedPlan, folder: str, *, intervals: bool, bits: Bits) -> Callable[[bytes], str]:
-        """What writes the answer, given the secret of `exact`, to a new place in a folder, which it returns.
+        """Return a function that writes the answer, given the secret of `exact`, to a new folder and returns its path.
 
         A group that nobody is in is written there now, under a name that Spark hides and the answer replaces. No row is
         read before the call of what is returned.
