@@ -1,6 +1,7 @@
 """Synthetic rows of a database: one charge, its domain, and what is refused before it."""
 
 import json
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -167,4 +168,5 @@ def test_tables_of_other_rows_have_the_same_form() -> None:
     """Odd values change neither the type of an answer nor raise."""
     odd = table()
     odd.loc[0, ["ward", "age", "cost"]] = ["zz" * 1_000, 10**12, float("-inf")]
+    odd.loc[0, "day"] = date.max
     assert connected(odd).synthesize(**PRICE).rows(5).schema == connected().synthesize(**PRICE).rows(5).schema

@@ -23,6 +23,10 @@ CASES: list[tuple[Attribute, list[Any], list[int]]] = [
     (Binned("d", "date32", DAY, DAY + 6, 7), [date(2025, 1, 1), date(2025, 1, 7), date(1, 1, 1), None], [0, 6, 0, 7]),
     (Binned("t", "timestamp[us]", DAY, DAY + 2, 2), [datetime(2025, 1, 1, 12), datetime(2025, 1, 2, 1), None],
      [0, 1, 2]),
+    (Binned("t", "timestamp[us]", DAY, DAY + 2, 2), [datetime.min, datetime.max, datetime(1677, 1, 1)], [0, 1, 0]),
+    (Binned("d", "date32", DAY, DAY + 6, 7), [date.min, date.max], [0, 6]),
+    (Binned("n", "int64", Fraction(0), Fraction(9), 10), [2**63 - 1, -(2**63)], [9, 0]),
+    (Binned("x", "float64", Fraction(0), Fraction(1), 4), [5e-324, -1.8e308, 1.7e308], [0, 0, 3]),
 ]  # fmt: skip
 
 
@@ -54,4 +58,5 @@ def test_a_domain_needs_different_names_and_few_levels() -> None:
 
 
 def test_attributes_differ_as_data() -> None:
-    assert len({str(case[0].to_json()) for case in CASES}) == len(CASES)
+    attributes = {case[0] for case in CASES}
+    assert len({str(attribute.to_json()) for attribute in attributes}) == len(attributes) == 8

@@ -71,6 +71,7 @@ def test_one_column_alone_gets_the_whole_price() -> None:
     )
     made = plan.measure(rows(300)[:1], None, DeterministicBits(1))
     assert made.pairs == ()
+    assert made.bin_sizes == (1,)  # rows follow the table of the column, however many levels it has
     assert plan.noises[0].privacy_loss(plan.sensitivity).rho == pytest.approx(0.5, rel=1e-3)
 
 

@@ -132,7 +132,8 @@ class Binned(Attribute):
         if self.kind == "date32":
             column = pc.add(column.cast(pa.int32()).cast(pa.int64()), DAYS_TO_1970)
         elif self.kind == "timestamp[us]":
-            column = pc.add(pc.divide(column.cast(pa.int64()).cast(pa.float64()), MICROSECONDS_PER_DAY), DAYS_TO_1970)
+            microseconds = column.cast(pa.int64()).cast(pa.float64(), safe=False)  # any moment is a float, roughly
+            column = pc.add(pc.divide(microseconds, MICROSECONDS_PER_DAY), DAYS_TO_1970)
         values = pc.fill_null(column.cast(pa.float64(), safe=False), np.nan).to_numpy()
         values = np.clip(values, float(self.lower), float(self.upper))
         share = (values - float(self.lower)) / self._span * self.bins

@@ -159,7 +159,7 @@ class Measurements:
         and coarser ones would hide what can be seen.
         """
         if len(self.measuring.parts) == 1:
-            return tuple(np.arange(table.size) for table in self.counts)
+            return tuple(np.zeros(table.size, dtype=np.int64) for table in self.counts)
         number = len(self.pair_indices)
         noise = self.measuring.parts[1].split(*[1] * number)[0].noise(self.measuring.sensitivity)
         across = max(1.0, math.sqrt(min(self.total / noise.standard_deviation(), MAX_CELLS / number)))
