@@ -135,6 +135,7 @@ def test_a_budget_too_small_for_anything_gives_rows_nevertheless() -> None:
         ({"columns": ["person"], **PRICE}, CatalogError, "person has no declared domain"),
         ({"columns": ["wrad"], **PRICE}, UnsupportedQueryError, "Did you mean .ward"),
         ({"columns": "ward", **PRICE}, InvalidParameterError, "list of names"),
+        ({"columns": ["ward", 3], **PRICE}, InvalidParameterError, "list of names"),
         ({"columns": ["ward", "ward"], **PRICE}, InvalidParameterError, "different names"),
         ({"bins": 0, **PRICE}, InvalidParameterError, "bins"),
         ({"bins": 10**6, **PRICE}, InvalidParameterError, "1,000,001 levels"),

@@ -28,8 +28,9 @@ def test_rows_are_a_table_with_the_declared_types() -> None:
     assert table == one.rows(10, seed=3)
     assert one.rows().num_rows == one.size == pytest.approx(3_000, abs=50)
     for size, seed in ((-1, 0), (3, -1)):
-        with pytest.raises(InvalidParameterError):
-            one.rows(size, seed=seed)
+        for ask in (one.rows, one.distances):
+            with pytest.raises(InvalidParameterError):
+                ask(size, seed=seed)
 
 
 def test_files_hold_the_rows_and_parquet_says_what_they_cost() -> None:

@@ -13,7 +13,7 @@ from deniable.errors import CatalogError, ExecutionError, InvalidParameterError
 from deniable.ledger import Entry
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import DeterministicBits
-from deniable.numbers.rationals import positive_integer, quotient_text
+from deniable.numbers.rationals import positive_integer, quotient_text, shown
 from deniable.privacy import compose
 from deniable.query.answer import FREE
 from deniable.query.catalog import DeclaredTable
@@ -66,8 +66,8 @@ class SyntheticQuestion:
         Raises: CatalogError if a named column has no domain, or no column has one; InvalidParameterError for a price
             that buys no noise.
         """
-        if isinstance(columns, str):
-            raise InvalidParameterError(f'columns is a list of names: columns=["{columns}"].')
+        if columns is not None and (isinstance(columns, str) or not all(isinstance(name, str) for name in columns)):
+            raise InvalidParameterError(f'columns is a list of names, such as ["age", "ward"], got {shown(columns)}.')
         whose = table.unit.column
         if table.auto:
             raise InvalidParameterError("rows='auto' is for SQL and frames; synthetic rows need rows=... of the table.")

@@ -112,13 +112,16 @@ class Synthesis:
                 "these rows come from noise of a test stream, which anyone can compute. Leave the argument bits out to "
                 "publish rows; in a test, take them with rows(unsafe=True)."
             )
-        count = self.size if size is None else whole_number("size", size, lower=0, upper=MAX_ROWS)
-        number = whole_number("seed", seed, lower=0)
-        levels = levels_of_rows(self.measured, self.model, count, seed=number)
-        bits = DeterministicBits(number + 1)
+        levels = self._levels(size, seed)
+        bits = DeterministicBits(seed + 1)
         pairs = zip(self.domain.attributes, levels, strict=True)
-        columns = [attribute.decode(column, uniforms((count,), bits=bits)) for attribute, column in pairs]
+        columns = [attribute.decode(column, uniforms(column.shape, bits=bits)) for attribute, column in pairs]
         return pa.table(dict(zip(self.domain.names, columns, strict=True)))
+
+    def _levels(self, size: int | None, seed: int) -> MachineIntegers:
+        """Return levels of synthetic rows, checked as `rows` says."""
+        count = self.size if size is None else whole_number("size", size, lower=0, upper=MAX_ROWS)
+        return levels_of_rows(self.measured, self.model, count, seed=whole_number("seed", seed, lower=0))
 
     def to_bytes(self, ending: str, *, size: int | None = None, seed: int = 0) -> bytes:
         """Return rows as a file; Parquet says in its metadata what they cost and whom they protect.
@@ -144,17 +147,16 @@ class Synthesis:
             pa.parquet.write_table(rows.replace_schema_metadata(origin), file)
         return file.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
-    def distances(self, rows: int | None = None, *, seed: int = 0) -> list[Distance]:
+    def distances(self, size: int | None = None, *, seed: int = 0) -> list[Distance]:
         """Return how far all tables of one column and of pairs on bins are from the private ones.
 
         Args:
-            rows: the number of synthetic rows that are compared; by default `size`.
-            seed: of these rows.
+            size, seed: of the rows that are compared, as for `rows`.
 
         Guarantee: each interval holds with probability 0.95 over the noise, up to a normal approximation of the sum
             of its absolute values.
         """
-        return list(self._distances(levels_of_rows(self.measured, self.model, rows or self.size, seed=seed)))
+        return list(self._distances(self._levels(size, seed)))
 
     def _distances(self, levels: MachineIntegers) -> Iterator[Distance]:
         measured = self.measured
