@@ -1,6 +1,8 @@
 """What all tests share."""
 
 import gc
+import hashlib
+import itertools
 import os
 import sys
 from collections.abc import Iterator
@@ -10,6 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+from deniable.ledger import ledger
+from deniable.noise import bits
 from tests import postgres as servers
 
 # `make test` draws the same examples everywhere and measures no time; `make fuzz` draws new ones, and many.
@@ -52,11 +56,37 @@ def pytest_collection_finish() -> None:
                     _BEGINNINGS[id(value)] = (value, value.bit_generator.state)
 
 
+def key_noise(name: str, patch: pytest.MonkeyPatch) -> None:
+    """Key the noise of releases, and the keys of ledgers, by a name, unless `make fuzz` wants new ones.
+
+    Threads and processes that a test starts still ask the operating system.
+    """
+    if settings.get_current_profile_name() == "fuzz":
+        return
+    stream = bits._Stream()
+    stream._secret[:] = hashlib.sha512(name.encode()).digest()[: len(stream._secret)]
+    bits.SECURE._idle[:] = [stream]
+    keys = itertools.count()
+    patch.setattr(
+        ledger.secrets, "token_bytes", lambda size: hashlib.shake_256(f"{name} {next(keys)}".encode()).digest(size)
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Iterator[Any]:
+    """A fixture that several tests share draws the same, whichever of them asks for it first."""
+    with pytest.MonkeyPatch.context() as patch:
+        if fixturedef.scope != "function":
+            key_noise(f"{fixturedef.argname} {request.node.nodeid}", patch)
+        return (yield)
+
+
 @pytest.fixture(autouse=True)
-def same_draws_in_any_order() -> None:
+def same_draws_in_any_order(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A test that runs alone, in another order or beside others draws the same numbers."""
     for generator, beginning in _BEGINNINGS.values():
         generator.bit_generator.state = beginning
+    key_noise(request.node.nodeid, monkeypatch)
 
 
 @pytest.fixture(autouse=True)
