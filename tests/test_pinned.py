@@ -16,8 +16,7 @@ from deniable.adaptive.holdout import LATTICE_STEPS, SENSITIVITY
 from deniable.attacks.tracing import attributes_to_trace, code_length, tracing_power
 from deniable.attacks.tracing.fingerprinting import collective_score, draw_code
 from deniable.games import CongestionGame, Counters, PrivateMatching
-from deniable.learning import Clip, NoisyDescent, TrainingPlan, Tree
-from deniable.learning.correlated import Uses
+from deniable.learning import Clip, NoisyDescent, TrainingPlan
 from deniable.learning.federated import Federated, SecureSum
 from deniable.learning.losses import Logistic
 from deniable.learning.rates import noisy_descent_steps
@@ -37,6 +36,7 @@ from deniable.limits import (
 )
 from deniable.local import ShuffledSum
 from deniable.local.sums import mixing_distance
+from deniable.mechanisms.correlated import Tree, Uses
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import ApproximateLoss, Budget, ConcentratedLoss, PureLoss, Replace
 from deniable.privacy.constructors import LastIterateLoss

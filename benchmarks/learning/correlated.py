@@ -14,8 +14,8 @@ import time
 import numpy as np
 from sklearn.datasets import load_digits
 
-from deniable.learning import Banded, Buffered, Clip, CyclicPoisson, TrainingPlan, Tree
-from deniable.learning.correlated import Uses
+from deniable.learning import Clip, CyclicPoisson, TrainingPlan
+from deniable.mechanisms.correlated import Banded, Buffered, Tree, Uses
 
 EPOCHS, PERIOD = 8, 16
 ONE = Banded(coefficients=(1.0,))

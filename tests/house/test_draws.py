@@ -25,7 +25,6 @@ HELD = {
     "games/congestion.py:_SwapRegret.draw": "games/test_congestion.py::test_actions_and_the_round_that_is_told_are_drawn_evenly",
     "games/imposing.py:Imposing.mechanism": "games/test_imposing.py::test_the_law_of_neighbours_is_epsilon_private_and_twice_the_rate_is_not",
     "games/imposing.py:Imposing.release": "games/test_imposing.py::test_a_release_draws_from_the_mixture",
-    "learning/correlated.py:NoiseCorrelation.noise": "learning/test_correlated.py::test_without_bands_the_loss_is_that_of_all_steps",
     "learning/erm/perturbation.py:Objective.__init__": "learning/erm/test_perturbation.py::test_what_is_released_for_no_rows_has_the_noise_that_is_paid_for",
     "learning/erm/perturbation.py:Objective.draw": "learning/erm/test_perturbation.py::test_what_is_released_for_no_rows_has_the_noise_that_is_paid_for",
     "learning/federated/rounds.py:Federated._check_lattice": "learning/federated/test_rounds.py::test_skellam_shares_have_the_noise_of_the_plan_and_a_loss_without_a_lattice_term",

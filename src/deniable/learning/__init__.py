@@ -5,7 +5,6 @@ Losses, feasible sets and error rates are in `losses`, `sets` and `rates`.
 
 from deniable.learning import losses, rates, sets
 from deniable.learning.clips import AdaptiveClip, Clip
-from deniable.learning.correlated import Banded, Buffered, Tree
 from deniable.learning.descent.noisy import NoisyDescent
 from deniable.learning.descent.projected import descend, descend_by_samples
 from deniable.learning.erm.minimiser import RiskMinimiser, compare_minimisers
@@ -30,8 +29,6 @@ __all__ = [
     "PCA",
     "AdaptiveClip",
     "BallsInBins",
-    "Banded",
-    "Buffered",
     "CategoricalNB",
     "Clip",
     "CyclicPoisson",
@@ -55,7 +52,6 @@ __all__ = [
     "StandardScaler",
     "Teachers",
     "TrainingPlan",
-    "Tree",
     "TruncatedPoisson",
     "Vote",
     "VoteAccount",

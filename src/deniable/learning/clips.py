@@ -5,7 +5,7 @@ integers of a row are a function of that row and public numbers alone (see mecha
 """
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Annotated
@@ -13,27 +13,15 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.arguments import InWords, read_fields
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
+from deniable.mechanisms.parts import Part
 from deniable.mechanisms.vectors.clipping import clipped, doubles, squared_norms
 from deniable.numbers.arrays import Floats
-from deniable.numbers.rationals import positive_rational, quotient_text, shown, whole_number
-from deniable.privacy import PrivacyUnit, Relation
+from deniable.numbers.rationals import positive_rational, shown, whole_number
 from deniable.rows import silence
 
 _MIN_NORM, _MAX_NORM = 1e-100, 1e100  # norms whose squares are floats
-
-
-@dataclass(frozen=True, kw_only=True)
-class Part(metaclass=InWords):
-    """Base class of plans and their parts: fields are read when it is made, and written as plain data."""
-
-    def __post_init__(self) -> None:
-        read_fields(self)
-
-    def to_data(self) -> dict[str, object]:
-        """Return plain data for JSON."""
-        return {"kind": type(self).__name__} | {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,16 +173,3 @@ class AdaptiveClip(Clip):
 
 
 CLIPS: dict[str, type[Clip]] = {"Clip": Clip, "AdaptiveClip": AdaptiveClip}
-
-
-def _plain(value: object) -> object:
-    """Return a field as plain data for JSON."""
-    if isinstance(value, tuple):
-        return [_plain(each) for each in value]
-    if isinstance(value, PrivacyUnit):
-        return {"column": value.column, "noun": value.noun}
-    if isinstance(value, Part):
-        return value.to_data()
-    if isinstance(value, Fraction):
-        return quotient_text(value)
-    return str(value) if isinstance(value, Relation) else value

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from deniable.arguments import made_of
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.learning.clips import CLIPS, AdaptiveClip, Clip, Part
-from deniable.learning.correlated import CORRELATIONS, NoiseCorrelation, Uses
+from deniable.learning.clips import CLIPS, AdaptiveClip, Clip
 from deniable.learning.samplers import SAMPLERS, Poisson, Sampler
 from deniable.ledger.payment import Payer, Payment
 from deniable.mechanisms import ClippedSum, Gaussian
+from deniable.mechanisms.correlated import CORRELATIONS, NoiseCorrelation, Uses
+from deniable.mechanisms.parts import Part
 from deniable.mechanisms.price import Price
 from deniable.mechanisms.vectors.clipping import chunks
 from deniable.noise.bits import SECURE, Bits

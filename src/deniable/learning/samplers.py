@@ -12,9 +12,9 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from deniable.errors import InvalidParameterError
-from deniable.learning.clips import Part
-from deniable.learning.correlated import Banded, NoiseCorrelation, Uses
 from deniable.mechanisms import ClippedSum
+from deniable.mechanisms.correlated import Banded, NoiseCorrelation, Uses
+from deniable.mechanisms.parts import Part
 from deniable.noise import bernoulli, uniform
 from deniable.noise.bits import Bits
 from deniable.numbers.arrays import Indices

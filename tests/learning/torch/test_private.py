@@ -14,10 +14,10 @@ from torch import nn  # noqa: E402
 from torch.utils.data import DataLoader, Dataset, TensorDataset  # noqa: E402
 
 from deniable.errors import BudgetExceededError, InvalidParameterError  # noqa: E402
-from deniable.learning import AdaptiveClip, Banded, Buffered, Clip, Poisson, TrainingPlan, Tree  # noqa: E402
-from deniable.learning.correlated import NoiseCorrelation  # noqa: E402
+from deniable.learning import AdaptiveClip, Clip, Poisson, TrainingPlan  # noqa: E402
 from deniable.learning.plan import TrainingRun  # noqa: E402
 from deniable.learning.torch import ClippedGradients, DPAdam, PrivateLoader, PrivateOptimizer, make_private, train  # noqa: E402
+from deniable.mechanisms.correlated import Banded, Buffered, NoiseCorrelation, Tree  # noqa: E402
 from deniable.noise.bits import DeterministicBits  # noqa: E402
 from deniable.privacy import Replace  # noqa: E402
 

@@ -12,7 +12,7 @@ from typing import Annotated
 import numpy as np
 
 from deniable.errors import InvalidParameterError
-from deniable.learning.clips import Part
+from deniable.mechanisms.parts import Part
 from deniable.numbers.arrays import Integers
 from deniable.numbers.rationals import whole_number
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.learning.clips import AdaptiveClip, Part
+from deniable.learning.clips import AdaptiveClip
 from deniable.learning.federated.clients import MASK, SHARE, TRAIN, UNMASK, PrivateDescent, Work
 from deniable.learning.federated.codecs import Codec
 from deniable.learning.federated.secure import SecureServer, SecureSum
@@ -21,6 +21,7 @@ from deniable.learning.federated.transport import Messages
 from deniable.learning.plan import TrainingPlan, TrainingRun, stated
 from deniable.learning.samplers import Poisson
 from deniable.ledger.payment import Payer, Payment
+from deniable.mechanisms.parts import Part
 from deniable.noise import gaussian, skellam
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.arrays import Floats

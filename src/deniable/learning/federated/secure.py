@@ -23,8 +23,8 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.learning.clips import Part
 from deniable.learning.federated import masks
+from deniable.mechanisms.parts import Part
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.arrays import Integers
 from deniable.numbers.rationals import whole_number

@@ -1,6 +1,6 @@
 """Sensitivity of the nodes of a binary tree over training steps.
 
-Proof: docs/theory/learning/correlated.md.
+Proof: docs/theory/mechanisms/correlated.md.
 """
 
 import math

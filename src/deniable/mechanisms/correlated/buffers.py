@@ -2,7 +2,7 @@
 
 C has the diagonals 1, then sum_j scales_j decays_j^(k-1). Sums over steps are put together from halves, in which all
 numbers are positive, so that nothing cancels; the time grows with the logarithm of the number of steps.
-Proofs: docs/theory/learning/correlated.md.
+Proofs: docs/theory/mechanisms/correlated.md.
 """
 
 from dataclasses import dataclass

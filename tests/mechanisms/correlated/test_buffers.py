@@ -7,10 +7,7 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from deniable.errors import InvalidParameterError
-from deniable.learning import Buffered
-from deniable.learning.buffers import best_buffers, certified_norm, squared_errors
-from deniable.learning.correlated import Uses
+from deniable.mechanisms.correlated.buffers import best_buffers, certified_norm, squared_errors
 from deniable.privacy.amplification.training.correlated import ToeplitzStrategy
 
 SOME = [((0.3,), (0.9,)), ((0.3, 0.1), (0.5, 0.99)), ((1.5, 0.2, 0.01), (0.25, 0.75, 1 - 2**-12))]
@@ -88,42 +85,3 @@ def test_buffers_for_several_uses_beat_those_for_one(steps: int, times: int, sep
     norm = certified_norm(tuple(scales), tuple(decays), steps=steps, times=times, separation=separation)
     single = norm * math.sqrt(squared_errors(scales, decays, steps=steps)[0])
     assert error_of(3, steps, times, separation) < single / 1.02
-
-
-@pytest.mark.parametrize("buffers", [2, 4, 8])
-def test_buffers_that_are_not_needed_are_left_out(buffers: int) -> None:
-    """With few uses far apart one or two buffers are best, and all others are those that forget nothing."""
-    for steps, times, separation in ((4, 2, 3), (6, 4, 5), (6, 3, 2), (16, 4, 5), (23, 4, 5), (100, 5, 12)):
-        uses = Uses(steps=steps, times=times, separation=separation, dimensions=1000)
-        made = Buffered.best(uses, buffers=buffers)
-        assert made.sensitivity(uses) > 0
-        assert made.errors(uses)[0] <= 1.002 * Buffered.best(uses, buffers=1).errors(uses)[0]
-
-
-@pytest.mark.parametrize("decay", [0.3, 0.9, 1 - 2**-10, 1 - 2**-20])
-def test_rounding_stays_within_its_charge_however_slowly_buffers_forget(decay: float) -> None:
-    """Against rationals, near the largest numbers that are let in; the twin keeps whole buffers alone."""
-    made, uses = Buffered(scales=(0.5, 0.25), decays=(0.6, decay)), Uses(steps=300, dimensions=1, lattice=2**20)
-    totals = np.random.default_rng(1).integers(-(2**20), 2**20, 300)
-    exact, plain = [Fraction(0)] * 2, np.zeros(2)
-    carried, worst, twin = made.blank(uses), 0.0, 0.0
-    for step, total in enumerate(totals.tolist(), start=1):
-        known = total * made.fine(uses) + sum(Fraction(s) * b for s, b in zip(made.scales, exact, strict=True))
-        found = int(made.mixed(np.array([total]), carried, step, uses)[0])
-        worst = max(worst, abs(float(found - known)))
-        whole = total * made.fine(uses) + round(float(np.array(made.scales) @ plain))
-        twin = max(twin, abs(float(whole - known)))
-        exact = [Fraction(d) * b + total * made.fine(uses) for d, b in zip(made.decays, exact, strict=True)]
-        exact = [Fraction(round(b * 2**80), 2**80) for b in exact]
-        plain = np.rint(np.array(made.decays) * plain) + total * made.fine(uses)
-    charged = made._rounding(uses) / (2 * math.sqrt(300))
-    assert worst <= charged < 2
-    assert twin > worst
-
-
-def test_rows_that_buffers_cannot_hold_are_refused() -> None:
-    slow = Buffered(scales=(0.1,), decays=(1 - 2**-30,))
-    with pytest.raises(InvalidParameterError, match="fewer steps"):
-        slow.sensitivity(Uses(steps=10**7, dimensions=10**6))
-    uses = Uses(steps=10**6, dimensions=1000)
-    assert Buffered.best(uses, buffers=4).sensitivity(uses) > 0
