@@ -90,7 +90,7 @@ def test_what_cannot_be_read_is_refused(call: Call, log: Path, words: tuple[str,
 def test_the_database_answers_single_counts_and_differences_and_keeps_the_secrets() -> None:
     """Repeated questions cost nothing and get the same answer, so that nothing averages out.
 
-    Eight targets at epsilon 1/16 a count: to be right on all of them has odds of 1 in 60 by chance, which the key fixes.
+    Eight targets at epsilon 1/16 a count: chance alone is right on all of them once in 60 draws; the key fixes which.
     """
     secrets = np.arange(16) % 2 == 0
     data = {"person": np.arange(16), "secret": secrets.astype(int)}
