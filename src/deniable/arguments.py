@@ -15,7 +15,6 @@ R = TypeVar("R")
 Made = TypeVar("Made")
 
 Reader = Callable[[str, object], object]
-_UNREAD: tuple[Reader, bool] = (lambda _, value: value), False  # for a field without a reader
 
 
 class InWords(ABCMeta):
@@ -159,12 +158,13 @@ def read_fields(instance: object, **given: object) -> None:
         instance: the dataclass that is being made.
         given: values of fields, in an `__init__` of its own; without any, the fields that have a reader are read again.
     """
-    cls: type = type(instance)
-    readers = _readers(cls)
+    readers = _readers(type(instance))  # type: ignore[arg-type]
     for name in given or readers:
         value = given[name] if given else getattr(instance, name)
-        reader, optional = readers.get(name, _UNREAD)
-        object.__setattr__(instance, name, None if value is None and optional else reader(name, value))
+        if name in readers:
+            reader, optional = readers[name]
+            value = None if value is None and optional else reader(name, value)
+        object.__setattr__(instance, name, value)
 
 
 @cache

@@ -144,6 +144,25 @@ def test_only_the_noise_room_touches_entropy() -> None:
             assert found is None, f"{path} mentions {found and found.group()}"
 
 
+def files_that_write_into_frozen_values(files: dict[str, str]) -> set[str]:
+    return {name for name, text in files.items() if re.search(r"object\.__setattr__|__dict__(\.update|\[)", text)}
+
+
+def test_frozen_values_are_built_in_one_place() -> None:
+    """`read_fields` sets fields; `state` puts a model that is not ours back as it was."""
+    files = {str(path.relative_to(SOURCE)): path.read_text(encoding="utf-8") for path in FILES}
+    open_ones = {"mechanisms/correlated/banded.py", "mechanisms/correlated/buffered.py"}
+    assert files_that_write_into_frozen_values(files) - open_ones == {
+        "arguments.py",
+        "learning/torch/state.py",
+    }
+
+
+@pytest.mark.parametrize("line", ['object.__setattr__(self, "x", 1)', "self.__dict__.update(x=1)"])
+def test_another_way_to_build_frozen_values_is_seen(line: str) -> None:
+    assert files_that_write_into_frozen_values({"a.py": line, "b.py": "read_fields(self, x=1)"}) == {"a.py"}
+
+
 @pytest.mark.parametrize("path", [path for path in FILES if room_of(path) == "attacks"], ids=str)
 def test_attacks_know_nothing_of_our_insides(path: Path) -> None:
     assert imported_rooms(path) <= {"attacks", "errors"}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations_with_replacement, product
 from typing import TypeAlias
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import shown, whole_number
 from deniable.privacy import AddRemove, Relation
@@ -63,7 +64,7 @@ class Universe:
 
     def __post_init__(self) -> None:
         try:
-            object.__setattr__(self, "values", tuple(self.values))
+            read_fields(self, values=tuple(self.values))
             different = len(set(self.values))
         except TypeError:
             raise InvalidParameterError(f"values must be hashable, in a tuple, got {shown(self.values)}") from None

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import Any, get_args
 
+from deniable.arguments import read_fields
 from deniable.errors import CatalogError
 from deniable.rows.declared import Declared
 
@@ -93,11 +94,9 @@ class Csv:
     columns: Mapping[str, CsvColumn] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("names", "null", "true", "false"):
-            value = getattr(self, name)
-            if value is not None:
-                object.__setattr__(self, name, _words(name, value))
-        object.__setattr__(self, "columns", dict(self.columns))
+        given = {name: getattr(self, name) for name in ("names", "null", "true", "false")}
+        words = {name: _words(name, value) for name, value in given.items() if value is not None}
+        read_fields(self, columns=dict(self.columns), **words)
         _check_encoding(self.encoding)
         for name, value, empty in (("delimiter", self.delimiter, False), ("quote", self.quote, True)):
             if not (empty and value == "") and not (len(value) == 1 and 0 < ord(value) < 128 and value not in "\r\n"):

@@ -58,7 +58,7 @@ class Clip(Part):
             )
         except (TypeError, ValueError):
             raise InvalidParameterError(f"blocks must be pairs (numbers, weight), got {shown(self.blocks)}") from None
-        object.__setattr__(self, "blocks", blocks)
+        read_fields(self, blocks=blocks)
         if min(self.block_steps) < 1:
             raise InvalidParameterError(f"lattice is too coarse: increase it to 2^20 steps, got {self.lattice}")
 

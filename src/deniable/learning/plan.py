@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.arguments import made_of
+from deniable.arguments import made_of, read_fields
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.learning.clips import CLIPS, AdaptiveClip, Clip
 from deniable.learning.samplers import SAMPLERS, Poisson, Sampler
@@ -78,7 +78,7 @@ class TrainingPlan(Part):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "relation", Relation(self.relation))
+        read_fields(self, relation=Relation(self.relation))
         for name, kind in (("sampler", Sampler), ("clip", Clip), ("unit", PrivacyUnit)):
             if not isinstance(getattr(self, name), kind):
                 raise InvalidParameterError(f"{name} must be a {kind.__name__}, got {shown(getattr(self, name))}")

@@ -94,7 +94,7 @@ class _Ball(FeasibleSet):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "centre", public_vector("centre", self.centre, self.columns))
+        read_fields(self, centre=public_vector("centre", self.centre, self.columns))
 
     @property
     def middle(self) -> Floats:
@@ -215,7 +215,7 @@ class Box(FeasibleSet):
         upper = public_vector("upper", self.bounds[1], len(lower))
         if any(low > high for low, high in zip(lower, upper, strict=True)):
             raise InvalidParameterError("no lower bound may be above the upper one. Swap them.")
-        object.__setattr__(self, "bounds", (lower, upper))
+        read_fields(self, bounds=(lower, upper))
 
     @classmethod
     def ball(cls, *, radius: Fraction | float, columns: int) -> "Box":

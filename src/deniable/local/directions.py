@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaln, ndtri, xlog1py, xlogy
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.local.codes import of_bytes, to_bytes
 from deniable.local.means import rows_of
@@ -90,8 +91,8 @@ class PrivUnit(PureProtocol):
         _, repeats, count, cap_size = min(tried)
         if columns * count > _MAX_NUMBERS:
             raise InvalidParameterError("columns times directions must be at most 2^24")
-        self.__dict__.update(columns=columns, directions=count, cap_size=cap_size, repeats=repeats)
-        self.__dict__.update(lowest=-repeats * _TALLY_UNIT, highest=repeats * _TALLY_UNIT)
+        read_fields(self, columns=columns, directions=count, cap_size=cap_size, repeats=repeats)
+        read_fields(self, lowest=-repeats * _TALLY_UNIT, highest=repeats * _TALLY_UNIT)
 
     @cached_property
     def likelihood_ratio(self) -> Fraction:

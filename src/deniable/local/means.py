@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.local.codes import of_bytes, to_bytes
 from deniable.local.protocol import PureProtocol, exact_bounds, likelihood_ratio_below
@@ -103,13 +104,13 @@ class MeanProtocol(PureProtocol):
         best_sampled = max(1, min(columns, int(self.epsilon / 2.5)))
         sampled = whole_number("sampled", self.sampled or best_sampled, lower=1, upper=columns)
         steps = whole_number("steps", self.steps, lower=1, upper=_MAX_STEPS)
-        self.__dict__.update(bounds=exact_bounds(self.bounds), sampled=sampled, steps=steps)
+        read_fields(self, bounds=exact_bounds(self.bounds), sampled=sampled, steps=steps)
         given = None if self.share is None else exact_rational("share", self.share)
         if not 0 <= (given or 0) <= 1 or columns * steps > _MAX_TALLY_SIZE:
             raise InvalidParameterError("share must be in [0, 1], and columns times steps at most 2^24")
         best_window, best_share = self._best(np.arange(65) / 64 if given is None else np.array([float(given)]))
         window = whole_number("window", self.window or best_window, lower=1, upper=steps)
-        self.__dict__.update(window=window, share=Fraction(best_share) if given is None else given)
+        read_fields(self, window=window, share=Fraction(best_share) if given is None else given)
 
     @cached_property
     def likelihood_ratio(self) -> Fraction:

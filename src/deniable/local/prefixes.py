@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtrc
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.local.codes import to_bytes
 from deniable.local.frequencies import LocalHashing
@@ -64,8 +65,8 @@ class HeavyHitters(PureProtocol):
         letters: object = self.alphabet
         if not isinstance(letters, str) or not letters or len({*letters, "\0"}) <= len(letters):
             raise InvalidParameterError(f"alphabet must be a text of different letters, got {shown(letters)}")
-        object.__setattr__(self, "length", whole_number("length", self.length, lower=1, upper=62))
-        object.__setattr__(self, "step", whole_number("step", self.step, lower=1, upper=self.length))
+        read_fields(self, length=whole_number("length", self.length, lower=1, upper=62))
+        read_fields(self, step=whole_number("step", self.step, lower=1, upper=self.length))
         if (len(letters) + 1) ** self.length > _MAX_TEXTS:
             raise InvalidParameterError("there are more than 2^62 such texts; take a smaller length or alphabet")
 

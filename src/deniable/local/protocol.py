@@ -265,9 +265,9 @@ class FrequencyProtocol(PureProtocol):
         super().__post_init__()
         given: object = self.values
         if isinstance(given, Sequence | np.ndarray | range) and not isinstance(given, str):
-            object.__setattr__(self, "values", distinct(tuple(given)))
+            read_fields(self, values=distinct(tuple(given)))
         elif isinstance(given, int) and not isinstance(given, bool):
-            object.__setattr__(self, "values", whole_number("values", given, lower=2, upper=_MAX_VALUES))
+            read_fields(self, values=whole_number("values", given, lower=2, upper=_MAX_VALUES))
         else:
             raise InvalidParameterError(f"values must be a list of all values or their number, got {shown(given)}")
         if self.size < 2:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.local.frequencies import LocalHashing, UnaryEncoding
 from deniable.local.protocol import FrequencyProtocol, PureProtocol
@@ -53,13 +54,13 @@ class RangeProtocol(PureProtocol):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "values", whole_number("values", self.values, lower=2, upper=_MAX_VALUES))
+        read_fields(self, values=whole_number("values", self.values, lower=2, upper=_MAX_VALUES))
         if not self.branching:
             tried = [replace(self, branching=branching) for branching in (*range(2, 17), 32, 64)]
             ends = np.linspace(1, self.values, 40).astype(np.int64)
             best = min(tried, key=lambda each: float(each.variance(0 * ends, ends, people=1).mean()))
-            object.__setattr__(self, "branching", best.branching)
-        object.__setattr__(self, "branching", whole_number("branching", self.branching, lower=2, upper=64))
+            read_fields(self, branching=best.branching)
+        read_fields(self, branching=whole_number("branching", self.branching, lower=2, upper=64))
 
     @cached_property
     def levels(self) -> tuple[FrequencyProtocol, ...]:

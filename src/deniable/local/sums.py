@@ -74,12 +74,12 @@ class ShuffledSum(Protocol):
         people = whole_number("people", self.people, lower=2, upper=2**32)
         min_people = whole_number("min_people", self.min_people, lower=2, upper=people)
         steps = whole_number("steps", self.steps, lower=1, upper=2**14)
-        self.__dict__.update(people=people, min_people=min_people, steps=steps, bounds=exact_bounds(self.bounds))
+        read_fields(self, people=people, min_people=min_people, steps=steps, bounds=exact_bounds(self.bounds))
         if not self.delta or not Fraction(1, 1000) <= self.epsilon <= 40:
             raise InvalidParameterError("delta must be above 0, and epsilon in [0.001, 40]")
         if self.bits > _MAX_MODULUS_BITS:
             raise InvalidParameterError(f"numbers of {self.bits} bits are too large: take fewer steps or less noise")
-        object.__setattr__(self, "messages", self._sufficient_messages())
+        read_fields(self, messages=self._sufficient_messages())
 
     def _sufficient_messages(self) -> int:
         """Return the given number of messages, or the least one, that reaches delta."""

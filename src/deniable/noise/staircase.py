@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.noise import bernoulli, geometric, laplace, uniform
 from deniable.noise.bits import SECURE, Bits, Size, shape_of
@@ -50,9 +51,8 @@ class Stairs:
 
     def __post_init__(self) -> None:
         rate = strict_rational("rate", self.rate, lower=1 / laplace.LARGEST_SCALE, upper=1 / laplace.SMALLEST_SCALE)
-        object.__setattr__(self, "rate", rate)
-        object.__setattr__(self, "step", _checked("step", self.step, LARGEST_STEP))
-        object.__setattr__(self, "centre", _checked("centre", self.centre, self.step))
+        step = _checked("step", self.step, LARGEST_STEP)
+        read_fields(self, rate=rate, step=step, centre=_checked("centre", self.centre, step))
 
     def sample(self, *, size: Size = None, bits: Bits = SECURE) -> Draws:
         """Draw independent int64 numbers, or Python ints if one does not fit."""

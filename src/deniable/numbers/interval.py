@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, NoReturn
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import Real, exact_rational
 
@@ -51,8 +52,9 @@ class Interval:
     def __post_init__(self) -> None:
         if not self.lower <= self.upper:  # also catches NaN
             raise InvalidParameterError(f"an interval needs lower <= upper, got lower={self.lower}, upper={self.upper}")
-        object.__setattr__(self, "lower", -_printable_up(-float(self.lower)) + 0.0)  # never -0.0
-        object.__setattr__(self, "upper", _printable_up(float(self.upper)) + 0.0)
+        lower = -_printable_up(-float(self.lower)) + 0.0  # never -0.0
+        upper = _printable_up(float(self.upper)) + 0.0
+        read_fields(self, lower=lower, upper=upper)
 
     @classmethod
     def around(cls, value: Fraction) -> "Interval":

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
 from deniable.numbers.arrays import Floats
@@ -45,10 +46,9 @@ class Histogram(Noised):
         if self.keys is not None and self.bounds is not None:
             raise InvalidParameterError("bounds go with a number of bins: bins=10, bounds=(0, 100). Keys need none.")
         if self.bins is not None:
-            object.__setattr__(self, "bins", _edges(self.bins, self.bounds))
-            object.__setattr__(self, "bounds", None)
+            read_fields(self, bins=_edges(self.bins, self.bounds), bounds=None)
         else:
-            object.__setattr__(self, "keys", distinct_keys(self.keys))
+            read_fields(self, keys=distinct_keys(self.keys))
 
     @property
     def _edges(self) -> tuple[float, ...]:

@@ -97,7 +97,7 @@ class Statistic(metaclass=InWords):
             cls.expected_error = _with_size_checked(vars(cls)["expected_error"])  # type: ignore[assignment, method-assign]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "relation", Relation(self.relation))
+        read_fields(self, relation=Relation(self.relation))
         read_fields(self)
         _ = self.price
         self._check()

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Unpack
 
 import numpy as np
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import ExponentialMechanism, PermuteAndFlip
 from deniable.noise.bits import Bits
@@ -35,7 +36,7 @@ class TopK(Statistic):
         if self.keys is not None:
             if self.groups != 1:
                 raise InvalidParameterError("groups is for private keys. Bound the rows of a unit with rows=...")
-            object.__setattr__(self, "keys", self.counts.keys)
+            read_fields(self, keys=self.counts.keys)
             if self.k > self.counts.cells:
                 raise InvalidParameterError(f"k must be at most the number of keys, {self.counts.cells}, got {self.k}")
 
@@ -80,7 +81,7 @@ class Mode(Statistic):
     def _check(self) -> None:
         if self.keys is None:
             raise InvalidParameterError("mode needs keys=[values]. If they are private, ask for top_k(k=1).")
-        object.__setattr__(self, "keys", self._histogram.keys)
+        read_fields(self, keys=self._histogram.keys)
 
     @cached_property
     def _histogram(self) -> Histogram:

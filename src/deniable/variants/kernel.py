@@ -10,6 +10,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.ledger import Ledger
 from deniable.ledger.payment import Payment
@@ -70,10 +71,10 @@ class Kernel:
             raise InvalidParameterError(
                 "weights must be ints >= 0, one row for each point, all rows with the same total of at most 2^62"
             )
-        object.__setattr__(self, "points", _points(self.points, self.metric))
-        object.__setattr__(self, "outputs", tuple(point(one) for one in self.outputs))
-        object.__setattr__(self, "weights", weights.astype(np.int64))
-        self.weights.setflags(write=False)
+        weights = weights.astype(np.int64)
+        weights.setflags(write=False)
+        outputs = tuple(point(one) for one in self.outputs)
+        read_fields(self, points=_points(self.points, self.metric), outputs=outputs, weights=weights)
 
     @classmethod
     def exponential(cls, points: Iterable[Iterable[Real]], *, epsilon: Real, metric: Metric) -> "Kernel":

@@ -11,6 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.balls import ball, certified, exp_below
 from deniable.numbers.interval import INFINITE, NONNEGATIVE, Interval
@@ -127,8 +128,7 @@ class MetricLoss:
     def __init__(self, *, epsilon: Real, metric: Metric) -> None:
         if not isinstance(metric, Metric):
             raise InvalidParameterError(f"metric must be a Metric, got {shown(metric)}")
-        object.__setattr__(self, "epsilon", nonnegative_rational("epsilon", epsilon))
-        object.__setattr__(self, "metric", metric)
+        read_fields(self, epsilon=nonnegative_rational("epsilon", epsilon), metric=metric)
 
     def __add__(self, other: "MetricLoss") -> "MetricLoss":
         if not isinstance(other, MetricLoss) or other.metric != self.metric:

@@ -3,10 +3,12 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.ledger import Ledger
 from deniable.ledger.payment import Payment
@@ -48,14 +50,13 @@ class PlanarLaplace:
     (200.0, 481)
     """
 
-    epsilon: Real
-    step: Real
+    epsilon: Annotated[Real, positive_rational]
+    step: Annotated[Real, positive_rational]
     bounds: tuple[tuple[Real, Real], tuple[Real, Real]]
     unit: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("epsilon", "step"):
-            object.__setattr__(self, name, positive_rational(name, getattr(self, name)))
+        read_fields(self)
         if not isinstance(self.bounds, list | tuple) or len(self.bounds) != 2:
             raise InvalidParameterError(
                 f"bounds must be the corners of the region, such as ((0, 0), (900, 900)), got {shown(self.bounds)}"

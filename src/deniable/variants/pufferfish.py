@@ -9,6 +9,7 @@ from itertools import accumulate, chain, combinations, permutations, product
 from numbers import Integral
 from typing import Any, TypeAlias
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive import Laplace
 from deniable.mechanisms.tested.distance import of_steps
@@ -51,8 +52,7 @@ class Pufferfish:
             raise InvalidParameterError(
                 "a scenario needs at least one model, and at least one pair of secrets, which are functions of the data"
             )
-        object.__setattr__(self, "pairs", pairs)
-        object.__setattr__(self, "models", models)
+        read_fields(self, pairs=pairs, models=models)
 
     @classmethod
     def differential_privacy(cls, values: Sequence[Hashable], *, records: int) -> "Pufferfish":

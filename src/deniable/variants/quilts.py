@@ -12,6 +12,7 @@ from itertools import pairwise, product
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.ledger import Ledger
 from deniable.ledger.payment import Payment
@@ -146,7 +147,7 @@ class MarkovQuilt:
     def __post_init__(self) -> None:
         positive_integer("length", self.length)
         positive_integer("window", self.window)
-        object.__setattr__(self, "epsilon", positive_rational("epsilon", self.epsilon))
+        read_fields(self, epsilon=positive_rational("epsilon", self.epsilon))
         given = (self.min_probability, self.gap)
         facts = [positive_rational("min_probability and gap", p) for p in given if p is not None]
         if bool(self.chains) == (len(facts) == 2) or len(facts) == 1 or max(facts, default=0) > 1:
@@ -158,7 +159,7 @@ class MarkovQuilt:
             raise InvalidParameterError(
                 "all chains must have the same states, and states times min_probability must be at most 1"
             )
-        object.__setattr__(self, "states", sizes.pop())
+        read_fields(self, states=sizes.pop())
 
     @cached_property
     def scale(self) -> Fraction:

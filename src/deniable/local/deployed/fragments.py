@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtrc, rel_entr
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.local.codes import Bytes, of_bytes
 from deniable.local.deployed.sketches import PRIME, CountMeanSketch, HadamardSketch, keys_of
@@ -70,7 +71,7 @@ class FragmentPuzzle(PureProtocol):
     def __post_init__(self) -> None:
         super().__post_init__()
         whole_number("pieces", self.pieces, lower=1, upper=2**16)
-        object.__setattr__(self, "share", probability("share", self.share))
+        read_fields(self, share=probability("share", self.share))
         if not self.share:
             raise InvalidParameterError("share must be above 0 and below 1: both reports need a part of epsilon")
         if self.texts.length % self.texts.step or self.positions < 2:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from deniable.arguments import read_fields
 from deniable.local.codes import Bytes, of_bytes, to_bytes
 from deniable.local.deployed.memo import Memoised
 from deniable.local.deployed.sketches import GROUP_BYTES, GroupedReports, normal_counts
@@ -111,7 +112,7 @@ class BitFlip(GroupedReports, Memoised):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.__dict__.update(values=self.buckets.values)
+        read_fields(self, values=self.buckets.values)
         whole_number("chosen", self.chosen, lower=1, upper=whole_number("values", self.groups, upper=2**16))
 
     @cached_property

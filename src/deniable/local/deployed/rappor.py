@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.local.codes import Bytes, of_bytes, rows_of_coins
 from deniable.local.deployed.memo import Memoised
@@ -68,13 +69,13 @@ class Rappor(GroupedReports, Memoised):
         facts = {"f": 2 * coin_above(f / 2), "p": coin_above(p), "q": 1 - coin_above(1 - q)}
         if not 0 < facts["f"] < 1 or facts["p"] >= facts["q"]:
             raise InvalidParameterError("f must be in (0, 1), and p below q")
-        self.__dict__.update(facts)
+        read_fields(self, **facts)
         one, zero = self.chances
         ratio_of_report = one * (1 - zero) / (zero * (1 - one))
         ratio_of_answer = ((2 - self.f) / self.f) ** 2
         epsilon = log_above(ratio_of_answer**self.hashes)
         report_epsilon = log_above(ratio_of_report**self.hashes)
-        self.__dict__.update(epsilon=epsilon, report_epsilon=report_epsilon)
+        read_fields(self, epsilon=epsilon, report_epsilon=report_epsilon)
         super().__post_init__()
 
     @property

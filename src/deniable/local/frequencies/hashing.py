@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arguments import read_fields
 from deniable.local.protocol import FrequencyProtocol
 from deniable.noise import bernoulli, uniform
 from deniable.noise.bits import Bits
@@ -46,7 +47,7 @@ class LocalHashing(FrequencyProtocol):
     def __post_init__(self) -> None:
         super().__post_init__()
         best = min(round(self.likelihood_ratio) + 1, _MAX_CELLS)
-        object.__setattr__(self, "cells", whole_number("cells", self.cells or best, lower=2, upper=_MAX_CELLS))
+        read_fields(self, cells=whole_number("cells", self.cells or best, lower=2, upper=_MAX_CELLS))
 
     @property
     def p(self) -> Fraction:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive.gaussian import Gaussian
 from deniable.mechanisms.base import Mechanism, Released, WorstCase
@@ -53,8 +54,8 @@ class EllipticalGaussian(Mechanism):
 
     def __post_init__(self) -> None:
         rows = as_whole_numbers(self.strategy, name="strategy").tolist()
-        object.__setattr__(self, "strategy", tuple(tuple(row) for row in rows))
-        object.__setattr__(self, "sigma_squared", Gaussian(sigma_squared=self.sigma_squared).sigma_squared)
+        noise = Gaussian(sigma_squared=self.sigma_squared)
+        read_fields(self, strategy=tuple(tuple(row) for row in rows), sigma_squared=noise.sigma_squared)
 
     @classmethod
     def calibrated(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arguments import read_fields
 from deniable.mechanisms.additive.base import AdditiveNoise, require_range
 from deniable.mechanisms.base import WorstCase
 from deniable.noise import gaussian
@@ -49,7 +50,7 @@ class Gaussian(AdditiveNoise):
         require_range(
             "sigma_squared", value, lower=gaussian.SMALLEST_SIGMA_SQUARED, upper=gaussian.LARGEST_SIGMA_SQUARED
         )
-        object.__setattr__(self, "sigma_squared", value)
+        read_fields(self, sigma_squared=value)
 
     @classmethod
     def calibrated(

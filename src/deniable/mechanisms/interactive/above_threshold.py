@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike, NDArray
 
+from deniable.arguments import read_fields
 from deniable.mechanisms.base import Mechanism, Released, WorstCase
 from deniable.mechanisms.interactive.session import Session
 from deniable.mechanisms.interactive.sparse_vector import SparseVector
@@ -45,8 +46,7 @@ class AboveThreshold(Mechanism):
 
     def __post_init__(self) -> None:
         checked = self._with_one_answer
-        object.__setattr__(self, "threshold_scale", checked.threshold_scale)
-        object.__setattr__(self, "query_scale", checked.query_scale)
+        read_fields(self, threshold_scale=checked.threshold_scale, query_scale=checked.query_scale)
 
     @classmethod
     def calibrated(cls, sensitivity: Sensitivity, *, epsilon: Real, monotone: bool = False) -> "AboveThreshold":

@@ -54,18 +54,11 @@ class SparseVector(Mechanism):
 
     kind: ClassVar[str] = "sparse_vector"
 
-    threshold_scale: Fraction
-    query_scale: Fraction
+    threshold_scale: Annotated[Fraction, checked_scale]
+    query_scale: Annotated[Fraction, checked_scale]
     answers: Annotated[int, partial(whole_number, lower=1, upper=_MOST_ANSWERS)]
-    value_scale: Fraction | None = None
+    value_scale: Annotated[Fraction | None, checked_scale] = None
     monotone: Annotated[bool, yes_or_no] = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("threshold_scale", "query_scale", "value_scale"):
-            value = getattr(self, name)
-            if value is not None or name != "value_scale":
-                object.__setattr__(self, name, checked_scale(name, value))
 
     @classmethod
     def calibrated(

@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import Mechanism, Released, drawable_rate
 from deniable.mechanisms.ranks.errors import place_error
@@ -40,7 +41,7 @@ class RankMechanism(Mechanism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "points", Points.of(self.points))
+        read_fields(self, points=Points.of(self.points))
 
     @classmethod
     def calibrated(cls, sensitivity: Sensitivity, *, epsilon: Real, **parameters: Any) -> Self:
@@ -138,7 +139,7 @@ class SeveralQuantiles(RankMechanism):
         quantiles = tuple(read_quantile("quantiles", each) for each in given)
         if not quantiles or any(low >= high for low, high in pairwise(quantiles)):
             raise InvalidParameterError(f"quantiles must be numbers that increase, got {shown(self.quantiles)}")
-        object.__setattr__(self, "quantiles", quantiles)
+        read_fields(self, quantiles=quantiles)
 
     @classmethod
     def rounds(cls, count: int) -> int:

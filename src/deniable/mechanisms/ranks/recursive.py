@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.ranks.base import SeveralQuantiles
@@ -61,7 +62,7 @@ class RecursiveQuantiles(SeveralQuantiles):
         later = positive_rational("later", self.later)
         if not Fraction(1, 2**100) <= later <= 2**100:
             raise InvalidParameterError(f"later must be in [2^-100, 2^100], got {shown(self.later)}")
-        object.__setattr__(self, "later", later)
+        read_fields(self, later=later)
 
     @classmethod
     def calibrated(cls, sensitivity: Sensitivity, *, epsilon: Real, **parameters: Any) -> Self:

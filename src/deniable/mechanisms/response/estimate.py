@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.response.randomized import RandomizedResponse
 from deniable.mechanisms.response.tally import shares_of_population, shares_within
@@ -71,7 +72,7 @@ class Shares:
         tally = tuple(whole_number("each number of the tally", count, lower=0) for count in self.tally)
         if not 1 <= sum(tally) <= _LARGEST_TALLY:
             raise InvalidParameterError(f"tally must hold from 1 to 2^53 reports, got {sum(tally)}")
-        object.__setattr__(self, "tally", tally)
+        read_fields(self, tally=tally)
 
     @classmethod
     def of_reports(cls, mechanism: RandomizedResponse, reports: ArrayLike) -> "Shares":

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms.base import Mechanism, Released, WorstCase, require_listed
 from deniable.mechanisms.integers import integers
@@ -60,8 +61,7 @@ class RandomizedResponse(Mechanism):
     def __post_init__(self) -> None:
         whole_number("choices", self.choices, lower=1, upper=LARGEST_CHOICES)
         checked = RandomizedResponseStatement(truth=self.truth, choices=self.choices, epsilon=self.epsilon)
-        for name, value in (("choices", checked.choices), ("truth", checked.truth), ("epsilon", checked.limit)):
-            object.__setattr__(self, name, value)
+        read_fields(self, choices=checked.choices, truth=checked.truth, epsilon=checked.limit)
 
     @classmethod
     def of_bias(cls, gamma: Real) -> "RandomizedResponse":

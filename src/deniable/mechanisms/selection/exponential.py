@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import Released, WorstCase, shares
 from deniable.mechanisms.selection import utility
@@ -63,7 +64,7 @@ class ExponentialMechanism(Selection):
         weights = tuple(given) if isinstance(given, Iterable) else ()
         if not all(type(weight) is int and 0 <= weight <= _LARGEST_WEIGHT for weight in weights) or not any(weights):
             raise InvalidParameterError("weights must be ints in [0, 2^62], one of them at least 1")
-        object.__setattr__(self, "weights", weights)
+        read_fields(self, weights=weights)
 
     def _loss(self, limit: Fraction) -> PrivacyLoss:
         return ExponentialMechanismLoss(limit, monotone=self.monotone)

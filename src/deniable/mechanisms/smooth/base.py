@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import InBounds, Mechanism, Released, WorstCase
 from deniable.mechanisms.integers import LARGEST_BOUND, clamped
@@ -62,7 +63,7 @@ class SmoothNoise(InBounds, Mechanism):
         beta = positive_rational("beta", self.beta)
         if beta < _SMALLEST_BETA:
             raise InvalidParameterError(f"beta must be >= 2^-20, got {shown(self.beta)}. Ask for a larger epsilon.")
-        object.__setattr__(self, "beta", beta)
+        read_fields(self, beta=beta)
         if not _SHIFTS[0] <= self.shift <= _SHIFTS[1]:
             raise InvalidParameterError(
                 f"{', '.join(field.name for field in fields(self))} leave a shift of {float(self.shift):.3g}; it must "

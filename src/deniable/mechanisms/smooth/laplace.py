@@ -4,8 +4,9 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.smooth.base import SmoothNoise, shift_below
@@ -40,12 +41,11 @@ class SmoothLaplace(SmoothNoise):
 
     kind: ClassVar[str] = "smooth_laplace"
 
-    epsilon: Fraction
-    delta: Fraction
+    epsilon: Annotated[Fraction, positive_rational]
+    delta: Annotated[Fraction, probability]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive_rational("epsilon", self.epsilon))
-        object.__setattr__(self, "delta", probability("delta", self.delta))
+        read_fields(self)
         if self.delta == 0:
             raise InvalidParameterError("delta must be > 0, got 0. For delta = 0 take SmoothStudentT.")
         super().__post_init__()

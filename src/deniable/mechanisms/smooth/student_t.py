@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.smooth.base import PureSmoothNoise, shift_below
@@ -43,7 +44,7 @@ class SmoothStudentT(PureSmoothNoise):
     degrees: Fraction
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "degrees", _checked(self.degrees))
+        read_fields(self, degrees=_checked(self.degrees))
         super().__post_init__()
 
     @classmethod

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive import Laplace
 from deniable.mechanisms.base import WorstCase
@@ -56,13 +57,13 @@ class ClippedProducts(OfClippedRows):
     def __post_init__(self) -> None:
         super().__post_init__()
         whole_number("steps", self.steps, upper=2**16)
-        object.__setattr__(self, "constant", whole_number("constant", self.constant, lower=0, upper=self.steps - 1))
+        read_fields(self, constant=whole_number("constant", self.constant, lower=0, upper=self.steps - 1))
         if not isinstance(self.transform, tuple | list) or len(self.transform) not in (0, self.columns):
             raise InvalidParameterError(
                 f"transform must be a matrix of {self.columns} rows, got {shown(self.transform)}"
             )
         matrix = tuple(public_vector("transform", row, self.columns) for row in self.transform)
-        object.__setattr__(self, "transform", matrix)
+        read_fields(self, transform=matrix)
 
     @property
     def step(self) -> float:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive import Laplace
 from deniable.mechanisms.additive.base import AdditiveNoise, additive
@@ -49,7 +50,7 @@ class OfClippedRows(Mechanism):
         super().__post_init__()
         left_out = isinstance(self.centre, tuple | list) and not self.centre
         centre = () if left_out else public_vector("centre", self.centre, self.columns)
-        object.__setattr__(self, "centre", centre if any(centre) else ())
+        read_fields(self, centre=centre if any(centre) else ())
 
     def _parts(self, exact: ArrayLike) -> Iterator[Floats]:
         """Return the differences of the rows and the centre, in chunks.

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import Mechanism, Released
 from deniable.mechanisms.interactive import INTERACTIVE
@@ -53,7 +54,7 @@ class SampledWrapper(Wrapper):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.columns is not None:
-            object.__setattr__(self, "columns", whole_number("columns", self.columns, lower=1, upper=_MOST_COLUMNS))
+            read_fields(self, columns=whole_number("columns", self.columns, lower=1, upper=_MOST_COLUMNS))
         if not self.base.takes_sums:
             raise InvalidParameterError(
                 f"base must take sums, as a sample is summed, and {type(self.base).__name__} does not take sums. Take "

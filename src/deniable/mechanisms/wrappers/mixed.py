@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms.additive import Laplace
 from deniable.mechanisms.base import Mechanism, Released, WorstCase
@@ -48,7 +49,7 @@ class Mixed(Mechanism):
     def __post_init__(self) -> None:
         if not isinstance(self.parts, Sequence):
             raise InvalidParameterError(f"parts must be a list of pairs (weight, mechanism), got {shown(self.parts)}")
-        object.__setattr__(self, "parts", tuple(_checked(part) for part in self.parts))
+        read_fields(self, parts=tuple(_checked(part) for part in self.parts))
         total = sum((weight for weight, _ in self.parts), Fraction(0))
         if total != 1:
             raise InvalidParameterError(f"weights of parts must sum to 1, got {shown(total)}. Write fractions: '1/3'.")

@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
 from deniable.numbers.arrays import Floats
@@ -86,7 +87,7 @@ class ChiSquaredFit(_TableTest):
         shares = tuple(positive_rational("shares", share) for share in given)
         if len(shares) != len(self.keys):
             raise InvalidParameterError(f"shares must be one a key: got {len(shares)} for {len(self.keys)} keys")
-        object.__setattr__(self, "shares", shares)
+        read_fields(self, shares=shares)
 
     @property
     def _cells(self) -> int:

@@ -9,6 +9,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import Real, positive_rational, shown
@@ -56,7 +57,7 @@ class OrderStatistic(Bounded):
             step = positive_rational("step", self.step)
             if not _FINEST <= step <= _COARSEST:
                 raise InvalidParameterError(f"step must be between 1e-300 and 1e300, got {shown(self.step)}")
-            object.__setattr__(self, "step", step)
+            read_fields(self, step=step)
         _ = self.bounding, self._declared
 
     @property

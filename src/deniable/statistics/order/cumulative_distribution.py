@@ -8,6 +8,7 @@ from typing import ClassVar, Unpack
 
 import numpy as np
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.counts.tree import LARGEST_COUNT, TreeOfCounts
 from deniable.noise.bits import Bits
@@ -37,7 +38,7 @@ class CumulativeDistribution(Statistic):
     def _check(self) -> None:
         if isinstance(self.at, str) or not isinstance(self.at, Sequence | np.ndarray) or not len(self.at):
             raise InvalidParameterError(f"at must be a list of values such as [0, 10, 100], got {self.at!r}")
-        object.__setattr__(self, "at", tuple(float(exact_rational("at", value)) for value in self.at))
+        read_fields(self, at=tuple(float(exact_rational("at", value)) for value in self.at))
         if np.any(np.diff(self._edges) <= 0):
             raise InvalidParameterError("at must increase strictly. Sort the values and leave out equal ones.")
         if len(self.at) >= LARGEST_COUNT:

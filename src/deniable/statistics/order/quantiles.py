@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.counts.tree import LARGEST_COUNT, TreeOfCounts
 from deniable.mechanisms.price import Price
@@ -69,7 +70,7 @@ class Quantiles(OrderStatistic):
             raise InvalidParameterError(
                 f"shares must be a list of shares such as [0.25, 0.5, 0.75], got {self.shares!r}"
             )
-        object.__setattr__(self, "shares", self._quantiles)
+        read_fields(self, shares=self._quantiles)
         if len(self._distinct) >= LARGEST_COUNT:
             raise InvalidParameterError(f"shares must be fewer than {LARGEST_COUNT}, got {len(self._distinct)}")
         if self.method not in (None, *(kind.name for kind in _METHODS)):
