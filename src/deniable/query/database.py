@@ -20,6 +20,7 @@ from deniable.query.effort import limited_time
 from deniable.query.engines.base import Engine, Progress
 from deniable.query.explanation import Explanation
 from deniable.query.frames import Ask, Frame
+from deniable.query.hierarchical import HierarchyMethods
 from deniable.query.listings import list_columns, list_facts, list_history, print_findings
 from deniable.query.naming import stored_name
 from deniable.query.planner import Planner
@@ -35,7 +36,7 @@ from deniable.release.listing import BudgetStatus, Listing, pairs_as_html
 from deniable.synthesis import Synthesis
 
 
-class Database:
+class Database(HierarchyMethods):
     """Private tables with a budget, and questions about them. Made by `connect`.
 
     Args:
@@ -231,14 +232,13 @@ class Database:
         limits = {"rows": rows, "groups": groups, "total_rows": total_rows}
         shared: dict[str, Any] = {"weights": weights, "confidence": confidence, "dialect": dialect, "columns": columns}
         request = Request(question=text, epsilon=epsilon, delta=delta, rho=rho, error=error, limits=limits, **shared)
-        plan, loss, further = self._planner.plan(request, safe=self._bits.safe), None, ""
+        plan, further, refused = self._planner.plan(request, safe=self._bits.safe), "", ""
         stored = stored_name(plan, self.ledger, safe=self._bits.safe) is not None
         loss = plan.total
         if is_relative(error):
             price = Price.of(epsilon, delta, rho)
             further = f"{error}, by further answers, as long as all cost {price} at most"
             loss = self._planner.price_of(plan, price).loss
-        refused = ""
         if not stored:
             try:
                 self.ledger.check_affordable(loss)

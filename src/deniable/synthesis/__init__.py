@@ -3,6 +3,7 @@
 `Database.synthesize` makes them; see docs/guide/synthesis.md.
 """
 
+from deniable.synthesis.hierarchy import HierarchicalCounts
 from deniable.synthesis.synthesis import Synthesis
 
-__all__ = ["Synthesis"]
+__all__ = ["HierarchicalCounts", "Synthesis"]

@@ -1,0 +1,285 @@
+"""Counts of a hierarchy: declared units, one payment for all levels, and exact tallies from the engine."""
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from deniable.errors import CatalogError, InvalidParameterError, UnsupportedQueryError
+from deniable.ledger import Entry
+from deniable.mechanisms.price import Price
+from deniable.numbers.rationals import Real, quotient_text, shown
+from deniable.privacy import Budget, Sensitivity, compose
+from deniable.privacy.sensitivity import of_spread_sum
+from deniable.query.aggregates.aggregate import BoundedAggregate
+from deniable.query.answer import FREE, check_outcome, key_columns
+from deniable.query.effort import limited_time
+from deniable.query.plan import PricedPlan, Question
+from deniable.query.responder import Responder
+from deniable.query.rules import price as priced
+from deniable.query.sql import parse
+from deniable.query.statistics import condition_of
+from deniable.synthesis.hierarchy import HierarchicalCounts
+from deniable.synthesis.hierarchy.cells import CELLS, TOTAL, CountedCells
+from deniable.synthesis.hierarchy.constraints import Constraints
+from deniable.synthesis.hierarchy.geography import Geography
+from deniable.synthesis.hierarchy.plan import HierarchyMeasurements, HierarchyPlan
+from deniable.synthesis.hierarchy.stated import read_constraints
+
+VERSION = 1  # of the way to measure: another one is another question
+Columns = Sequence[str] | Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class HierarchyQuestion:
+    """A request for the counts of a hierarchy, checked before anything is paid.
+
+    Args:
+        finest: counts rows in every cell of every leaf; its own noise is not drawn.
+        plan: what is measured, and what it costs.
+        constraints: what the counts must meet.
+    """
+
+    finest: PricedPlan
+    plan: HierarchyPlan
+    constraints: Constraints
+
+    @classmethod
+    def of(
+        cls,
+        responder: Responder,
+        levels: Sequence[str],
+        columns: Columns,
+        price: Price,
+        *,
+        queries: Sequence[str] | Mapping[str, Real] | None,
+        shares: Mapping[str, Real] | None,
+        constraints: Mapping[str, object],
+        where: str | None,
+    ) -> "HierarchyQuestion":
+        """Return the question, as `Database.hierarchy` says; nothing is charged, and no private row is read.
+
+        Args:
+            responder: answers for the table.
+            constraints: tables of public numbers, as `read_constraints` takes them.
+        """
+        finest, geography, cells = _counted(responder, levels, columns, where)
+        question = finest.query.question
+        part = question.aggregates[0].bounded(question)
+        assert isinstance(part, BoundedAggregate)
+        plan = HierarchyPlan.of(
+            geography,
+            cells,
+            queries=_queries(queries, cells),
+            levels=shares,
+            price=price,
+            sensitivity_of=partial(_sensitivity, question, part),
+            lattice=part.lattice,
+            budget=responder.ledger.budget,
+        )
+        return cls(finest, plan, read_constraints(geography, cells, **constraints))
+
+    def entry(self, safe: bool) -> Entry:
+        """Return what the ledger keeps of the question."""
+        plan, question = self.plan, self.finest.query.question
+        canonical = {
+            "hierarchy": VERSION,
+            "question": question.to_json(),
+            "relation": str(question.table.relation),
+            "levels": plan.geography.levels,
+            "tables": plan.tables,
+            "shares": [[quotient_text(share) for share in row] for row in plan.shares],
+            "price": {name: quotient_text(value) for name, value in plan.price.words.items()},
+        }
+        name = hashlib.sha256(json.dumps(canonical, sort_keys=True).encode()).hexdigest()
+        queries = ", ".join(map(plan.cells.said, plan.tables))
+        text = f"hierarchy of {question.table.name}: {' > '.join(plan.geography.levels)}; {queries}; {plan.price}"
+        return Entry(question=name, text=text, loss=plan.loss, mechanisms="hierarchy", safe=safe)
+
+    def answer(self, responder: Responder, *, fresh: bool) -> HierarchicalCounts:
+        """Return counts from the stored tables, or charge the ledger and measure new ones.
+
+        Args:
+            responder: answers for the table.
+            fresh: whether to charge again for new noise although an answer is stored.
+        """
+        ledger, safe = responder.ledger, responder.bits.safe
+        entry = self.entry(safe)
+        text, was_stored = ledger.answer(entry, lambda: self._measured(responder), fresh=fresh)
+        record, _ = ledger.payment(entry.question, text, safe=safe, last=not was_stored)
+        notes = responder.notes(grouped=True, question=self.finest.query.question)
+        return HierarchicalCounts(
+            measured=HierarchyMeasurements.from_text(text, self.plan),
+            constraints=self.constraints,
+            cost=compose([]) if was_stored else self.plan.loss,
+            paid=record.loss,
+            budget_left=ledger.left(),
+            safe=safe,
+            protects=self.finest.query.question.table.protects,
+            notes=(*notes, *([FREE] if was_stored else [])),
+        )
+
+    def _measured(self, responder: Responder) -> str:
+        """Return noisy tables of the private rows, as the ledger keeps them.
+
+        Raises: ExecutionError, with a constant text, if the engine stops for any reason.
+        """
+        (exact,) = responder.engine.exact(self.finest, secret=responder.secret())
+        return self.plan.measure(exact, responder.bits).to_text()
+
+
+class HierarchyMethods(ABC):
+    """Methods of a database that count rows in a hierarchy."""
+
+    @property
+    @abstractmethod
+    def _responder(self) -> Responder:
+        """Answers questions about the table of the database."""
+
+    def hierarchy(
+        self,
+        levels: Sequence[str],
+        columns: Columns = (),
+        *,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        rho: Real | None = None,
+        queries: Sequence[str] | Mapping[str, Real] | None = None,
+        shares: Mapping[str, Real] | None = None,
+        invariants: object = None,
+        at_least: object = None,
+        where: str | None = None,
+        fresh: bool = False,
+    ) -> HierarchicalCounts:
+        """Count rows in every unit of a hierarchy: whole numbers that add up on all levels.
+
+        Measures tables of every unit of every level with exact noise, and makes whole numbers of all of them together.
+        Rows of undeclared units, and rows with undeclared keys, do not count.
+
+        Args:
+            levels: columns with declared units, the coarsest first: ["state", "county"]. Keys that are declared for
+                several levels together, {"state, county": dn.Keys([...])}, say which units there are; else all
+                combinations. Above them stands "all".
+            columns: that are counted in every unit, each with declared keys; or expressions by name, {"adult": "age >=
+                18"}.
+            epsilon, delta, rho: cost of all tables together.
+            queries: tables that are measured in every unit, or their weights: "total", "cells" (all columns), or
+                columns joined by *, "age * sex". The total and the cells by default, alike.
+            shares: weights of the levels, {"all": 1, "state": 2}; 0 for levels that are not named. Equal by default.
+            invariants: public totals that the counts keep, {"state": [...], "count": [...]} or a frame, or a list of
+                them. They are outside of the guarantee: see docs/guide/hierarchies.md.
+            at_least: likewise, least totals; or, with all columns, least counts of cells.
+            where: condition on rows that count, as in SQL: "age > 30".
+            fresh: as for `sql`.
+
+        Guarantee: the cost holds for one unit of privacy, of which at most rows * groups rows count, or total_rows.
+        Raises: CatalogError for undeclared units or keys, InvalidParameterError for constraints that contradict each
+            other, BudgetExceededError; all before anything is charged.
+        """
+        price = Price.of(epsilon, delta, rho)
+        with limited_time():
+            question = HierarchyQuestion.of(
+                self._responder,
+                levels,
+                columns,
+                price,
+                queries=queries,
+                shares=shares,
+                constraints={"invariants": invariants, "at_least": at_least},
+                where=where,
+            )
+        return question.answer(self._responder, fresh=fresh)
+
+
+def _counted(
+    responder: Responder, levels: Sequence[str], columns: Columns, where: str | None
+) -> tuple[PricedPlan, Geography, CountedCells]:
+    """Return the plan that counts rows in every cell of every leaf, with the leaves and cells in its order.
+
+    Raises: CatalogError if units or keys are not declared; UnsupportedQueryError for what is not a list of columns.
+    """
+    for word, given in (("levels", levels), ("columns", list(columns))):
+        if isinstance(given, str) or not all(isinstance(name, str) for name in given):
+            raise InvalidParameterError(f'{word} is a list of names, such as ["region", "town"], got {shown(given)}.')
+    if isinstance(columns, str) or len({*levels, *columns}) < len(levels) + len(columns):
+        raise InvalidParameterError(
+            "levels and columns are lists of different names, such as ['age', 'sex'], got "
+            f"{shown([*levels, *columns])}."
+        )
+    table = responder.table
+    if table.auto:
+        raise InvalidParameterError("rows='auto' is for SQL and frames; a hierarchy needs rows=... of the table.")
+    condition_of(where, responder)
+    names = list(columns)
+    of_columns = [_quoted(name) for name in names] if not isinstance(columns, Mapping) else list(columns.values())
+    keys = [*map(_quoted, levels), *of_columns]
+    said = f"SELECT COUNT(*) AS n FROM {_quoted(table.name)}" + (f" WHERE (\n{where}\n)" if where else "")  # noqa: S608
+    query = parse(said + " GROUP BY " + ", ".join(f"(\n{key}\n)" for key in keys), {table.name: table}, find=True)
+    question, outcome = query.question, query.outcome
+    if len(question.keys) != len(keys) or outcome.having is not None or outcome.order or outcome.limit is not None:
+        raise UnsupportedQueryError("levels and columns of a hierarchy are one column or expression each.")
+    geography, cells = _declared(question, levels, names)
+    check_outcome(query)
+    finest = priced(query, Price(epsilon=Fraction(1)), Budget(epsilon=1))
+    responder.engine.check(finest)
+    return finest, geography, cells
+
+
+def _declared(question: Question, levels: Sequence[str], names: Sequence[str]) -> tuple[Geography, CountedCells]:
+    """Return the declared units and cells of a question, in the order of its groups."""
+    for index in question.unknown:
+        name = [*levels, *names][index]
+        raise CatalogError(
+            f"{name} has no declared keys. Declare them: columns={{{name!r}: dn.Keys([...])}}, or those of several "
+            'levels together: columns={"region, town": dn.Keys([("north", "a"), ...])}.'
+        )
+    of_levels = [axis for axis in question.axes if set(axis.indices) & set(range(len(levels)))]
+    if any(index >= len(levels) for axis in of_levels for index in axis.indices):
+        raise CatalogError("the keys of a level are declared together with those of a counted column. Separate them.")
+    leaves = int(np.prod([len(axis.values or ()) for axis in of_levels]))
+    size = question.cells // leaves
+    units = key_columns(question, np.arange(leaves) * size)
+    paths = list(zip(*(units[f"key {index}"].tolist() for index in range(len(levels))), strict=True))
+    cells = key_columns(question, np.arange(size))
+    keys = [tuple(dict.fromkeys(cells[f"key {len(levels) + index}"].tolist())) for index in range(len(names))]
+    if any(len(axis.indices) > 1 for axis in question.axes if axis not in of_levels):
+        raise CatalogError("counted columns are declared one by one, not as pairs.")
+    return Geography(tuple(levels), paths), CountedCells(tuple(names), tuple(keys))
+
+
+def _sensitivity(question: Question, part: BoundedAggregate, groups: int) -> Sensitivity:
+    """Return the sensitivity of a table with `groups` cells in all units; rows are bounded in the finest ones."""
+    if groups == question.cells:
+        return part.sensitivity
+    bounded = question.table
+    return of_spread_sum(
+        lower=part.lower,
+        upper=part.upper,
+        total_rows=bounded.rows * bounded.groups if bounded.total_rows is None else bounded.total_rows,
+        relation=bounded.relation,
+        cells=groups,
+        ids=bounded.unit.ids,
+    )
+
+
+def _queries(queries: Sequence[str] | Mapping[str, Real] | None, cells: CountedCells) -> Mapping[str, Any]:
+    """Return the weights of queries: equal where none are given."""
+    if isinstance(queries, Mapping):
+        return queries
+    if queries is None:
+        queries = [TOTAL, CELLS] if cells.size > 1 else [TOTAL]
+    if isinstance(queries, str) or len(set(queries)) < len(queries):
+        raise InvalidParameterError(
+            f'queries is a list of different tables, such as ["total", "cells"]; got {queries!r}.'
+        )
+    return dict.fromkeys(queries, 1)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

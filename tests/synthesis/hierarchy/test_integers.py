@@ -1,0 +1,77 @@
+"""Whole numbers are the nearest of all that have the given sums."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from deniable.numbers.arrays import Floats, Integers
+from deniable.synthesis.hierarchy.integers import nearest_with_margins, nearest_with_sum
+
+
+def test_lists_are_the_nearest_with_their_sum() -> None:
+    random = np.random.default_rng(0)
+    for _ in range(200):
+        points = 2 * random.normal(size=(1, random.integers(1, 5)))
+        total = int(random.integers(0, 6))
+        found, shift = nearest_with_sum(points, np.array([total]))
+        every = [each for each in product(range(total + 1), repeat=points.shape[1]) if sum(each) == total]
+        least = min(((np.array(each) - points[0]) ** 2).sum() for each in every)
+        assert found.sum() == total
+        assert ((found - points) ** 2).sum() == pytest.approx(least)
+        moved = points + shift[:, None]  # rounds to the numbers
+        assert np.all((np.abs(found - moved) <= 0.5 + 1e-9) | ((found == 0) & (moved <= 0.5)))
+
+
+def minimum_distance(points: Floats, rows: Integers, columns: Integers) -> float:
+    """Squared distance of the nearest table, found by trying all."""
+    lists = [
+        [each for each in product(range(total + 1), repeat=len(columns)) if sum(each) == total]
+        for total in rows.tolist()
+    ]
+    tables = (np.array(each) for each in product(*lists))
+    return min(((table - points) ** 2).sum() for table in tables if np.array_equal(table.sum(axis=0), columns))
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (2, 3), (3, 2), (1, 3), (3, 1)])
+def test_tables_are_the_nearest_with_their_margins(shape: tuple[int, int]) -> None:
+    random = np.random.default_rng(1)
+    for _ in range(40):
+        true = random.integers(0, 3, size=shape)
+        points = 1.5 * random.normal(size=shape) + true * random.integers(0, 2)
+        found = nearest_with_margins(points[None], true.sum(axis=1)[None], true.sum(axis=0)[None])[0]
+        assert found.min() >= 0
+        assert np.array_equal(found.sum(axis=1), true.sum(axis=1))
+        assert np.array_equal(found.sum(axis=0), true.sum(axis=0))
+        least = minimum_distance(points, true.sum(axis=1), true.sum(axis=0))
+        assert ((found - points) ** 2).sum() == pytest.approx(least)
+
+
+def test_many_tables_at_once_are_found_one_by_one() -> None:
+    random = np.random.default_rng(2)
+    true = random.poisson(1.0, size=(20, 12, 9)) * (random.random((20, 12, 9)) < 0.4)
+    points = true + random.normal(size=true.shape)
+    together = nearest_with_margins(points, true.sum(axis=2), true.sum(axis=1))
+    for index in range(20):
+        table = true[index][None]
+        alone = nearest_with_margins(points[index][None], table.sum(axis=2), table.sum(axis=1))[0]
+        distances = [((each - points[index]) ** 2).sum() for each in (alone, together[index])]
+        assert distances[0] == pytest.approx(distances[1])
+    assert np.array_equal(together.sum(axis=2), true.sum(axis=2))
+    assert np.array_equal(together.sum(axis=1), true.sum(axis=1))
+
+
+@pytest.mark.parametrize("scale", [1, 10**6])
+def test_points_that_are_far_from_the_margins_are_moved_there(scale: int) -> None:
+    true = np.array([[scale, 0, 0], [0, 3, scale], [5, 0, 0]])
+    points = np.array([[-7.0, 4e3, 0.2], [9.0, -1e4, 0.1], [0.3, 0.3, 0.3]])
+    found = nearest_with_margins(points[None], true.sum(axis=1)[None], true.sum(axis=0)[None])[0]
+    assert np.array_equal(found.sum(axis=1), true.sum(axis=1))
+    assert np.array_equal(found.sum(axis=0), true.sum(axis=0))
+
+
+def test_entries_that_must_be_zero_are() -> None:
+    points = np.array([[[2.0, -np.inf], [1.0, 1.0]]])
+    found = nearest_with_margins(points, np.array([[3, 2]]), np.array([[4, 1]]))
+    assert found.tolist() == [[[3, 0], [1, 1]]]
+    assert nearest_with_sum(np.array([[-np.inf, -np.inf]]), np.array([0]))[0].tolist() == [[0, 0]]
