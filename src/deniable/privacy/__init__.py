@@ -34,6 +34,7 @@ from deniable.privacy.loss import PrivacyLoss, compose
 from deniable.privacy.notions.loss_variable import outcome_loss
 from deniable.privacy.notions.tradeoff import TradeOff
 from deniable.privacy.relation import AddRemove, PrivacyUnit, Relation, Replace
+from deniable.privacy.reports.deployments import Deployment, deployments
 from deniable.privacy.reports.imports import of_dp_event, of_opacus
 from deniable.privacy.sensitivity import Sensitivity, of_clipped_sum, of_count
 from deniable.privacy.statement import Statement
@@ -44,6 +45,7 @@ __all__ = [
     "BestOfLoss",
     "Budget",
     "ConcentratedLoss",
+    "Deployment",
     "DiscreteGaussianLoss",
     "DiscreteLaplaceLoss",
     "ExponentialMechanismLoss",
@@ -67,6 +69,7 @@ __all__ = [
     "TradeOff",
     "calibrate",
     "compose",
+    "deployments",
     "mixture",
     "of_clipped_sum",
     "of_count",

@@ -7,14 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from deniable.errors import CatalogError, InvalidParameterError, UnsupportedQueryError
 from deniable.ledger import Entry
 from deniable.mechanisms.price import Price
-from deniable.numbers.rationals import Real, quotient_text, shown
+from deniable.numbers.rationals import Real, nonnegative_rational, quotient_text, shown
 from deniable.privacy import Budget, Sensitivity, compose
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.query.aggregates.aggregate import BoundedAggregate
@@ -34,6 +33,7 @@ from deniable.synthesis.hierarchy.stated import read_constraints
 
 VERSION = 1  # of the way to measure: another one is another question
 Columns = Sequence[str] | Mapping[str, str]
+Shares = Mapping[str, Real | Mapping[str, Real]]
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class HierarchyQuestion:
         price: Price,
         *,
         queries: Sequence[str] | Mapping[str, Real] | None,
-        shares: Mapping[str, Real] | None,
+        shares: Shares | None,
         constraints: Mapping[str, object],
         where: str | None,
     ) -> "HierarchyQuestion":
@@ -76,8 +76,7 @@ class HierarchyQuestion:
         plan = HierarchyPlan.of(
             geography,
             cells,
-            queries=_queries(queries, cells),
-            levels=shares,
+            weights=_weights(queries, shares, geography, cells),
             price=price,
             sensitivity_of=partial(_sensitivity, question, part),
             lattice=part.lattice,
@@ -151,7 +150,7 @@ class HierarchyMethods(ABC):
         delta: Real | None = None,
         rho: Real | None = None,
         queries: Sequence[str] | Mapping[str, Real] | None = None,
-        shares: Mapping[str, Real] | None = None,
+        shares: Shares | None = None,
         invariants: object = None,
         at_least: object = None,
         where: str | None = None,
@@ -172,6 +171,7 @@ class HierarchyMethods(ABC):
             queries: tables that are measured in every unit, or their weights: "total", "cells" (all columns), or
                 columns joined by *, "age * sex". The total and the cells by default, alike.
             shares: weights of the levels, {"all": 1, "state": 2}; 0 for levels that are not named. Equal by default.
+                In place of a number, the weights of a level's own queries, {"state": {"total": 3, "cells": 1}}.
             invariants: public totals that the counts keep, {"state": [...], "count": [...]} or a frame, or a list of
                 them. They are outside of the guarantee: see docs/guide/hierarchies.md.
             at_least: likewise, least totals; or, with all columns, least counts of cells.
@@ -268,17 +268,30 @@ def _sensitivity(question: Question, part: BoundedAggregate, groups: int) -> Sen
     )
 
 
-def _queries(queries: Sequence[str] | Mapping[str, Real] | None, cells: CountedCells) -> Mapping[str, Any]:
-    """Return the weights of queries: equal where none are given."""
-    if isinstance(queries, Mapping):
-        return queries
+def _weights(
+    queries: Sequence[str] | Mapping[str, Real] | None, shares: Shares | None, geography: Geography, cells: CountedCells
+) -> dict[str, dict[str, Real]]:
+    """Return the weight of every query of every level; equal where none are given."""
     if queries is None:
         queries = [TOTAL, CELLS] if cells.size > 1 else [TOTAL]
     if isinstance(queries, str) or len(set(queries)) < len(queries):
         raise InvalidParameterError(
             f'queries is a list of different tables, such as ["total", "cells"]; got {queries!r}.'
         )
-    return dict.fromkeys(queries, 1)
+    of_queries = {
+        query: nonnegative_rational("weight", weight)
+        for query, weight in (queries.items() if isinstance(queries, Mapping) else dict.fromkeys(queries, 1).items())
+    }
+    whole = sum(of_queries.values()) or 1
+    of_levels: Shares = dict.fromkeys(geography.all_levels, 1) if shares is None else shares
+    weights: dict[str, dict[str, Real]] = {}
+    for level, share in of_levels.items():
+        if isinstance(share, Mapping):
+            weights[level] = dict(share)
+        else:
+            of_level = nonnegative_rational("weight", share)
+            weights[level] = {query: of_level * weight / whole for query, weight in of_queries.items()}
+    return weights
 
 
 def _quoted(name: str) -> str:

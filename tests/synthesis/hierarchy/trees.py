@@ -1,5 +1,6 @@
 """Trees, cells and plans that the tests of hierarchies share."""
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ def plan_of(
     *,
     queries: Any = None,
     levels: Any = None,
+    weights: Any = None,
     relation: Relation = AddRemove,
     rows: int = 1,
     **price: Any,
@@ -46,11 +48,16 @@ def plan_of(
         return of_spread_sum(lower=0, upper=1, total_rows=rows, relation=relation, cells=count)
 
     named = price or {"rho": 1}
+    of_queries = queries or {"total": 1, "cells": 1}
+    of_levels = dict.fromkeys(geography.all_levels, 1) if levels is None else levels
+    of_both = {
+        level: {query: Fraction(weight) * Fraction(share) for query, weight in of_queries.items()}
+        for level, share in of_levels.items()
+    }
     return HierarchyPlan.of(
         geography,
         cells,
-        queries=queries or {"total": 1, "cells": 1},
-        levels=levels,
+        weights=weights or of_both,
         price=Price.of(named.get("epsilon"), named.get("delta", 0), named.get("rho")),
         sensitivity_of=sensitivity_of,
         lattice=Lattice(exponent=0),

@@ -4,5 +4,21 @@
 """
 
 from deniable.synthesis.hierarchy.counts import HierarchicalCounts
+from deniable.synthesis.hierarchy.redistricting import (
+    HOUSING_KEYS,
+    PERSON_KEYS,
+    PERSONS_2020,
+    TABLES,
+    PublishedSplit,
+    RedistrictingTable,
+)
 
-__all__ = ["HierarchicalCounts"]
+__all__ = [
+    "HOUSING_KEYS",
+    "PERSONS_2020",
+    "PERSON_KEYS",
+    "TABLES",
+    "HierarchicalCounts",
+    "PublishedSplit",
+    "RedistrictingTable",
+]

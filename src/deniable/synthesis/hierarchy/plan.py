@@ -60,8 +60,7 @@ class HierarchyPlan:
         geography: Geography,
         cells: CountedCells,
         *,
-        queries: Mapping[str, Real],
-        levels: Mapping[str, Real] | None,
+        weights: Mapping[str, Mapping[str, Real]],
         price: Price,
         sensitivity_of: Callable[[int], Sensitivity],
         lattice: Lattice,
@@ -72,8 +71,8 @@ class HierarchyPlan:
         Args:
             geography: the tree of units.
             cells: the columns.
-            queries: weight of each query, as `CountedCells.table` reads them.
-            levels: weight of each level; equal by default, 0 for a level that is not named.
+            weights: of the queries of each level, as `CountedCells.table` reads them; 0 where nothing is named. Tables
+                share the price in proportion.
             price: of all tables together.
             sensitivity_of: gives the sensitivity of a table by its number of cells in all units.
             lattice: the steps in which rows are counted.
@@ -82,24 +81,24 @@ class HierarchyPlan:
         Raises: InvalidParameterError for weights below 0 or all 0, and queries that are one table; UnprovedError if the
             budget can pay for no noise.
         """
-        tables = tuple(cells.table(query) for query in queries)
-        if not tables or len(set(tables)) < len(tables):
-            raise InvalidParameterError(f"a hierarchy needs queries that are different tables, got {list(queries)}.")
-        for level in levels or ():
+        for level in weights:
             geography.index_of(level)
-        of_levels = [Fraction(1) if levels is None else _weight(levels, name) for name in geography.all_levels]
-        of_queries = [_weight(queries, query) for query in queries]
-        total = sum(of_levels) * sum(of_queries)
+        queries = dict.fromkeys(query for row in weights.values() for query in row)
+        tables = tuple(map(cells.table, queries))
+        if len(set(tables)) < len(tables):
+            raise InvalidParameterError(f"queries must be different tables, got {list(queries)}.")
+        stated = [[_weight(weights.get(level, {}), query) for query in queries] for level in geography.all_levels]
+        total = sum(map(sum, stated), Fraction(0))
         if not total:
-            raise InvalidParameterError("some level and some query need a weight above 0.")
-        shares = tuple(tuple(one * other / total for other in of_queries) for one in of_levels)
+            raise InvalidParameterError("some query of some level needs a weight above 0.")
+        shares = tuple(tuple(weight / total for weight in row) for row in stated)
         sensitivities = tuple(
             tuple(sensitivity_of(units * cells.size_of(table)) for table in tables) for units in geography.sizes
         )
-        weights = [share for row in shares for share in row if share]
+        parts_of_price = [share for row in shares for share in row if share]
         rows = zip(sensitivities, shares, strict=True)
         moved = [each for row in rows for each, share in zip(*row, strict=True) if share]
-        for noises in price.choices(moved, weights):
+        for noises in price.choices(moved, parts_of_price):
             parts = [noise.privacy_loss(each) for noise, each in zip(noises, moved, strict=True)]
             loss = price.stated(compose(parts))
             if budget is None or budget.can_price(loss):
