@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from deniable import mechanisms as mechanisms
     from deniable import privacy as privacy
     from deniable import statistics as statistics
+    from deniable import stream as stream
     from deniable import variants as variants
     from deniable.files.declaration import Csv as Csv
     from deniable.files.declaration import CsvColumn as CsvColumn
@@ -75,6 +76,7 @@ _ROOMS = (
     "mechanisms",
     "privacy",
     "statistics",
+    "stream",
     "variants",
 )
 # `len` stands for COUNT in frames: a star import leaves Python's own alone.

@@ -9,6 +9,7 @@ DeniableError
 ├── BudgetExceededError        the question would cost more than what is left
 ├── LedgerError                the ledger cannot be opened, or a statement about it is refused
 │   └── LedgerTamperedError    its contents do not verify
+├── StreamError                a stream cannot go on: it is another one, used elsewhere, or at its end
 ├── SourceError                the data cannot be opened; found before any row is read
 ├── ExecutionError             the engine stopped; one constant text, because the cause may depend on data
 ├── UnsafeReleaseError         noise from a test stream was about to be published
@@ -80,6 +81,10 @@ class LedgerError(DeniableError):
 
 class LedgerTamperedError(LedgerError):
     """The ledger's contents do not verify against its hash chain."""
+
+
+class StreamError(DeniableError):
+    """The stream cannot go on as asked."""
 
 
 class SourceError(DeniableError):

@@ -29,6 +29,7 @@ MAY_IMPORT = {
     "ledger": {"privacy"},
     "query": {"privacy", "noise", "rows", "files", "mechanisms", "release", "statistics", "ledger", "synthesis"},
     "synthesis": {"privacy", "noise", "rows", "mechanisms", "release", "statistics", "ledger"},
+    "stream": {"privacy", "noise", "rows", "mechanisms", "release", "ledger"},
     "limits": {"privacy"},
     "learning": {"privacy", "noise", "rows", "mechanisms", "release", "statistics", "ledger"},
     "local": {"privacy", "noise", "rows", "mechanisms", "release", "ledger", "limits"},
@@ -51,6 +52,7 @@ MAY_IMPORT = {
         "ledger",
         "query",
         "synthesis",
+        "stream",
         "learning",
         "local",
     },
@@ -203,6 +205,7 @@ def test_public_names_are_these() -> None:
         "mechanisms",
         "privacy",
         "statistics",
+        "stream",
         "variants",
         "when",
     }

@@ -71,7 +71,7 @@ def test_correlated_sums_of_a_run_are_nearer_than_independent_ones() -> None:
         sums = np.cumsum([run.mean_gradient(np.zeros((len(batch), 1000))) for batch in run], axis=0)
         found.append(float(np.sqrt((sums**2).mean())))
         stated.append(correlation.errors(uses)[1])
-        assert float(scaled.privacy_loss.statement.mu) == pytest.approx(1, rel=1e-4)
+        assert float(scaled.privacy_loss.mu_squared) == pytest.approx(1, rel=1e-4)
     assert found[0] / found[1] == pytest.approx(stated[0] / stated[1], rel=0.1)
 
 

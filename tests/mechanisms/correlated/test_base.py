@@ -109,4 +109,4 @@ def test_without_bands_the_loss_is_that_of_all_steps(relation: Any) -> None:
     uses = Uses(steps=16, dimensions=2, times=4, separation=4)
     loss = Banded(coefficients=(1.0,)).privacy_loss(Fraction(3), uses, relation)
     mu = 2 / 3 if relation is AddRemove else 4 / 3
-    assert float(loss.statement.mu) == pytest.approx(mu, rel=1e-4)
+    assert float(loss.mu_squared) == pytest.approx(mu**2, rel=1e-4)

@@ -5,10 +5,10 @@ computed from w alone. Proofs: docs/theory/mechanisms/correlated.md.
 """
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from deniable.numbers.rationals import root_above, whole_number
 from deniable.privacy import GaussianDPLoss, PrivacyLoss, Relation
 from deniable.privacy.sensitivity.vectors import of_ball_sum
 
+MAX_MATRIX_STEPS = 4096  # beyond which no matrix is written out
 _count = partial(whole_number, lower=1)
 
 
@@ -61,7 +62,7 @@ class Stream:
         self._uses = uses
         self._step = 0
         self._secret = correlation.blank(uses)
-        self._public = correlation.blank(uses)
+        self._public = correlation.blank_public(uses)
 
     def add(self, total: ExactIntegers, *, bits: Bits) -> Floats:
         """Return the noisy sum of a step, in lattice steps.
@@ -84,9 +85,16 @@ class Stream:
 class NoiseCorrelation(Part):
     """Base class of correlations: a lower-triangular C, with exact arithmetic for C x on a lattice."""
 
+    remembers_all: ClassVar[bool] = False  # whether the secret state is the list of all earlier sums
+    releases_several: ClassVar[bool] = False  # whether a step releases several vectors
+
     @abstractmethod
     def blank(self, uses: Uses) -> Any:
         """Return the state that a stream carries from step to step, before the first."""
+
+    def blank_public(self, uses: Uses) -> Any:
+        """Return the state of estimates, before the first step."""
+        return self.blank(uses)
 
     @abstractmethod
     def mixed(self, total: ExactIntegers, carried: Any, step: int, uses: Uses) -> ExactIntegers:
@@ -125,6 +133,43 @@ class NoiseCorrelation(Part):
         They are multiples of the error of one step at equal mu.
         """
 
+    def estimator(self, uses: Uses) -> Floats:
+        """Return the matrix from released noise to errors of sums of first steps, for at most 4,096 steps.
+
+        Args:
+            uses: how a row takes part; its steps are the rows of the matrix.
+
+        Returns: shape (steps, released integers), in lattice steps for noise in lattice steps.
+        """
+        if uses.steps > MAX_MATRIX_STEPS:
+            raise InvalidParameterError(f"matrices are for at most {MAX_MATRIX_STEPS} steps, got {uses.steps}")
+        single = replace(uses, dimensions=1)
+        still = self.blank(single)
+        zero = np.zeros(1, dtype=np.int64)
+        sizes = [self.mixed(zero, still, step, single).size for step in range(1, uses.steps + 1)]
+        wide = replace(uses, dimensions=sum(sizes))
+        state = self.blank_public(wide)
+        unit = np.eye(wide.dimensions) * self.fine(wide)
+        sums = np.zeros((uses.steps, wide.dimensions))
+        for step, (end, size) in enumerate(zip(np.cumsum(sizes), sizes, strict=True), start=1):
+            released = unit[end - size : end]
+            sums[step - 1] = self.unmixed(released if self.releases_several else released[0], state, step, wide)
+        return np.cumsum(sums, axis=0)
+
+    def spreads(self, uses: Uses, *, window: int | None = None) -> Floats:
+        """Return standard deviations of sums of first steps, or of the last `window` steps, for noise of variance 1.
+
+        Args:
+            uses: how a row takes part.
+            window: number of steps that are added up, fewer at the start; None for all up to now.
+
+        Returns: shape (steps,).
+        """
+        errors = self.estimator(uses)
+        if window is not None:
+            errors[window:] -= errors[:-window].copy()
+        return np.asarray(np.sqrt((errors**2).sum(axis=1)))
+
     def noise(self, noise_multiplier: Fraction, uses: Uses) -> Gaussian:
         """Return the noise of every released integer: `noise_multiplier` times the norm of a row's part of a sum."""
         return Gaussian(sigma_squared=(noise_multiplier * uses.lattice * self.fine(uses)) ** 2)
@@ -145,7 +190,7 @@ class NoiseCorrelation(Part):
         mu_squared = self.noise(noise_multiplier, uses).privacy_loss(moved).mu_squared
         if mu_squared is None:
             raise InvalidParameterError("noise_multiplier is too small to be accounted for on this lattice")
-        return GaussianDPLoss(root_above(mu_squared, 15))
+        return GaussianDPLoss(root_above(mu_squared, 15)).under(relation)
 
     def stream(self, noise_multiplier: Fraction, uses: Uses) -> Stream:
         """Return a new stream, for one run."""

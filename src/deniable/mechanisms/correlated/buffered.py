@@ -9,7 +9,13 @@ import numpy as np
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.correlated.base import NoiseCorrelation, Uses
-from deniable.mechanisms.correlated.buffers import NARROWEST, best_buffers, certified_norm, squared_errors
+from deniable.mechanisms.correlated.buffers import (
+    NARROWEST,
+    best_buffers,
+    certified_norm,
+    squared_errors,
+    sum_diagonals,
+)
 from deniable.numbers.arrays import ExactIntegers, Floats
 from deniable.numbers.rationals import whole_number
 from deniable.privacy.amplification.training.correlated import ToeplitzStrategy
@@ -111,6 +117,13 @@ class Buffered(NoiseCorrelation):
         """Return the errors of sums, in closed form."""
         greatest, mean = squared_errors(np.array(self.scales), np.array(self.decays), steps=uses.steps)
         return math.sqrt(greatest) * self._norm(uses), math.sqrt(mean) * self._norm(uses)
+
+    def spreads(self, uses: Uses, *, window: int | None = None) -> Floats:
+        """Return standard deviations, from the diagonals of A C^-1 in closed form."""
+        diagonals = sum_diagonals(np.array(self.scales), np.array(self.decays), steps=uses.steps)
+        if window is not None:
+            diagonals[window:] -= diagonals[:-window].copy()
+        return np.sqrt(np.cumsum(diagonals**2))
 
     def _norm(self, uses: Uses) -> float:
         """Bound the l2 sensitivity of C x, for rows of norm 1."""

@@ -5,14 +5,17 @@ numbers are positive, so that nothing cancels; the time grows with the logarithm
 Proofs: docs/theory/mechanisms/correlated.md.
 """
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from scipy.special import logsumexp
 
 from deniable.numbers.arrays import Floats
 from deniable.numbers.balls import ball, certified
@@ -21,6 +24,7 @@ from deniable.numbers.interval import NONNEGATIVE
 NARROWEST = 2.0**-30  # gap of a decay to 1
 _NO_DECAY = 2.0**-16  # steps times a gap, below which the decay of a buffer makes no difference
 _DIFFERENCE_STEP = 1e-5  # of a central difference, in logarithms of ratios of gaps
+_SHARPNESS = 10.0, 50.0, 200.0  # of soft maxima, one after the other
 _STARTS = 12  # of the search, for the widest and for the narrowest gap
 
 
@@ -104,12 +108,24 @@ def squared_errors(scales: Floats, decays: Floats, *, steps: int) -> tuple[float
 
     The diagonals of A C^-1, A with ones below its diagonal, are sums of powers with positive weights.
     """
+    greatest, mean = _sums_of_squares(*_powers(scales, decays), steps)
+    return float(greatest), float(mean)
+
+
+def sum_diagonals(scales: Floats, decays: Floats, *, steps: int) -> Floats:
+    """Return the diagonals of A C^-1, A with ones below its diagonal; shape (steps,)."""
+    weights, gaps = _powers(scales, decays)
+    powers = np.exp(np.arange(steps) * np.log1p(-gaps)[:, np.newaxis])
+    return np.asarray(weights @ powers)
+
+
+def _powers(scales: Floats, decays: Floats) -> tuple[Floats, Floats]:
+    """Return weights and gaps to 1 of the powers that add up to the diagonals of A C^-1."""
     roots = np.sqrt(scales)
     gaps = 1 - decays
     inner, vectors = np.linalg.eigh(np.diag(gaps) + np.outer(roots, roots))
     weights = np.array([1 / (1 + (scales / gaps).sum()), *((roots @ vectors) ** 2 / inner)])
-    greatest, mean = _sums_of_squares(weights, np.array([0.0, *inner]), steps)
-    return float(greatest), float(mean)
+    return weights, np.array([0.0, *inner])
 
 
 def best_buffers(count: int, *, steps: int, times: int, separation: int) -> tuple[Floats, Floats]:
@@ -132,18 +148,54 @@ def best_buffers(count: int, *, steps: int, times: int, separation: int) -> tupl
             log_error = np.log(norm) + np.log(_sums_of_squares(*_outer_law(inner, gaps), steps)[0])
         return np.asarray(np.nan_to_num(log_error, nan=1e300, posinf=1e300))
 
+    starts = _starts(count, steps)
+    _, gaps, scales = _parts(_descended(error, starts[error(starts).argmin()]), min_gap)
+    kept = scales > 0
+    return scales[kept], 1 - gaps[kept]
+
+
+def lasting_buffers(count: int, *, steps: int) -> tuple[Floats, Floats]:
+    """Return scales and decays whose error is near the optimum at every number of steps, up to 2^24.
+
+    The greatest ratio to the squared error of the square root, over all powers of 2 from 64 to 2^24, is nearly the
+    least; the sensitivity is that of `steps` steps, which may be many more.
+    """
+    ends = 2 ** np.arange(6, 25)
+    optima = (
+        np.log(ends) + np.euler_gamma + math.log(16)
+    ) / math.pi  # greatest error of the square root, for many steps
+
+    def ratios(free: Floats) -> Floats:
+        with np.errstate(all="ignore"):
+            inner, gaps, scales = _parts(free, NARROWEST)
+            first = np.maximum(scales.sum(axis=-1), 1)
+            norm = squared_norm(scales, 1 - gaps, first, steps=steps, times=1, separation=1)
+            law = _outer_law(inner, gaps)
+            errors = np.stack([_sums_of_squares(*law, int(end))[0] for end in ends], axis=-1)
+            return np.asarray(np.nan_to_num(np.log(norm[..., np.newaxis] * errors / optima**2), nan=1e3, posinf=1e3))
+
+    def greatest(free: Floats, sharpness: float) -> Floats:
+        return np.asarray(logsumexp(sharpness * ratios(free), axis=-1) / sharpness)
+
+    starts = _starts(count, int(ends[-1]))
+    best = starts[greatest(starts, _SHARPNESS[0]).argmin()]
+    for sharpness in _SHARPNESS:
+        best = _descended(partial(greatest, sharpness=sharpness), best)
+    _, gaps, scales = _parts(best, NARROWEST)
+    return scales[scales > 0], 1 - gaps[scales > 0]
+
+
+def _descended(error: Callable[[Floats], Floats], start: Floats) -> Floats:
+    """Return nearby parameters with a smaller error, by slopes from differences; the start if there are none."""
+    size = start.size
+    moves = _DIFFERENCE_STEP * np.vstack([np.zeros(size), np.eye(size), -np.eye(size)])
+
     def with_slopes(free: Floats) -> tuple[float, Floats]:
-        size = 2 * count
-        moves = _DIFFERENCE_STEP * np.vstack([np.zeros(size), np.eye(size), -np.eye(size)])
         errors = error(free + moves)
         return float(errors[0]), (errors[1 : size + 1] - errors[size + 1 :]) / (2 * _DIFFERENCE_STEP)
 
-    starts = _starts(count, steps)
-    start = starts[error(starts).argmin()]
     end = minimize(with_slopes, start, jac=True, method="BFGS", options={"gtol": 1e-7, "maxiter": 400}).x
-    _, gaps, scales = _parts(end if error(end) <= error(start) else start, min_gap)
-    kept = scales > 0
-    return scales[kept], 1 - gaps[kept]
+    return np.asarray(end) if error(end) <= error(start) else start
 
 
 def _starts(count: int, steps: int) -> Floats:

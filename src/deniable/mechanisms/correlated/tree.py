@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,6 +24,8 @@ class Tree(NoiseCorrelation):
     >>> [round(error, 3) for error in Tree().errors(Uses(steps=1024, dimensions=1))]
     [7.989, 5.65]
     """
+
+    releases_several: ClassVar[bool] = True
 
     def blank(self, uses: Uses) -> Any:
         """Return no sums of open nodes."""
@@ -57,10 +59,16 @@ class Tree(NoiseCorrelation):
 
     def errors(self, uses: Uses) -> tuple[float, float]:
         """Return the errors of sums, from the variances of their nodes."""
-        step = np.arange(1, uses.steps + 1)
-        parts = sum((step >> level & 1) * _node_variance(level) for level in range(uses.steps.bit_length()))
-        squared = np.asarray(parts) * self._squared(uses)
+        squared = self.spreads(uses) ** 2 * self._squared(uses)
         return math.sqrt(squared.max()), math.sqrt(squared.mean())
+
+    def spreads(self, uses: Uses, *, window: int | None = None) -> Floats:
+        """Return standard deviations, from the variances of nodes where all steps are added up."""
+        if window is not None:
+            return super().spreads(uses, window=window)
+        step = np.arange(1, uses.steps + 1)
+        variances = sum((step >> level & 1) * _node_variance(level) for level in range(uses.steps.bit_length()))
+        return np.asarray(np.sqrt(np.asarray(variances)))
 
 
 def _node_variance(level: int) -> float:

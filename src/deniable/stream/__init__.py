@@ -1,0 +1,10 @@
+"""Counts and sums that are released step by step, under one price; see docs/guide/streams.md."""
+
+from deniable.stream.counter import Counter
+from deniable.stream.plan import StreamPlan
+
+__all__ = ["Counter", "StreamPlan"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
