@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
@@ -35,6 +36,44 @@ _KINDS: dict[str, type[NoiseCorrelation]] = {"WholeBuffered": WholeBuffered, "Tr
 _whole = partial(whole_number, lower=1)
 
 
+def _read_keys(_: str, keys: object) -> tuple[Any, ...]:
+    if isinstance(keys, str) or not isinstance(keys, Iterable):
+        raise InvalidParameterError(f'keys must be a list of values, such as ["a", "b"], got {shown(keys)}')
+    declared = distinct(tuple(keys))
+    if not 1 <= len(declared) <= MAX_KEYS:
+        raise InvalidParameterError(f"keys must be 1 to {MAX_KEYS} values, got {len(declared)}")
+    return declared
+
+
+def _read_windows(name: str, windows: object) -> tuple[int, ...]:
+    if isinstance(windows, str) or not isinstance(windows, Iterable):
+        raise InvalidParameterError(f"windows must be a list of numbers, such as [7, 30], got {shown(windows)}")
+    return tuple(sorted({whole_number(name, each, lower=1) for each in windows}))
+
+
+def _read_unit(_: str, unit: object) -> PrivacyUnit:
+    if not isinstance(unit, PrivacyUnit) or unit.column is None:
+        raise InvalidParameterError(
+            f'unit must own rows: dn.PrivacyUnit(column="person", noun="person"), got {shown(unit)}. Leave it out if '
+            "each row is protected by itself."
+        )
+    return unit
+
+
+def _read_bounds(_: str, bounds: object) -> tuple[float, float]:
+    """Return public bounds as two floats.
+
+    Raises: InvalidParameterError unless they are finite and the lower one is below the upper one.
+    """
+    try:
+        lower, upper = map(float, bounds)  # type: ignore[call-overload]
+    except (TypeError, ValueError, OverflowError):
+        lower = upper = math.nan
+    if not (math.isfinite(lower) and math.isfinite(upper) and lower < upper and max(-lower, upper) < _MAX_BOUND):
+        raise InvalidParameterError(f"bounds must be finite numbers (lower, upper), lower < upper, got {shown(bounds)}")
+    return lower, upper
+
+
 @dataclass(frozen=True, kw_only=True)
 class StreamPlan(Part):
     """Declared facts of a stream, which fix its noise and its errors.
@@ -61,31 +100,24 @@ class StreamPlan(Part):
     """
 
     name: str = "stream"
-    steps: Annotated[int | None, lambda name, value: value if value is None else whole_number(name, value, lower=1)]
+    steps: Annotated[int | None, partial(whole_number, lower=1, upper=LASTING_STEPS)]
     epsilon: Real | None = None
     delta: Real | None = None
     rho: Real | None = None
-    keys: tuple[Any, ...] | None = None
-    bounds: tuple[float, float] | None = None
-    windows: tuple[int, ...] = ()
-    unit: PrivacyUnit | None = None
+    keys: Annotated[tuple[Any, ...] | None, _read_keys] = None
+    bounds: Annotated[tuple[float, float] | None, _read_bounds] = None
+    windows: Annotated[tuple[int, ...], _read_windows] = ()
+    unit: Annotated[PrivacyUnit | None, _read_unit] = None
     rows: Annotated[int, _whole] = 1
     steps_per_unit: Annotated[int, _whole] = 1
     separation: Annotated[int, _whole] = 1
-    relation: Relation = AddRemove
+    relation: Annotated[Relation, lambda _, value: Relation.checked(value)] = AddRemove
     strategy: str = "auto"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        keys = None if self.keys is None else distinct(tuple(self.keys))
-        windows = tuple(sorted({whole_number("windows", each, lower=1) for each in self.windows}))
-        for name, value in (("keys", keys), ("bounds", _read_bounds(self.bounds)), ("windows", windows)):
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "relation", Relation.checked(self.relation))
-        if keys is not None and not 1 <= len(keys) <= MAX_KEYS:
-            raise InvalidParameterError(f"keys must be 1 to {MAX_KEYS} values, got {len(keys)}")
-        if self.steps is not None and (self.steps > LASTING_STEPS or (windows and windows[-1] > self.steps)):
-            raise InvalidParameterError("steps must be at most 2^40, and no window longer than all steps")
+        if self.steps is not None and max(self.windows, default=0) > self.steps:
+            raise InvalidParameterError(f"no window may be longer than all {self.steps} steps, got {self.windows}")
         if self.strategy not in STRATEGIES:
             raise InvalidParameterError(f"strategy must be one of {', '.join(STRATEGIES)}, got {shown(self.strategy)}")
         if self.unit is None and (self.rows, self.steps_per_unit) != (1, 1):
@@ -272,19 +304,3 @@ class PricedStrategy:
             error = self.standard_errors(steps, window=window)
             parts.append(f"last {window} +-{math.sqrt(float((error**2).mean())):.4g}")
         return f"{self.name}: " + ", ".join(parts)
-
-
-def _read_bounds(bounds: object) -> tuple[float, float] | None:
-    """Return public bounds as two floats.
-
-    Raises: InvalidParameterError unless they are finite and the lower one is below the upper one.
-    """
-    if bounds is None:
-        return None
-    try:
-        lower, upper = map(float, bounds)  # type: ignore[call-overload]
-    except (TypeError, ValueError, OverflowError):
-        lower = upper = math.nan
-    if not (math.isfinite(lower) and math.isfinite(upper) and lower < upper and max(-lower, upper) < _MAX_BOUND):
-        raise InvalidParameterError(f"bounds must be finite numbers (lower, upper), lower < upper, got {shown(bounds)}")
-    return lower, upper

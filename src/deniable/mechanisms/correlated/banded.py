@@ -10,6 +10,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.signal import lfilter
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.correlated.base import NoiseCorrelation, Uses
 from deniable.numbers.arrays import ExactIntegers, Floats
@@ -42,7 +43,7 @@ class Banded(NoiseCorrelation):
         rounded = tuple(round(value * _DYADIC) / _DYADIC for value in read)
         if rounded[0] != 1 or sum(map(abs, rounded)) > _DYADIC:
             raise InvalidParameterError(f"coefficients must begin with 1, got {shown(self.coefficients[0])}")
-        object.__setattr__(self, "coefficients", rounded)
+        read_fields(self, coefficients=rounded)
 
     @classmethod
     def best(cls, uses: Uses, *, bands: int) -> "Banded":

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.correlated.base import NoiseCorrelation, Uses
 from deniable.mechanisms.correlated.buffers import (
@@ -48,8 +49,7 @@ class Buffered(NoiseCorrelation):
         ToeplitzStrategy.buffered(self.scales, self.decays, steps=2)
         if len(self.scales) > 8 or sum(self.scales) > 8 or max(self.decays) > 1 - NARROWEST:
             raise InvalidParameterError("scales must be at most 8, of sum at most 8, and decays at most 1 - 2^-30")
-        for name in ("scales", "decays"):
-            object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
+        read_fields(self, scales=tuple(map(float, self.scales)), decays=tuple(map(float, self.decays)))
 
     @classmethod
     def best(cls, uses: Uses, *, buffers: int) -> "Buffered":

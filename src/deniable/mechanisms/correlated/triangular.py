@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.correlated.base import NoiseCorrelation, Uses
 from deniable.numbers.arrays import ExactIntegers, Floats
@@ -67,7 +68,7 @@ class Triangular(NoiseCorrelation):
         rounded = tuple(tuple(round(float(value) * _DYADIC) / _DYADIC for value in row) for row in self.rows)
         if not all(row[-1] > 0 for row in rounded):
             raise InvalidParameterError("the last number of each row must be above 0: a step may not be left out")
-        object.__setattr__(self, "rows", rounded)
+        read_fields(self, rows=rounded)
 
     @classmethod
     def square_root(cls, uses: Uses) -> "Triangular":

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.correlated.base import Uses
 from deniable.mechanisms.correlated.buffered import Buffered
@@ -43,7 +44,7 @@ class WholeBuffered(Buffered):
             rounded = tuple(round(value * 2**_BITS) / 2**_BITS for value in getattr(self, name))
             if min(rounded) <= 0:
                 raise InvalidParameterError(f"{name} must be at least 2^-{_BITS}, got {min(getattr(self, name))}")
-            object.__setattr__(self, name, rounded)
+            read_fields(self, **{name: rounded})
 
     @classmethod
     def lasting(cls, *, buffers: int = 6) -> "WholeBuffered":
