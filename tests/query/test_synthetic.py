@@ -17,6 +17,7 @@ from deniable.errors import (
     InvalidParameterError,
     UnsupportedQueryError,
 )
+from deniable.synthesis import MarginalPlan, Marginals
 from deniable.synthesis.measurements import Measuring
 
 COLUMNS = {
@@ -151,15 +152,19 @@ def test_mistakes_are_found_before_anything_is_charged(options: Any, error: type
     assert len(db.history()) == 0
 
 
-def test_a_failure_over_private_rows_says_nothing_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(self: Measuring, levels: Any, *_: Any) -> None:
+@pytest.mark.parametrize("kind", [Measuring, MarginalPlan])
+def test_a_failure_over_private_rows_says_nothing_of_them(monkeypatch: pytest.MonkeyPatch, kind: type) -> None:
+    whole = kind.measured_text
+
+    def fail(self: Any, levels: Any, *rest: Any) -> str:
         if levels.size:
             raise ValueError(str(levels))
+        return str(whole(self, levels, *rest))
 
-    monkeypatch.setattr(Measuring, "measure", fail)
+    monkeypatch.setattr(kind, "measured_text", fail)
     db = connected()
     with pytest.raises(ExecutionError) as failure:
-        db.synthesize(**PRICE)
+        db.synthesize(**PRICE) if kind is Measuring else db.marginals(1, **PRICE)
     assert str(failure.value) == str(ExecutionError())
     assert failure.value.__context__ is None
     assert [record.answered for record in db.ledger.entries()] == [False]
@@ -171,3 +176,87 @@ def test_tables_of_other_rows_have_the_same_form() -> None:
     odd.loc[0, ["ward", "age", "cost"]] = ["zz" * 1_000, 10**12, float("-inf")]
     odd.loc[0, "day"] = date.max
     assert connected(odd).synthesize(**PRICE).rows(5).schema == connected().synthesize(**PRICE).rows(5).schema
+
+
+# --- noisy tables ------------------------------------------------------------------------------------------------
+
+
+def test_tables_are_explained_for_nothing_charged_once_and_then_free() -> None:
+    db = connected()
+    plan = db.explain_marginals([["ward"], ["ward", "ill"]], **PRICE)
+    assert not db.history()
+    made = db.marginals([["ward"], ["ward", "ill"]], **PRICE)
+    assert made.plan.deviations == plan.deviations
+    again = db.marginals([["ward"], ["ill", "ward"]], **PRICE)
+    assert list(again["ward"]["count"]) == list(made["ward"]["count"])
+    assert again.cost.epsilon(0).upper == 0
+    assert again["ward"].paid.epsilon("1e-6").upper == pytest.approx(1, rel=1e-5)
+    assert len(db.history()) == 1
+    fresh = db.marginals([["ward"], ["ward", "ill"]], **PRICE, fresh=True)
+    assert list(fresh["ward"]["count"]) != list(made["ward"]["count"])
+    with pytest.raises(BudgetExceededError):
+        db.marginals([["ward"]], epsilon=1)
+    assert "cost epsilon=1" in str(made)
+
+
+def test_counts_are_near_the_truth_and_exports_say_where_they_come_from(tmp_path: Path) -> None:
+    db = connected(budget=dn.Budget(epsilon=200))
+    made = db.marginals(2, columns=["ward", "ill", "age"], epsilon=100)
+    assert len(made.tables) == 7
+    assert made["ward", "ill"]["count"].reshape(3, 3)[0, 1] == pytest.approx(300, abs=3)
+    assert made["age"]["count"][99] == pytest.approx(105, abs=3)  # 99 and all that lies beyond it
+    made.release().to_parquet(tmp_path / "tables.parquet")
+    kept = pq.read_table(tmp_path / "tables.parquet")
+    assert kept.column_names[:4] == ["ward", "ill", "age", "count"]
+    origin = json.loads(kept.schema.metadata[b"deniable"])
+    assert origin["query"] == "7 tables"
+    assert origin["provenance"]["entries"] == [1]
+
+
+def test_a_condition_and_all_tables_of_all_columns() -> None:
+    db = connected(budget=dn.Budget(epsilon=200))
+    ill = db.marginals(1, epsilon=50, where="ill")
+    assert ill[()]["count"].item() == pytest.approx(300, abs=3)
+    assert [name for name in ill.notes if name.startswith("Left out")] == [
+        "Left out, as they have no declared domain: note."
+    ]
+    assert len(ill.tables) == 6
+
+
+@pytest.mark.parametrize(
+    ("tables", "options", "message"),
+    [
+        ([], {}, "tables is a number, or a list"),
+        ("ward", {}, "tables must be a whole number"),
+        ([3], {}, "tables is a number, or a list"),
+        (-1, {}, "tables must be >= 0"),
+        (True, {}, "tables must be a whole number"),
+        ([["ward"]], {"columns": ["ill"]}, "columns goes with a number"),
+        ([["ward"]], {"weights": [1, 2]}, "one number for each of the 1 tables"),
+        ([["ward"]], {"objective": "best"}, "objective must be"),
+        ([["note"]], {}, "note has no declared domain"),
+        ([["nobody"]], {}, "nobody"),
+        ([[1]], {}, "columns is a list of names"),
+        ([["ward", "age", "cost", "day", "ill"]], {"bins": 200}, "counts, and at most"),
+        ([["ward"]], {"epsilon": "1e-30", "delta": None}, "buys no noise"),
+        ([["ward"]], {"where": "ward = "}, "is not valid SQL"),
+    ],
+)
+def test_other_tables_are_refused_before_anything_is_charged(tables: Any, options: Any, message: str) -> None:
+    db = connected()
+    with pytest.raises((InvalidParameterError, CatalogError, UnsupportedQueryError), match=message):
+        db.marginals(tables, **{**PRICE, **options})
+    assert not db.history()
+
+
+def test_odd_rows_and_none_give_tables_of_the_same_form() -> None:
+    odd = table()
+    odd.loc[0, ["ward", "age", "cost"]] = ["zz" * 1_000, 10**12, float("-inf")]
+    odd.loc[0, "day"] = date.max
+
+    def form(made: Marginals) -> tuple[Any, ...]:
+        kept = made.release(nonnegative=True).to_arrow()
+        return kept.schema.remove_metadata(), kept.num_rows, made.notes, str(made.plan)
+
+    forms = [form(connected(rows).marginals(2, **PRICE, bins=5)) for rows in (odd, table(), table().iloc[:0])]
+    assert forms[0] == forms[1] == forms[2]

@@ -18,6 +18,8 @@ CASES: list[tuple[Attribute, list[Any], list[int]]] = [
     (Listed("b", "bool", (False, True)), [True, False, None], [1, 0, 2]),
     (Binned("n", "int64", Fraction(0), Fraction(9), 10), [0, 9, -5, 2**60, None], [0, 9, 0, 9, 10]),
     (Binned("n", "int64", Fraction(0), Fraction(99), 10), [0, 9, 10, 99], [0, 0, 1, 9]),
+    (Binned("n", "int64", Fraction(-7), Fraction(92), 100), list(range(-7, 93)), list(range(100))),
+    (Binned("n", "int64", Fraction(1), Fraction(366), 366), list(range(1, 367)), list(range(366))),
     (Binned("x", "float64", Fraction(0), Fraction(1), 4), [0.0, 0.3, 1.0, float("inf"), float("nan"), None],
      [0, 1, 3, 3, 4, 4]),
     (Binned("d", "date32", DAY, DAY + 6, 7), [date(2025, 1, 1), date(2025, 1, 7), date(1, 1, 1), None], [0, 6, 0, 7]),
@@ -45,6 +47,8 @@ def test_drawn_values_are_in_the_domain_and_have_the_level_that_was_drawn(attrib
     assert drawn.type == pa.type_for_alias(attribute.kind)
     assert attribute.encode(pa.chunked_array([drawn])).tolist() == levels.tolist()
     assert drawn.null_count == 50
+    lowest = pa.chunked_array([pa.array(attribute.values, type=drawn.type)])
+    assert attribute.encode(lowest).tolist() == list(range(attribute.size))
     assert all(attribute.shown(level) for level in range(attribute.size))
 
 
@@ -59,4 +63,4 @@ def test_a_domain_needs_different_names_and_few_levels() -> None:
 
 def test_attributes_differ_as_data() -> None:
     attributes = {case[0] for case in CASES}
-    assert len({str(attribute.to_json()) for attribute in attributes}) == len(attributes) == 8
+    assert len({str(attribute.to_json()) for attribute in attributes}) == len(attributes) == 10

@@ -33,6 +33,7 @@ def share(plan: Measuring) -> float:
     pairs = [((rows(90), np.arange(90)), with_unit(row)) for row in EXTREMES]
     if plan.relation is Replace:
         pairs = [(with_unit(one), with_unit(other)) for one in EXTREMES for other in EXTREMES[:2] if one != other]
+    assert plan.privacy_loss.relations == {plan.relation}
     return drawn_share(run, pairs, relation=plan.relation, stated=plan.privacy_loss)
 
 

@@ -28,15 +28,14 @@ from deniable.query.responder import Responder
 from deniable.query.rules.plan import Request, Target
 from deniable.query.rules.target import approached, is_relative
 from deniable.query.statistics import answer_statistic
-from deniable.query.synthetic import BINS, answer_synthesis
+from deniable.query.synthetic import TableMethods
 from deniable.query.workload import Workload, plan_workload
 from deniable.query.written import check_writes, write
 from deniable.release import Release
 from deniable.release.listing import BudgetStatus, Listing, pairs_as_html
-from deniable.synthesis import Synthesis
 
 
-class Database(HierarchyMethods):
+class Database(TableMethods, HierarchyMethods):
     """Private tables with a budget, and questions about them. Made by `connect`.
 
     Args:
@@ -289,31 +288,6 @@ class Database(HierarchyMethods):
         shared = {"epsilon": epsilon, "delta": delta, "rho": rho, "dialect": dialect, "columns": columns}
         workload = self._workload(questions, shared, consistent=consistent, nonnegative=nonnegative)
         return workload.answer(self._responder, fresh=fresh)
-
-    def synthesize(
-        self,
-        columns: Sequence[str] | None = None,
-        *,
-        epsilon: Real | None = None,
-        delta: Real | None = None,
-        rho: Real | None = None,
-        where: str | None = None,
-        bins: int = BINS,
-        fresh: bool = False,
-    ) -> Synthesis:
-        """Measure noisy tables of columns and of all pairs of them; return rows that fit them.
-
-        Args:
-            columns: names, each with a declared domain (else CatalogError); by default all that have one.
-            epsilon, delta, rho: cost of all tables together.
-            where: condition on rows that count, as in SQL: "age > 30".
-            bins: of numbers, days and moments, at most.
-            fresh: as for `sql`.
-
-        Guarantee: the cost holds for one unit, of which at most rows * groups rows count, drawn at random from more.
-        """
-        price = Price.of(epsilon, delta, rho)
-        return answer_synthesis(self._responder, columns, price, where=where, bins=bins, fresh=fresh)
 
     def explain_workload(
         self,

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from deniable.ledger import Entry, Ledger
 from deniable.ledger.entry import Json
 from deniable.noise.bits import Bits
+from deniable.privacy import PrivacyLoss
 from deniable.query.answer import answer_text, build_release, found_of, noisy_of
 from deniable.query.catalog import DeclaredTable
 from deniable.query.engines.base import Engine, Progress
@@ -114,9 +115,16 @@ class Responder:
         self, release: Release, question: str, answer: str, table: DeclaredTable, *, stored: bool
     ) -> Release:
         """Return a release with its payment in the ledger; if it is new, with everything that it cost."""
+        known = self.provenance(question, answer, table, cost=release.cost, stored=stored)
+        return replace(release, provenance=known)
+
+    def provenance(
+        self, question: str, answer: str, table: DeclaredTable, *, cost: PrivacyLoss, stored: bool
+    ) -> Provenance:
+        """Return the payment for an answer in the ledger; if it is new, with what it cost."""
         record, head = self.ledger.payment(question, answer, safe=self.bits.safe, last=not stored)
-        known = Provenance(
-            paid=record.loss if stored else release.cost,
+        return Provenance(
+            paid=record.loss if stored else cost,
             entries=(record.number,),
             head=head if self.ledger.is_lasting else "",
             day=record.time.date().isoformat(),
@@ -125,4 +133,3 @@ class Responder:
             policy={"data set": self.ledger.dataset, **table.promise},
             version=record.version,
         )
-        return replace(release, provenance=known)

@@ -1,20 +1,24 @@
-"""Synthetic rows of a table: its declared domain, one payment, and levels of rows as the engine hands them out."""
+"""Tables and synthetic rows: a declared domain, one payment, and levels of rows as the engine hands them out."""
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
-from math import ceil, floor
+from itertools import combinations
+from math import ceil, comb, floor
+from typing import Any, Protocol
 
 import numpy as np
 
 from deniable.errors import CatalogError, ExecutionError, InvalidParameterError
 from deniable.ledger import Entry
 from deniable.mechanisms.price import Price
-from deniable.noise.bits import DeterministicBits
-from deniable.numbers.rationals import positive_integer, quotient_text, shown
-from deniable.privacy import compose
+from deniable.noise.bits import Bits, DeterministicBits
+from deniable.numbers.arrays import MachineIntegers
+from deniable.numbers.rationals import Real, positive_integer, quotient_text, shown, whole_number
+from deniable.privacy import PrivacyLoss, compose
 from deniable.query.answer import FREE
 from deniable.query.catalog import DeclaredTable
 from deniable.query.chosen import scope_of
@@ -23,115 +27,100 @@ from deniable.query.expression import Expression, Facts, Kind
 from deniable.query.responder import Responder
 from deniable.query.statistics import condition_of
 from deniable.query.table_expression import Scan, filtered
+from deniable.release.provenance import Provenance
 from deniable.rows import silence
-from deniable.synthesis import Synthesis
+from deniable.synthesis import Marginals, Synthesis
 from deniable.synthesis.domain import Attribute, Binned, DeclaredDomain, Listed
 from deniable.synthesis.measurements import Measurements, Measuring
+from deniable.synthesis.plan import MarginalPlan
 
 VERSION = 1  # of the way to measure: another one is another question
 BINS = 100
+MAX_TABLES = 10_000  # of one question
+
+
+class Plan(Protocol):
+    """What a question about levels of rows measures."""
+
+    @property
+    def domain(self) -> DeclaredDomain: ...
+
+    @property
+    def price(self) -> Price: ...
+
+    @property
+    def privacy_loss(self) -> PrivacyLoss: ...
+
+    def measured_text(self, levels: MachineIntegers, units: object, bits: Bits) -> str:
+        """Return noisy tables of rows, given as levels of shape (attributes, rows), as a ledger keeps them."""
 
 
 @dataclass(frozen=True)
 class SyntheticQuestion:
-    """A request for synthetic rows, checked before anything is paid.
+    """A request for noisy tables of rows with a declared domain, checked before anything is paid.
 
     Args:
         table: whose rows are read.
         where: which of them count; None for all.
-        measuring: what is measured, and what it costs.
+        plan: what is measured, and what it costs.
+        title: what is asked for, in words.
+        details: what else tells the question from others, as data.
         left_out: columns without a declared domain.
+
+    Raises: InvalidParameterError for a price that buys no noise.
     """
 
     table: DeclaredTable
     where: Expression | None
-    measuring: Measuring
-    left_out: tuple[str, ...]
+    plan: Plan
+    title: str
+    details: Mapping[str, object] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
 
-    @classmethod
-    def of(
-        cls,
-        table: DeclaredTable,
-        columns: Sequence[str] | None,
-        *,
-        where: Expression | None,
-        price: Price,
-        bins: int,
-    ) -> "SyntheticQuestion":
-        """Return the question about these columns, or about all that have a declared domain.
-
-        Args:
-            columns: names; None for all columns of the table.
-
-        Raises: CatalogError if a named column has no domain, or no column has one; InvalidParameterError for a price
-            that buys no noise.
-        """
-        if columns is not None and (isinstance(columns, str) or not all(isinstance(name, str) for name in columns)):
-            raise InvalidParameterError(f'columns is a list of names, such as ["age", "ward"], got {shown(columns)}.')
-        whose = table.unit.column
-        if table.auto:
-            raise InvalidParameterError("rows='auto' is for SQL and frames; synthetic rows need rows=... of the table.")
-        attributes, left_out = [], []
-        for name in table.schema if columns is None else columns:
-            known = columns is not None or table.schema[name] is not None
-            attribute = attribute_of(name, table.column(name).facts, bins) if known and name != whose else None
-            if attribute is not None:
-                attributes.append(attribute)
-            elif columns is not None:
-                raise CatalogError(
-                    f"{name} has no declared domain. Declare {name}: dn.Keys([...]), or dn.Number, dn.Date or "
-                    "dn.Timestamp with bounds; the column that says whose row it is has none."
-                )
-            elif name != whose:
-                left_out.append(name)
-        if not attributes:
-            raise CatalogError("synthetic rows need columns with a declared domain: dn.Keys([...]), or bounds.")
-        rows = table.rows * table.groups if table.total_rows is None else table.total_rows
-        measuring = Measuring(domain=DeclaredDomain(tuple(attributes)), price=price, relation=table.relation, rows=rows)
-        question = cls(table, where, measuring, tuple(left_out))
+    def __post_init__(self) -> None:
         with silence():
-            nobody = np.zeros((len(attributes), 0), dtype=np.int64)
-            measuring.measure(nobody, None if whose is None else nobody[0], DeterministicBits(0))
-        return question
+            nobody = np.zeros((len(self.plan.domain), 0), dtype=np.int64)
+            self.plan.measured_text(nobody, None if self.table.unit.column is None else nobody[0], DeterministicBits(0))
 
     def entry(self, safe: bool) -> Entry:
         """Return what the ledger keeps of the question."""
-        domain = self.measuring.domain
+        plan = self.plan
         canonical = {
-            "synthetic rows": VERSION,
-            "domain": [attribute.to_json() for attribute in domain.attributes],
-            "price": {name: quotient_text(value) for name, value in self.measuring.price.words.items()},
+            self.title: VERSION,
+            **self.details,
+            "domain": [attribute.to_json() for attribute in plan.domain.attributes],
+            "price": {name: quotient_text(value) for name, value in plan.price.words.items()},
             **scope_of(self.table, self.where),
         }
         name = hashlib.sha256(json.dumps(canonical, sort_keys=True).encode()).hexdigest()
-        text = f"synthetic rows of {self.table.name}: {', '.join(domain.names)}; {self.measuring.price}"
-        loss = self.measuring.privacy_loss
-        return Entry(question=name, text=text, loss=loss, mechanisms="synthetic rows", safe=safe)
+        text = f"{self.title} of {self.table.name}: {', '.join(plan.domain.names)}; {plan.price}"
+        return Entry(question=name, text=text, loss=plan.privacy_loss, mechanisms=self.title, safe=safe)
 
-    def answer(self, responder: Responder, *, fresh: bool) -> Synthesis:
-        """Return the stored tables, or charge the ledger and measure new ones.
+    def answer(self, responder: Responder, *, fresh: bool) -> tuple[str, dict[str, Any], Provenance]:
+        """Return the stored tables as text, or charge the ledger and measure new ones.
 
         Args:
             responder: answers for the table.
             fresh: whether to charge again for new noise although an answer is stored.
+
+        Returns: the text; what every answer says beside it (cost, budget_left, safe, protects, notes), by name; and
+            the payment.
         """
         ledger, safe = responder.ledger, responder.bits.safe
         entry = self.entry(safe)
         ledger.check_unit(entry.text, units=True)
         text, was_stored = ledger.answer(entry, lambda: self._measured(responder), fresh=fresh)
-        record, _ = ledger.payment(entry.question, text, safe=safe, last=not was_stored)
         notes = [*responder.notes(grouped=True), *([FREE] if was_stored else [])]
         if self.left_out:
             notes.append(f"Left out, as they have no declared domain: {', '.join(self.left_out)}.")
-        return Synthesis(
-            measured=Measurements.from_text(text, self.measuring),
-            cost=compose([]) if was_stored else self.measuring.privacy_loss,
-            paid=record.loss,
-            budget_left=ledger.left(),
-            safe=safe,
-            protects=self.table.protects,
-            notes=tuple(notes),
-        )
+        said = {
+            "cost": compose([]) if was_stored else self.plan.privacy_loss,
+            "budget_left": ledger.left(),
+            "safe": safe,
+            "protects": self.table.protects,
+            "notes": tuple(notes),
+        }
+        return text, said, responder.provenance(entry.question, text, self.table, cost=entry.loss, stored=was_stored)
 
     def _measured(self, responder: Responder) -> str:
         """Return noisy tables of the private rows, as the ledger keeps them.
@@ -141,12 +130,12 @@ class SyntheticQuestion:
         text = ""
         try:
             rows = filtered(Scan(self.table), self.where)
-            domain = self.measuring.domain
+            domain = self.plan.domain
             held = responder.engine.columns(rows, [self.table.column(name) for name in domain.names])
             with silence():
                 units = None if self.table.unit.column is None else held.column("unit")
                 levels = domain.encode([held.column(index) for index in range(len(domain))])
-                text = self.measuring.measure(levels, units, responder.bits).to_text()
+                text = self.plan.measured_text(levels, units, responder.bits)
         except Exception:  # noqa: S110 - raised below, so that nothing private is attached to it
             pass
         if not text:
@@ -154,21 +143,201 @@ class SyntheticQuestion:
         return text
 
 
-def answer_synthesis(
-    responder: Responder, columns: Sequence[str] | None, price: Price, *, where: str | None, bins: int, fresh: bool
-) -> Synthesis:
-    """Return synthetic rows of the responder's table: check the question, charge, and measure, in this order.
+def domain_of(table: DeclaredTable, columns: Sequence[str] | None, bins: int) -> tuple[DeclaredDomain, tuple[str, ...]]:
+    """Return the levels of these columns, or of all that have a declared domain, and names of those that have none.
 
     Args:
-        columns: names; None for all columns with a declared domain.
-        price: of all tables together.
-        where: condition on rows as SQL; None where all count.
+        table: whose columns they are.
+        columns: names; None for all columns of the table.
         bins: of a column of numbers, at most.
-        fresh: whether to charge again for new noise although an answer is stored.
+
+    Raises: CatalogError if a named column has no domain, or no column has one.
     """
-    rows = condition_of(where, responder)
-    question = SyntheticQuestion.of(responder.table, columns, where=rows, price=price, bins=bins)
-    return question.answer(responder, fresh=fresh)
+    if columns is not None and (isinstance(columns, str) or not all(isinstance(name, str) for name in columns)):
+        raise InvalidParameterError(f'columns is a list of names, such as ["age", "ward"], got {shown(columns)}.')
+    whose = table.unit.column
+    if table.auto:
+        raise InvalidParameterError("rows='auto' is for SQL and frames; synthetic rows need rows=... of the table.")
+    attributes, left_out = [], []
+    for name in table.schema if columns is None else columns:
+        known = columns is not None or table.schema[name] is not None
+        attribute = attribute_of(name, table.column(name).facts, bins) if known and name != whose else None
+        if attribute is not None:
+            attributes.append(attribute)
+        elif columns is not None:
+            raise CatalogError(
+                f"{name} has no declared domain. Declare {name}: dn.Keys([...]), or dn.Number, dn.Date or "
+                "dn.Timestamp with bounds; the column that says whose row it is has none."
+            )
+        elif name != whose:
+            left_out.append(name)
+    if not attributes:
+        raise CatalogError("synthetic rows need columns with a declared domain: dn.Keys([...]), or bounds.")
+    return DeclaredDomain(tuple(attributes)), tuple(left_out)
+
+
+def max_rows_of(table: DeclaredTable) -> int:
+    """Return the most rows of one unit that count, in all groups together."""
+    return table.rows * table.groups if table.total_rows is None else table.total_rows
+
+
+class TableMethods(ABC):
+    """Methods of a database that measure tables of its rows and make synthetic rows."""
+
+    @property
+    @abstractmethod
+    def _responder(self) -> Responder:
+        """Answers on the database's engine and ledger, about one table."""
+
+    def synthesize(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        rho: Real | None = None,
+        where: str | None = None,
+        bins: int = BINS,
+        fresh: bool = False,
+    ) -> Synthesis:
+        """Measure noisy tables of columns and of all pairs of them; return rows that fit them.
+
+        Args:
+            columns: names, each with a declared domain (else CatalogError); by default all that have one.
+            epsilon, delta, rho: cost of all tables together.
+            where: condition on rows that count, as in SQL: "age > 30".
+            bins: of numbers, days and moments, at most.
+            fresh: whether to charge again for new noise although an answer is stored.
+
+        Guarantee: the cost holds for one unit, of which at most rows * groups rows count, drawn at random from more.
+        """
+        responder, price = self._responder, Price.of(epsilon, delta, rho)
+        table = responder.table
+        condition = condition_of(where, responder)
+        domain, left_out = domain_of(table, columns, bins)
+        plan = Measuring(domain=domain, price=price, relation=table.relation, rows=max_rows_of(table))
+        question = SyntheticQuestion(table, condition, plan, "synthetic rows", left_out=left_out)
+        text, said, provenance = question.answer(responder, fresh=fresh)
+        return Synthesis(measured=Measurements.from_text(text, plan), paid=provenance.paid, **said)
+
+    def marginals(
+        self,
+        tables: int | Sequence[str | Sequence[str]],
+        *,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        rho: Real | None = None,
+        columns: Sequence[str] | None = None,
+        weights: Sequence[Real] | None = None,
+        objective: str = "mean",
+        where: str | None = None,
+        bins: int = BINS,
+        fresh: bool = False,
+    ) -> Marginals:
+        """Measure tables of counts that agree with each other, with the least error for their price.
+
+        Args:
+            tables: lists of names of columns with a declared domain, [["ward"], ["ward", "age"]]; or a number k, for
+                all tables of at most k columns.
+            epsilon, delta, rho: cost of all tables together.
+            columns: of which columns, where `tables` is a number; by default all that have a domain.
+            weights: of the squared errors of the tables, equal by default.
+            objective: what is least: the "mean" squared error of all counts, or the "largest" variance.
+            where: condition on rows that count, as in SQL: "age > 30".
+            bins: of numbers, days and moments, at most.
+            fresh: whether to charge again for new noise although an answer is stored.
+
+        Guarantee: the cost holds for one unit, of which at most rows * groups rows count, drawn at random from more.
+        """
+        price = Price.of(epsilon, delta, rho)
+        shared: dict[str, Any] = {"columns": columns, "weights": weights, "objective": objective}
+        plan, question = self._marginals(tables, price, where=where, bins=bins, **shared)
+        text, said, provenance = question.answer(self._responder, fresh=fresh)
+        return Marginals(plan=plan, arrays=plan.from_text(text), provenance=provenance, **said)
+
+    def explain_marginals(
+        self,
+        tables: int | Sequence[str | Sequence[str]],
+        *,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        rho: Real | None = None,
+        columns: Sequence[str] | None = None,
+        weights: Sequence[Real] | None = None,
+        objective: str = "mean",
+        bins: int = BINS,
+    ) -> MarginalPlan:
+        """Say how exact each table of `marginals` would be, and what they would cost.
+
+        Charges nothing, and reads no private row.
+
+        Args:
+            tables, columns, weights, objective, bins: as `marginals` takes them.
+            epsilon, delta, rho: cost of all tables together.
+
+        Raises: as `marginals`, but for the budget.
+        """
+        price = Price.of(epsilon, delta, rho)
+        shared: dict[str, Any] = {"columns": columns, "weights": weights, "objective": objective}
+        return self._marginals(tables, price, where=None, bins=bins, **shared)[0]
+
+    def _marginals(
+        self,
+        tables: int | Sequence[str | Sequence[str]],
+        price: Price,
+        *,
+        columns: Sequence[str] | None,
+        weights: Sequence[Real] | None,
+        objective: str,
+        where: str | None,
+        bins: int,
+    ) -> tuple[MarginalPlan, SyntheticQuestion]:
+        """Return the plan of noisy tables, and the question that asks for them."""
+        table = self._responder.table
+        condition = condition_of(where, self._responder)
+        names, domain, left_out = named_tables(table, tables, columns, bins)
+        known: Any = {"price": price, "relation": table.relation, "rows": max_rows_of(table), "objective": objective}
+        plan = MarginalPlan.of(domain, names, weights, **known)
+        details = {
+            "tables": [list(each) for each in plan.tables],
+            "weights": [quotient_text(weight) for weight in plan.weights],
+            "objective": objective,
+        }
+        return plan, SyntheticQuestion(table, condition, plan, "noisy tables", details, left_out)
+
+
+def named_tables(
+    table: DeclaredTable, tables: int | Sequence[str | Sequence[str]], columns: Sequence[str] | None, bins: int
+) -> tuple[list[tuple[str, ...]], DeclaredDomain, tuple[str, ...]]:
+    """Return the columns of each table, their domain, and names of columns that have none.
+
+    Args:
+        table: whose rows are counted.
+        tables: lists of names; or a number, for all tables of at most so many columns.
+        columns: of which columns, where `tables` is a number.
+        bins: of a column of numbers, at most.
+
+    Raises: InvalidParameterError for other tables, or too many.
+    """
+    if not isinstance(tables, list | tuple):
+        most = whole_number("tables", tables, lower=0)
+        domain, left_out = domain_of(table, columns, bins)
+        sizes = range(min(most, len(domain)) + 1)
+        if sum(comb(len(domain), size) for size in sizes) > MAX_TABLES:
+            raise InvalidParameterError(
+                f"tables={most} of {len(domain)} columns are more than {MAX_TABLES:,} tables. Name fewer columns, or "
+                "the tables that matter."
+            )
+        return [each for size in sizes for each in combinations(domain.names, size)], domain, left_out
+    if columns is not None:
+        raise InvalidParameterError("columns goes with a number of tables: marginals(2, columns=[...]).")
+    if not tables or not all(isinstance(each, str | list | tuple) for each in tables):
+        raise InvalidParameterError(
+            f'tables is a number, or a list of lists of names like [["ward"], ["ward", "age"]], got {shown(tables)}.'
+        )
+    names = [(each,) if isinstance(each, str) else tuple(each) for each in tables]
+    used = list(dict.fromkeys(name for each in names for name in each))
+    return names, domain_of(table, used or None, bins)[0], ()
 
 
 def attribute_of(name: str, facts: Facts, bins: int) -> Attribute | None:

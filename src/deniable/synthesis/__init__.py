@@ -1,9 +1,11 @@
-"""Synthetic rows: noisy tables of a private one, a model of them, and rows drawn from it.
+"""Noisy tables of a private one that agree with each other, and synthetic rows.
 
-`Database.synthesize` makes them; see docs/guide/synthesis.md.
+`Database.marginals` and `Database.synthesize` make them; see docs/guide/tables.md and docs/guide/synthesis.md.
 """
 
 from deniable.synthesis.hierarchy import HierarchicalCounts
+from deniable.synthesis.plan import MarginalPlan
 from deniable.synthesis.synthesis import Synthesis
+from deniable.synthesis.tables import Marginals
 
-__all__ = ["HierarchicalCounts", "Synthesis"]
+__all__ = ["HierarchicalCounts", "MarginalPlan", "Marginals", "Synthesis"]

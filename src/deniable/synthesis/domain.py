@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -56,9 +57,20 @@ class Attribute(ABC):
     def shown(self, level: int) -> str:
         """Return the level for people."""
 
+    @property
+    def edge(self) -> Literal["lower"] | None:
+        """Which end of a bin stands for it; None where levels are single values."""
+        return None
+
+    @cached_property
+    def values(self) -> list[Any]:
+        """The value of each level, or the lower end of its bin; None for the last."""
+        levels = np.arange(self.size, dtype=np.int32)
+        return list(self.decode(levels, np.zeros(self.size)).to_pylist())
+
     def to_json(self) -> list[Any]:
         """Return the attribute as data, which tells it from all others."""
-        return [type(self).__name__, *(str(value) for value in vars(self).values())]
+        return [type(self).__name__, *(str(getattr(self, field.name)) for field in fields(self))]
 
 
 @dataclass(frozen=True)
@@ -117,6 +129,10 @@ class Binned(Attribute):
         return True
 
     @property
+    def edge(self) -> Literal["lower"] | None:
+        return None if self._whole and self._span == self.bins else "lower"
+
+    @property
     def _whole(self) -> bool:
         return self.kind in ("int64", "date32")
 
@@ -136,14 +152,14 @@ class Binned(Attribute):
             column = pc.add(pc.divide(microseconds, MICROSECONDS_PER_DAY), DAYS_TO_1970)
         values = pc.fill_null(column.cast(pa.float64(), safe=False), np.nan).to_numpy()
         values = np.clip(values, float(self.lower), float(self.upper))
-        share = (values - float(self.lower)) / self._span * self.bins
+        share = (values - float(self.lower)) * self.bins / self._span  # in this order whole numbers stay whole
         levels = np.where(np.isnan(share), self.bins, np.minimum(np.floor(share), self.bins - 1))
         return levels.astype(np.int64)
 
     def decode(self, levels: MachineIntegers, uniform: Floats) -> pa.Array:
         import pyarrow as pa
 
-        values = float(self.lower) + (np.minimum(levels, self.bins - 1) + uniform) * (self._span / self.bins)
+        values = float(self.lower) + (np.minimum(levels, self.bins - 1) + uniform) * self._span / self.bins
         missing = levels == self.bins
         if self._whole:
             values = np.floor(values)

@@ -66,7 +66,7 @@ class Measuring:
     @cached_property
     def privacy_loss(self) -> PrivacyLoss:
         """The loss of all tables together."""
-        return self.price.stated(self.price.concentrated().bound())
+        return self.price.stated(self.price.concentrated().bound().under(self.relation))
 
     @cached_property
     def noises(self) -> tuple[AdditiveNoise, ...]:
@@ -104,6 +104,10 @@ class Measuring:
             exact = np.bincount(cells, minlength=rows * columns).astype(np.int64)
             pairs.append(noise.release(exact, bits=bits).value.astype(np.int64).reshape(rows, columns))
         return replace(made, pairs=tuple(pairs))
+
+    def measured_text(self, levels: MachineIntegers, units: object, bits: Bits) -> str:
+        """Return noisy tables of private rows as a ledger keeps them."""
+        return self.measure(levels, units, bits).to_text()
 
 
 @dataclass(frozen=True, kw_only=True)

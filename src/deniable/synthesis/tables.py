@@ -1,0 +1,235 @@
+"""Noisy tables that agree with each other: counts of rows by columns, with intervals, and any weighted sum of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from deniable.errors import InvalidParameterError
+from deniable.numbers.arrays import Floats
+from deniable.numbers.rationals import shown
+from deniable.privacy import PrivacyLoss
+from deniable.privacy.budget.rule import Remaining
+from deniable.release import Release
+from deniable.release.columns import Bounds, Estimate, Key
+from deniable.synthesis.plan import MarginalPlan
+from deniable.synthesis.residuals import NONNEGATIVE_TOLERANCE, Table
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from deniable.numbers.arrays import Integers
+    from deniable.release.provenance import Provenance
+
+COUNT = "count"
+NONNEGATIVE = "nonnegative"  # the column beside it
+ALL = "all"  # of a column that a table does not have, where all tables are listed together
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Marginals:
+    """Noisy tables of a private one, each an unbiased estimate that agrees with the others. All of it is public.
+
+    Args:
+        plan: what was measured, by what noise.
+        arrays: the noisy integers, one array for each measurement of the plan.
+        cost: the privacy loss of this answer; of a stored one, nothing.
+        budget_left: what the ledger had left after it; None without a ledger.
+        safe: False if the noise came from a test stream.
+        protects: whose data the cost is about.
+        notes: what a reader must know, one sentence each.
+        provenance: the payment in the ledger; None without one.
+
+    Guarantee: intervals hold with their probability over the noise, as sums of many noises; of a single table of
+        Laplace noise exactly, but for the steps of integers.
+
+    >>> import deniable as dn
+    >>> columns = {"department": dn.Keys(["sales", "support"]), "leaving": dn.Boolean()}
+    >>> unit, budget = dn.each_row("respondent"), dn.Budget(epsilon=1)
+    >>> db = dn.connect(dn.datasets.survey(), name="survey", unit=unit, columns=columns, budget=budget)
+    >>> made = db.marginals([["department"], ["department", "leaving"]], epsilon=1)
+    >>> made["department"].columns, len(made["department", "leaving"])
+    (('department', 'count'), 9)
+    """
+
+    plan: MarginalPlan
+    arrays: tuple[Integers, ...]
+    cost: PrivacyLoss
+    budget_left: Remaining | None = None
+    safe: bool = True
+    protects: str = ""
+    notes: tuple[str, ...] = ()
+    provenance: Provenance | None = None
+
+    @property
+    def tables(self) -> tuple[tuple[str, ...], ...]:
+        """Names of the columns of each table that was asked for."""
+        return tuple(self.plan.names_of(table) for table in self.plan.tables)
+
+    def __getitem__(self, columns: str | tuple[str, ...]) -> Release:
+        """Return the table of one column, or of several; of (), the number of rows."""
+        return self.table([columns] if isinstance(columns, str) else columns)
+
+    def table(self, columns: Sequence[str], *, nonnegative: bool = False) -> Release:
+        """Return one table: a row for each combination of levels, with its count.
+
+        Args:
+            columns: names, all in one table that was asked for; keys of the release are in this order.
+            nonnegative: whether a second column holds counts that are not below 0, as `nonnegative_counts` gives them.
+
+        Raises: InvalidParameterError for columns that no table has together.
+        """
+        table = self._checked(columns)
+        keys = list(columns)
+        axes = [table.index(self.plan.domain.names.index(name)) for name in keys]
+        half = partial(self.plan.half_width, table)
+        parts: list[Key | Estimate] = []
+        sizes = [self.plan.domain.sizes[table[axis]] for axis in axes]
+        places = np.unravel_index(np.arange(int(np.prod(sizes))), sizes) if sizes else ()
+        for axis, place in zip(axes, places, strict=True):
+            attribute = self.plan.domain.attributes[table[axis]]
+            values = attribute.values
+            held = tuple(values[level] for level in place)
+            parts.append(Key(name=attribute.name, values=held, kind=attribute.kind, edge=attribute.edge))
+        counts = self._counts(table, self._residuals).transpose(axes).ravel()
+        parts.append(_column(counts, half))
+        if nonnegative:
+            parts.append(_tidied(self.nonnegative_counts(table).transpose(axes).ravel()))
+        return self._release(parts, f"rows by {', '.join(keys)}" if keys else "number of rows")
+
+    def release(self, *, nonnegative: bool = False) -> Release:
+        """Return all tables that were asked for, one below the other.
+
+        Keys are texts; a column that a table does not have says "all" there.
+
+        Args:
+            nonnegative: as for `table`.
+        """
+        domain = self.plan.domain
+        labels = [[attribute.shown(level) for level in range(attribute.size)] for attribute in domain.attributes]
+        keys: list[list[str]] = [[] for _ in domain.names]
+        counts, tidied = [], []
+        for table in self.plan.tables:
+            sizes = [domain.sizes[column] for column in table]
+            cells = int(np.prod(sizes, dtype=np.int64))
+            places = dict(zip(table, np.unravel_index(np.arange(cells), sizes) if sizes else (), strict=True))
+            for column, names in enumerate(labels):
+                levels = places.get(column)
+                keys[column] += [ALL] * cells if levels is None else [names[level] for level in levels]
+            counts.append(self._counts(table, self._residuals).ravel())
+            if nonnegative:
+                tidied.append(self.nonnegative_counts(table).ravel())
+
+        def half(level: float) -> Floats:
+            widths = [self.plan.half_width(table, level) for table in self.plan.tables]
+            return np.repeat(widths, [part.size for part in counts])
+
+        parts: list[Key | Estimate] = [
+            Key(name=name, values=tuple(values), kind="string") for name, values in zip(domain.names, keys, strict=True)
+        ]
+        parts.append(_column(np.concatenate(counts), half))
+        if nonnegative:
+            parts.append(_tidied(np.concatenate(tidied)))
+        return self._release(parts, f"{len(counts)} tables")
+
+    def linear(self, columns: Sequence[str], coefficients: ArrayLike) -> Release:
+        """Return weighted sums of the counts of one table, each with an interval.
+
+        Ranges, prefix sums and differences of groups are such sums.
+
+        Args:
+            columns: names, as for `table`.
+            coefficients: of shape (sums, levels of the first column, ...); the last level of a column stands for
+                missing and undeclared values.
+
+        Raises: InvalidParameterError for columns that no table has together, or for another shape.
+        """
+        table = self._checked(columns)
+        axes = [table.index(self.plan.domain.names.index(name)) for name in columns]
+        shape = tuple(self.plan.domain.sizes[table[axis]] for axis in axes)
+        weights = np.asarray(coefficients, dtype=np.float64)
+        if weights.ndim == 0 or weights.shape[1:] != shape or not np.isfinite(weights).all():
+            raise InvalidParameterError(
+                f"coefficients of {', '.join(columns)} are finite numbers of shape {('sums', *shape)}, "
+                f"got {weights.shape}."
+            )
+        weights = weights.transpose([0, *(axes.index(axis) + 1 for axis in range(len(axes)))])
+        flat = weights.reshape(len(weights), -1)
+        sums = flat @ self._counts(table, self._residuals).ravel()
+        spread = self.plan.space.spread_of(table, weights)
+        least = np.minimum(flat, 0).sum(axis=1)  # of a sum of counts that are not below 0: 0, if no weight is
+        column = _column(sums, spread.half_widths, counted=bool((least >= 0).all()), name="sum")
+        index = Key(name="index", values=tuple(range(len(sums))), kind="int64")
+        return self._release([index, column], f"weighted sums of rows by {', '.join(columns)}")
+
+    def nonnegative_counts(self, table: Table) -> Floats:
+        """Return counts of a table that agree with all other tables and are not below 0, nearest to the unbiased ones.
+
+        They are biased: many small counts together come out too high.
+        """
+        counts = self._counts(table, self._nonnegative)
+        return np.where(counts > NONNEGATIVE_TOLERANCE * self.plan.space.variance(table) ** 0.5, counts, 0.0)
+
+    def _counts(self, table: Table, residuals: Mapping[Table, Floats]) -> Floats:
+        return self.plan.space.table(table, residuals)
+
+    @cached_property
+    def _residuals(self) -> Mapping[Table, Floats]:
+        return self.plan.space.estimates(self.arrays)
+
+    @cached_property
+    def _nonnegative(self) -> Mapping[Table, Floats]:
+        return self.plan.space.nonnegative(self.plan.tables, self._residuals)
+
+    def _checked(self, columns: Sequence[str]) -> Table:
+        """Return the columns as indices, ascending."""
+        names = self.plan.domain.names
+        known = not isinstance(columns, str) and len(set(columns)) == len(columns) and set(columns) <= set(names)
+        table = tuple(sorted(names.index(name) for name in columns)) if known else ()
+        if not known or not any(set(table) <= set(each) for each in self.plan.tables):
+            asked = ", ".join(" x ".join(each) or "()" for each in self.tables[:9])
+            raise InvalidParameterError(f"no table holds the columns {shown(columns)} together. Tables: {asked}.")
+        return table
+
+    def _release(self, parts: Sequence[Key | Estimate], text: str) -> Release:
+        return Release(
+            parts=tuple(parts),
+            cost=self.cost,
+            budget_left=self.budget_left,
+            text=text,
+            safe=self.safe,
+            notes=self.notes,
+            protects=self.protects,
+            provenance=self.provenance,
+        )
+
+    def __str__(self) -> str:
+        """The tables, how exact they are, what they cost and what is left."""
+        lines = [str(self.plan)]
+        if self.budget_left is not None:
+            lines[-1] += f"; left {self.budget_left}"
+        lines += [f"protects {self.protects}"] if self.protects else []
+        return "\n".join([*lines, *self.notes])
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def _column(values: Floats, half: Any, *, counted: bool = True, name: str = COUNT) -> Estimate:
+    """Return unbiased estimates with their intervals, whose ends are cut at 0 where the truth is not below it."""
+
+    def ends(level: float) -> Bounds:
+        width = half(level)
+        low = 0.0 if counted else -np.inf
+        return Bounds(np.maximum(values - width, low), np.maximum(values + width, low))
+
+    return Estimate(name=name, estimates=values, ends=ends, post_processing="made consistent")
+
+
+def _tidied(values: Floats) -> Estimate:
+    return Estimate(name=NONNEGATIVE, estimates=values, post_processing="made consistent and not negative, with a bias")
