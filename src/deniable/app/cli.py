@@ -1,4 +1,4 @@
-"""Command line: `deniable init | import | explain | query | synthesize | shell | ...`.
+"""Command line: `deniable init | import | explain | query | marginals | synthesize | shell | ...`.
 
 Every refusal is one sentence on stderr: exit code 3 if the budget is spent, 2 for anything else that was asked wrongly.
 Nothing heavy is imported until a command runs.
@@ -22,6 +22,7 @@ from deniable.app.commands.doctor import doctor
 from deniable.app.commands.explain import explain
 from deniable.app.commands.import_ import import_
 from deniable.app.commands.init import init
+from deniable.app.commands.marginals import marginals
 from deniable.app.commands.query import query
 from deniable.app.commands.shell import shell
 from deniable.app.commands.synthesize import synthesize
@@ -69,7 +70,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     pretty_exceptions_show_locals=False,
 )
-for command in (init, import_, explain, query, synthesize, shell, budget, account, doctor, demo):
+for command in (init, import_, explain, query, marginals, synthesize, shell, budget, account, doctor, demo):
     app.command(command.__name__.rstrip("_"))(command)
 app.add_typer(attack, name="attack")
 app.add_typer(audit, name="audit")

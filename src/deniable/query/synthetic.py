@@ -39,8 +39,8 @@ BINS = 100
 MAX_TABLES = 10_000  # of one question
 
 
-class Plan(Protocol):
-    """What a question about levels of rows measures."""
+class LevelPlan(Protocol):
+    """Plan of noisy tables of rows with a declared domain."""
 
     @property
     def domain(self) -> DeclaredDomain: ...
@@ -72,7 +72,7 @@ class SyntheticQuestion:
 
     table: DeclaredTable
     where: Expression | None
-    plan: Plan
+    plan: LevelPlan
     title: str
     details: Mapping[str, object] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
@@ -229,7 +229,7 @@ class TableMethods(ABC):
         rho: Real | None = None,
         columns: Sequence[str] | None = None,
         weights: Sequence[Real] | None = None,
-        objective: str = "mean",
+        objective: str = "tables",
         where: str | None = None,
         bins: int = BINS,
         fresh: bool = False,
@@ -242,7 +242,8 @@ class TableMethods(ABC):
             epsilon, delta, rho: cost of all tables together.
             columns: of which columns, where `tables` is a number; by default all that have a domain.
             weights: of the squared errors of the tables, equal by default.
-            objective: what is least: the "mean" squared error of all counts, or the "largest" variance.
+            objective: what is least: the mean squared error of all "counts", its mean over "tables", or the "largest"
+                variance.
             where: condition on rows that count, as in SQL: "age > 30".
             bins: of numbers, days and moments, at most.
             fresh: whether to charge again for new noise although an answer is stored.
@@ -264,7 +265,7 @@ class TableMethods(ABC):
         rho: Real | None = None,
         columns: Sequence[str] | None = None,
         weights: Sequence[Real] | None = None,
-        objective: str = "mean",
+        objective: str = "tables",
         bins: int = BINS,
     ) -> MarginalPlan:
         """Say how exact each table of `marginals` would be, and what they would cost.
@@ -313,19 +314,19 @@ def named_tables(
 
     Args:
         table: whose rows are counted.
-        tables: lists of names; or a number, for all tables of at most so many columns.
+        tables: lists of names; or a number k, for all tables of at most k columns.
         columns: of which columns, where `tables` is a number.
         bins: of a column of numbers, at most.
 
     Raises: InvalidParameterError for other tables, or too many.
     """
     if not isinstance(tables, list | tuple):
-        most = whole_number("tables", tables, lower=0)
+        width = whole_number("tables", tables, lower=0)
         domain, left_out = domain_of(table, columns, bins)
-        sizes = range(min(most, len(domain)) + 1)
+        sizes = range(min(width, len(domain)) + 1)
         if sum(comb(len(domain), size) for size in sizes) > MAX_TABLES:
             raise InvalidParameterError(
-                f"tables={most} of {len(domain)} columns are more than {MAX_TABLES:,} tables. Name fewer columns, or "
+                f"tables={width} of {len(domain)} columns are more than {MAX_TABLES:,} tables. Name fewer columns, or "
                 "the tables that matter."
             )
         return [each for size in sizes for each in combinations(domain.names, size)], domain, left_out

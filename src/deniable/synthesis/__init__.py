@@ -1,6 +1,6 @@
 """Noisy tables of a private one that agree with each other, and synthetic rows.
 
-`Database.marginals` and `Database.synthesize` make them; see docs/guide/tables.md and docs/guide/synthesis.md.
+`Database.marginals` and `Database.synthesize` make them; see docs/guide/marginals.md and docs/guide/synthesis.md.
 """
 
 from deniable.synthesis.hierarchy import HierarchicalCounts

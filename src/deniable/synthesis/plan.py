@@ -39,17 +39,17 @@ from deniable.synthesis.residuals import (
 MAX_CELLS = 2**22  # of all arrays that are measured together
 MAX_ARRAYS = 10_000  # that are measured
 SHARE_DIGITS = 16  # shares of the price are fractions with this power of two as denominator
-OBJECTIVES = ("mean", "largest")
+OBJECTIVES = ("tables", "counts", "largest")
 LARGEST_STEPS = 1_000  # at most, towards the least largest variance
 LARGEST_GAP = 1e-3  # of its certificate, at which the search stops
 
 
 @dataclass(frozen=True, kw_only=True)
 class MarginalPlan:
-    """Plan of noisy tables of counts of rows by columns, with their errors and their cost. All of it is public.
+    """Plan of noisy tables of counts, with their errors and their cost.
 
-    Epsilon alone buys Laplace noise on each table; any other price buys Gaussian noise on their residuals, which is the
-    optimum among all unbiased Gaussian mechanisms under add/remove.
+    All of it is public. Epsilon alone buys Laplace noise on each table; any other price buys Gaussian noise on their
+    residuals, which is the optimum among all unbiased Gaussian mechanisms under add/remove.
 
     Args:
         domain: the columns and their levels.
@@ -58,10 +58,19 @@ class MarginalPlan:
         price: what all tables cost together.
         relation: the neighbouring relation.
         rows: the most rows of one unit that count.
-        objective: what is least: the "mean" squared error of all counts, or the "largest" variance of a count.
+        objective: what is least: the mean squared error of all "counts", its mean over "tables", by which small tables
+            matter as much as large ones, or the "largest" variance of a count.
 
     Raises: InvalidParameterError for an unknown objective, or for more counts than can be kept.
     Guarantee: `privacy_loss`, for one unit with at most `rows` rows that count.
+
+    >>> import deniable as dn
+    >>> columns = {"department": dn.Keys(["sales", "support"]), "leaving": dn.Boolean()}
+    >>> unit, budget = dn.each_row("respondent"), dn.Budget(epsilon=1)
+    >>> db = dn.connect(dn.datasets.survey(), name="survey", unit=unit, columns=columns, budget=budget)
+    >>> plan = db.explain_marginals([["department"], ["department", "leaving"]], rho="1/2")
+    >>> {names: round(deviation, 1) for names, deviation in plan.deviations.items()}
+    {('department',): 1.3, ('department', 'leaving'): 1.2}
     """
 
     domain: DeclaredDomain
@@ -70,7 +79,7 @@ class MarginalPlan:
     price: Price
     relation: Relation
     rows: int
-    objective: str = "mean"
+    objective: str = "tables"
 
     def __post_init__(self) -> None:
         if self.objective not in OBJECTIVES:
@@ -149,9 +158,10 @@ class MarginalPlan:
         """Shares of the price, up to a factor, with the least error."""
         weights = np.array([float(weight) for weight in self.weights])
         sizes = self.domain.sizes
-        cells = np.array([math.prod(sizes[column] for column in table) for table in self.tables], dtype=np.float64)
-        if self._direct:  # the variance of a count is proportional to share^-2
-            return np.asarray((weights * (cells if self.objective == "mean" else 1.0)) ** (1 / 3))
+        if self.objective == "counts":
+            weights *= np.array([math.prod(sizes[column] for column in table) for table in self.tables])
+        if self._direct:  # best for tables with nothing in common: variances are proportional to share^-2
+            return np.asarray(weights ** (1 / 2 if self.objective == "largest" else 1 / 3))
         space = ResidualSpace(sizes, ())
         index = {subset: at for at, subset in enumerate(self.measured_tables)}
         rows, columns, parts = [], [], []
@@ -170,9 +180,9 @@ class MarginalPlan:
             np.add.at(need, columns, np.array(parts) * of_tables[rows])
             return np.asarray(np.sqrt(moved * need).sum() * np.sqrt(moved / need))
 
-        importance = weights * cells
+        importance = weights
         if self.objective == "largest":
-            importance = weights / weights.sum()
+            importance = weights / len(weights)
             for _ in range(LARGEST_STEPS):  # the dual: its value is a lower bound for any plan
                 errors = np.zeros(len(self.tables))
                 np.add.at(errors, rows, np.array(parts) * variances(importance)[columns])
@@ -230,13 +240,14 @@ class MarginalPlan:
 
     @property
     def error(self) -> float:
-        """What the objective makes least: the weighted sum, or the largest, of the variances."""
+        """Weighted sum, or largest, of the variances, by the objective."""
         errors = [
             float(weight) * self.space.variance(table) for table, weight in zip(self.tables, self.weights, strict=True)
         ]
         if self.objective == "largest":
             return max(errors)
-        return sum(size * error for size, error in zip(map(self.space.cells, self.tables), errors, strict=True))
+        cells = [self.space.cells(table) if self.objective == "counts" else 1 for table in self.tables]
+        return sum(size * error for size, error in zip(cells, errors, strict=True))
 
     @property
     def root_mean_square(self) -> float:

@@ -75,9 +75,9 @@ def residual_sensitivity(sizes: Sequence[int], *, rows: int, relation: Relation)
     l2_squared = math.prod(sizes) * own
     if relation is Relation.ADD_REMOVE or not sizes:
         return Sensitivity(l1=rows * l1, l2_squared=rows**2 * l2_squared, linf=rows * own, relation=relation)
-    least = min(sizes)
-    apart = 2 * l2_squared * least / (least - 1)
-    largest = own + own / (least - 1)  # of one entry: one row has the column of least size elsewhere
+    least_size = min(sizes)
+    apart = 2 * l2_squared * least_size / (least_size - 1)
+    largest = own + own / (least_size - 1)  # of one entry: one row differs in the column of that size alone
     return Sensitivity(l1=2 * rows * l1, l2_squared=rows**2 * apart, linf=rows * largest, relation=relation)
 
 

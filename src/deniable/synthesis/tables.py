@@ -33,7 +33,9 @@ ALL = "all"  # of a column that a table does not have, where all tables are list
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Marginals:
-    """Noisy tables of a private one, each an unbiased estimate that agrees with the others. All of it is public.
+    """Noisy tables of a private one: unbiased, and in agreement with each other.
+
+    All of it is public.
 
     Args:
         plan: what was measured, by what noise.
@@ -90,11 +92,11 @@ class Marginals:
         half = partial(self.plan.half_width, table)
         parts: list[Key | Estimate] = []
         sizes = [self.plan.domain.sizes[table[axis]] for axis in axes]
-        places = np.unravel_index(np.arange(int(np.prod(sizes))), sizes) if sizes else ()
-        for axis, place in zip(axes, places, strict=True):
+        levels_of = np.unravel_index(np.arange(int(np.prod(sizes))), sizes) if sizes else ()
+        for axis, levels in zip(axes, levels_of, strict=True):
             attribute = self.plan.domain.attributes[table[axis]]
             values = attribute.values
-            held = tuple(values[level] for level in place)
+            held = tuple(values[level] for level in levels)
             parts.append(Key(name=attribute.name, values=held, kind=attribute.kind, edge=attribute.edge))
         counts = self._counts(table, self._residuals).transpose(axes).ravel()
         parts.append(_column(counts, half))
@@ -117,9 +119,9 @@ class Marginals:
         for table in self.plan.tables:
             sizes = [domain.sizes[column] for column in table]
             cells = int(np.prod(sizes, dtype=np.int64))
-            places = dict(zip(table, np.unravel_index(np.arange(cells), sizes) if sizes else (), strict=True))
+            levels_of = dict(zip(table, np.unravel_index(np.arange(cells), sizes) if sizes else (), strict=True))
             for column, names in enumerate(labels):
-                levels = places.get(column)
+                levels = levels_of.get(column)
                 keys[column] += [ALL] * cells if levels is None else [names[level] for level in levels]
             counts.append(self._counts(table, self._residuals).ravel())
             if nonnegative:
@@ -162,8 +164,7 @@ class Marginals:
         flat = weights.reshape(len(weights), -1)
         sums = flat @ self._counts(table, self._residuals).ravel()
         spread = self.plan.space.spread_of(table, weights)
-        least = np.minimum(flat, 0).sum(axis=1)  # of a sum of counts that are not below 0: 0, if no weight is
-        column = _column(sums, spread.half_widths, counted=bool((least >= 0).all()), name="sum")
+        column = _column(sums, spread.half_widths, counted=bool((flat >= 0).all()), name="sum")
         index = Key(name="index", values=tuple(range(len(sums))), kind="int64")
         return self._release([index, column], f"weighted sums of rows by {', '.join(columns)}")
 
