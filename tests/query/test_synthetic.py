@@ -35,7 +35,7 @@ def table(count: int = 600) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "person": [each // 2 for each in person],
-            "note": ["secret"] * count,
+            "note": pd.array(["secret"] * count, dtype="string[pyarrow]"),
             "ward": ["ab"[each % 2] for each in person],
             "age": [each % 120 for each in person],
             "cost": [float("nan") if each % 4 == 0 else each % 10 for each in person],

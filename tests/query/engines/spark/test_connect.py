@@ -24,7 +24,7 @@ SHARED = (  # tests that hold there too
 
 @pytest.mark.skipif("SPARK_REMOTE" in os.environ, reason="this is the test that starts it")
 def test_spark_connect_answers_and_refuses_alike(spark: Any, connect_port: int) -> None:
-    if missing := [name for name in ("grpc", "grpc_status", "zstandard") if find_spec(name) is None]:
+    if missing := [name for name in ("grpc", "grpc_status") if find_spec(name) is None]:
         (pytest.fail if os.environ.get("NEED_SPARK") else pytest.skip)(f"needs {missing}: pip install pyspark[connect]")
     environment = {**os.environ, "SPARK_REMOTE": f"sc://127.0.0.1:{connect_port}", "NEED_SPARK": "1"}
     options = ["-q", "-p", "no:cacheprovider", "-W", "ignore:unclosed <socket.socket:ResourceWarning"]
