@@ -88,7 +88,8 @@ class Found:
 def write_policy(*tables: Found) -> str:
     """Return a commented policy for the owner to fill in, from schemas and text files."""
     source, table, proposal = tables[0].source, tables[0].table, tables[0].proposal
-    name, several = tables[0].name, len(tables) > 1
+    name = tables[0].name
+    several = len(tables) > 1
     lines = [
         "# Policy for deniable: what is protected, what is public, what may be spent.",
         "# Everything here counts as PUBLIC. Fill it in from what you know about the world (codebooks, laws, forms),",

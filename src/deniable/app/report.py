@@ -28,7 +28,8 @@ def report_page(exact: Sequence[int], answers: "Sequence[Asked]", refusal: str, 
         for question, count in zip(PAIR, exact, strict=True)
     )
     difference = f"{exact[0]} - {exact[1]} = <b>{exact[0] - exact[1]}</b>"
-    pair, statistics = answers[: len(PAIR)], answers[len(PAIR) :]
+    pair = answers[: len(PAIR)]
+    statistics = answers[len(PAIR) :]
     body = [
         STYLE,
         "<h1>What two counts give away</h1>",

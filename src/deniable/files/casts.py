@@ -67,7 +67,8 @@ def number_pattern(csv: Csv, sign: str | None = None, *, whole: bool = False) ->
 
 def _number(value: str, column: CsvColumn, csv: Csv) -> str:
     whole = column.type == "integer"
-    bare, kind = value, STORED[column.type]
+    bare = value
+    kind = STORED[column.type]
     if column.sign is not None:
         bare = f"replace({bare}, {text(column.sign.strip())}, '')"
     if csv.thousands and csv.thousands not in SPACES:

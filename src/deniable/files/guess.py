@@ -203,7 +203,9 @@ class _Values:
         ):
             notes.append(f"the decimal mark is a guess: numbers could be read with {csv.decimal!r} or the other one")
         csv = replace(csv, true=YES, false=NO)
-        columns, about, nulls = {}, {}, set()
+        columns = {}
+        about = {}
+        nulls = set()
         for plain, name in zip(self._plain, self.names, strict=True):
             column, note = self._type(plain, csv, numeric[plain][best], signs[plain])
             columns[name] = column

@@ -49,7 +49,8 @@ def find_import(source: Path, csv: Csv | None = None) -> Path:
 
     Raises: SourceError that says how to make it.
     """
-    imported, how = path_of_import(source), HOW.format(name=source.name)
+    imported = path_of_import(source)
+    how = HOW.format(name=source.name)
     if not source.is_file():
         raise SourceError(f"there is no file {redacted(source)!r}.")
     if not imported.exists():

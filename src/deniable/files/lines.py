@@ -53,7 +53,8 @@ def decoded(file: IO[bytes], csv: Csv) -> Iterator[bytes]:
         raw = file.read(BLOCK_BYTES)
         data = raw if decoder is None else decoder.decode(raw, final=not raw).encode("utf-8", "surrogatepass")
         if first:
-            data, first = data.removeprefix(codecs.BOM_UTF8), False
+            data = data.removeprefix(codecs.BOM_UTF8)
+            first = False
         if csv.line_end == "\r":
             data = data.translate(SWAP)
         if data:
@@ -115,7 +116,8 @@ class CsvRows:
                 if more is None:
                     return
                 pending += more
-            pending, self._line = pending.split(b"\n", 1)[1], 2
+            pending = pending.split(b"\n", 1)[1]
+            self._line = 2
         for chunk in chunks:
             block, pending = self._cut(pending + chunk, final=False)
             yield block
@@ -128,7 +130,8 @@ class CsvRows:
         parts: list[bytes] = []
         lines: list[NDArray[np.int64]] = []
         multiline = False
-        position, size = 0, len(data)
+        position = 0
+        size = len(data)
         if self._skipping:
             position = data.find(b"\n") + 1 or len(data)
             self._skipping = not position or data[position - 1] != LF
@@ -202,7 +205,9 @@ class CsvRows:
         self.most_lines = max(self.most_lines, int(lengths[~odd].max(initial=1)))
         if not odd.any():
             return used, [data], numbers, longest > 1
-        parts, kept, position = [], np.ones(len(rows), dtype=bool), 0
+        parts = []
+        kept = np.ones(len(rows), dtype=bool)
+        position = 0
         for index in np.flatnonzero(odd).tolist():
             start, stop = int(starts[index]), int(stops[index])
             parts.append(data[position:start])
@@ -227,7 +232,8 @@ class CsvRows:
 
         Outside of fields parity is even.
         """
-        quote, delimiter = self._quote[0], self._delimiter
+        quote = self._quote[0]
+        delimiter = self._delimiter
         opening, closing = quotes[0::2], quotes[1::2]
         before = letters[opening - 1]  # of the first letter of all: that is the end of a row, the last letter
         before = np.where(opening == 0, LF, before)
@@ -243,14 +249,17 @@ class CsvRows:
         self, data: bytes, position: int, stop: int, final: bool
     ) -> tuple[int, list[bytes], NDArray[np.int64], bool]:
         """Return the rows that begin before `stop`, each read alone."""
-        begin, parts, numbers = position, [], []
+        begin = position
+        parts = []
+        numbers = []
         while position < stop:
             end = data.find(b"\n", position)
             if end < 0 and len(data) - position <= LONGEST:
                 break
             if end < 0:
                 self._report(self._line, "", "a line that is too long; it was not read")
-                self._skipping, position = True, len(data)
+                self._skipping = True
+                position = len(data)
                 break
             fields, after = self._fields.of_row(data, position, end)
             within_row_lines = data.count(b"\n", position, position + LONGEST) < self._csv.row_lines

@@ -95,7 +95,8 @@ class TrainingPlan(Part):
     @cached_property
     def mechanism(self) -> ClippedSum:
         """Mechanism of a step: the only statement of clip and noise."""
-        steps, columns = self.clip.lattice, self.clip.columns(self.dimensions)
+        steps = self.clip.lattice
+        columns = self.clip.columns(self.dimensions)
         noise = Gaussian(sigma_squared=(self.noise_multiplier * steps) ** 2)
         return ClippedSum(noise=noise, columns=columns, radius=self.clip.norm, steps=steps)
 
@@ -224,7 +225,10 @@ class TrainingRun:
     """
 
     def __init__(self, plan: TrainingPlan, rows: int, expected_rows: int, units: Container | None, bits: Bits) -> None:
-        self.plan, self.step, self.safe, self.norm = plan, 0, bits.safe, float(plan.clip.norm)
+        self.plan = plan
+        self.step = 0
+        self.safe = bits.safe
+        self.norm = float(plan.clip.norm)
         self.paid = False
         self._rows = whole_number("rows", rows, lower=0)
         self._units, self._bits, self._next_norm = units, bits, self.norm
@@ -252,7 +256,8 @@ class TrainingRun:
         turn = self.step % self.plan.sampler.period
         if turn == 0 or self._allotted is None:
             self._allotted = self.plan.sampler.allot(self._owners(), self._bits, self._allotted)
-        self.step, self.norm = self.step + 1, self._next_norm
+        self.step += 1
+        self.norm = self._next_norm
         taking = self._allotted if self._codes is None else np.append(self._allotted, -1)[self._codes]
         self._batch = np.flatnonzero(taking == turn)
         return self._batch
@@ -273,7 +278,8 @@ class TrainingRun:
 
         Raises: InvalidParameterError for another shape, or a second release in one step.
         """
-        plan, batch = self.plan, self._current()
+        plan = self.plan
+        batch = self._current()
         rows, _ = table(gradients, "gradients", columns=plan.dimensions)
         if rows.shape != (len(batch), plan.dimensions):
             raise InvalidParameterError(f"gradients must have {plan.dimensions} numbers for each row of the batch")

@@ -150,7 +150,8 @@ def optimal_rate(
     >>> optimal_rate(radius=1, lipschitz=1, columns=100, size=10_000, epsilon=1)
     0.01
     """
-    excess, below = _number("epsilon", epsilon), float(probability("delta", delta))
+    excess = _number("epsilon", epsilon)
+    below = float(probability("delta", delta))
     dimensions = positive_integer("columns", columns)
     ball_radius = _number("radius", radius)
     slope = _number("lipschitz", lipschitz)

@@ -140,12 +140,15 @@ class TruncatedPoisson(Poisson):
     population: _Whole
 
     def allot(self, rows: int, bits: Bits, before: Indices | None = None) -> Indices:
-        allotted, chosen = np.full(rows, -1), np.flatnonzero(super().allot(min(rows, self.population), bits) == 0)
+        allotted = np.full(rows, -1)
+        chosen = np.flatnonzero(super().allot(min(rows, self.population), bits) == 0)
         allotted[chosen[uniform.permutation(len(chosen), bits=bits)[: self.cap]]] = 0
         return allotted
 
     def privacy_loss(self, mechanism: ClippedSum, relation: Relation, steps: int) -> PrivacyLoss:
-        once, cap, population = _to_sample(mechanism, AddRemove), self.cap, self.population
+        once = _to_sample(mechanism, AddRemove)
+        cap = self.cap
+        population = self.population
         return once.capped_poisson_sampled(rate=self.rate, cap=cap, population=population, relation=relation) * steps
 
     def known_loss(self, mechanism: ClippedSum, relation: Relation, steps: int) -> PrivacyLoss:

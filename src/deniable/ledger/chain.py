@@ -61,10 +61,12 @@ def append(connection: Connection, kind: str, body: Mapping[str, object], *, tot
     The caller holds a write transaction.
     """
     if kind == "opening":
-        number, previous = 0, START
+        number = 0
+        previous = START
     else:
         end = last(connection)
-        number, previous = end.number + 1, end.hash
+        number = end.number + 1
+        previous = end.hash
     said = shortened(total).to_data()
     text = canonical({**body, "number": number, "kind": kind, "previous": previous, "total": said})
     row = (number, kind, body.get("question"), body.get("entry"), text, digest(text))
@@ -193,7 +195,9 @@ def verify(connection: Connection, *, budget: Budget, expected_head: str | None)
     Raises: LedgerTamperedError that names the first record that is wrong; LedgerError for a record whose loss is of a
         class that this program has not imported.
     """
-    total, previous, expected = Charge.nothing(), START, 0
+    total = Charge.nothing()
+    previous = START
+    expected = 0
     written = total.to_data()
     rule: Rule | None = None
     open_entries: set[int] = set()
@@ -219,11 +223,14 @@ def verify(connection: Connection, *, budget: Budget, expected_head: str | None)
         elif link.kind == "key":
             fingerprints[link.body["name"]] = link.body["fingerprint"]
         if link.body.get("total") != written:
-            total, written = link.total, link.body["total"]  # an earlier version had other fields, or did not shorten
+            # an earlier version had other fields, or did not shorten
+            total = link.total
+            written = link.body["total"]
             if total not in (exact, shortened(exact)):
                 raise _tampered(link.number, "does not add up to the running total")
         seen_head = seen_head or link.hash == expected_head
-        previous, expected = link.hash, expected + 1
+        previous = link.hash
+        expected += 1
     last(connection)
     if rule is not None and not rule.admits(total):
         raise _tampered(expected - 1, f"brings the total above the budget {budget}")

@@ -32,7 +32,8 @@ class History:
             return History().continued(connection)
         after = self.records[-1].number if self.records else 0
         answered = {entry for entry in chain.answered_after(connection, after) if entry <= after}
-        new, end = list[Record](), self.end
+        new = list[Record]()
+        end = self.end
         for link, done in chain.entries(connection, after=after):
             new.append(Record.read(link.number, link.body, answered=done))
             end = link.hash

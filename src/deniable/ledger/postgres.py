@@ -273,7 +273,8 @@ class _Session:
     """A connection in a transaction, which takes ? for values."""
 
     def __init__(self, connection: Any) -> None:
-        self.connection, self.thread = connection, _here()
+        self.connection = connection
+        self.thread = _here()
         self.answers: set[int] = set()  # the reservations whose locks this connection holds
         self.busy = True
 

@@ -75,7 +75,8 @@ def is_same(kept: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
     """
     if {**asked, "tables": None} != {**kept, "tables": None}:
         return False
-    before, now = kept.get("tables"), asked.get("tables") or {}
+    before = kept.get("tables")
+    now = asked.get("tables") or {}
     return before is None or (
         before.keys() == now.keys() and all({**now[name], **before[name]} == now[name] for name in before)
     )

@@ -34,7 +34,8 @@ def learner_rows(
     target = float(positive_rational("error", error))
     if share == 0 or target > 1:
         raise InvalidParameterError("failure must be above 0, and error at most 1")
-    spread, noise = (math.log(size) + math.log(4 / share)) / 2, math.log(size) + math.log(2 / share)
+    spread = (math.log(size) + math.log(4 / share)) / 2
+    noise = math.log(size) + math.log(2 / share)
     if realizable:
         return math.ceil(max(8 * noise / target, 4 * noise / (target * budget)))
     root = (math.sqrt(spread) + math.sqrt(spread + 2 * noise * target / budget)) / target  # of n, by its square
@@ -59,5 +60,6 @@ def iterated_logarithm(number: int) -> int:
     value: float = whole_number("number", number, lower=1)
     taken = 0
     while value > 1:
-        value, taken = math.log2(value), taken + 1
+        value = math.log2(value)
+        taken += 1
     return taken

@@ -9,7 +9,9 @@ from deniable.numbers.rationals import Real, positive_integer, probability, whol
 from deniable.privacy import PrivacyLoss, Replace
 from deniable.privacy.budget.filter import proved_for
 
-_MAX_SETS, _LARGEST_EPSILON, _SMALL_GROUP = 2**1000, 1e6, 200
+_MAX_SETS = 2**1000
+_LARGEST_EPSILON = 1e6
+_SMALL_GROUP = 200
 _SHARES = (0, 1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 0.7, 0.8, 0.9, 1)  # of the whole epsilon, that are tried
 
 
@@ -32,7 +34,8 @@ def packed_success(loss: PrivacyLoss, *, sets: int, units: int) -> float:
     0.0197
     """
     others = whole_number("sets", sets, lower=2, upper=_MAX_SETS) - 1
-    together, best = proved_for(Replace, loss).group(positive_integer("units", units)), 1.0
+    together = proved_for(Replace, loss).group(positive_integer("units", units))
+    best = 1.0
     rare = 0 if loss.pure_epsilon is not None else max(loss.infinite_mass, Fraction(1, 10**9))
     whole = units * loss.epsilon(rare).upper
     for end in (whole * share for share in (_SHARES if units <= _SMALL_GROUP else (1,)) if whole < _LARGEST_EPSILON):
@@ -63,7 +66,9 @@ def packed_error(loss: PrivacyLoss, *, sets: int, rows: int, failure: Real) -> f
     def ruled_out(units: int) -> bool:
         return packed_success(loss, sets=sets, units=units) < 1 - share
 
-    low, high, max_units = 0, 1, min(count, MOST_UNITS)
+    low = 0
+    high = 1
+    max_units = min(count, MOST_UNITS)
     while high <= max_units and ruled_out(high):
         low, high = high, 2 * high
     high = min(high, max_units + 1)

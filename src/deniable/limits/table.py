@@ -99,7 +99,8 @@ def table(*, n: int, columns: int, epsilon: Real, delta: Real = 0, values: int =
     rows, width = size_of("n", n), size_of("columns", columns)
     size = whole_number("values", values, lower=3, upper=10**9)
     budget, failure = positive_rational("epsilon", epsilon), probability("delta", delta)
-    scale, miss = 1 / (rows * float(budget)), float(_FAILURE)
+    scale = 1 / (rows * float(budget))
+    miss = float(_FAILURE)
     pure = PureLoss(budget)
     maximum = "largest of all"
     limits = [
@@ -153,7 +154,8 @@ def table(*, n: int, columns: int, epsilon: Real, delta: Real = 0, values: int =
 
 def _approximate(rows: int, width: int, size: int, epsilon: Fraction, delta: Fraction) -> list[Limit]:
     """Return the tasks that a delta makes easier."""
-    loss, miss = ApproximateLoss(epsilon, delta), float(_FAILURE)
+    loss = ApproximateLoss(epsilon, delta)
+    miss = float(_FAILURE)
     scale = 1 / (rows * float(epsilon))
     cell = gaussian_noise(size, epsilon, delta, changed=2) / rows * math.sqrt(2 * math.log(size / miss))
     return [

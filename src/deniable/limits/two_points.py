@@ -55,7 +55,8 @@ def mean_error(loss: PrivacyLoss, *, rows: int) -> float:
     >>> mean_error(PureLoss(1), rows=1000) * 1000 > 0.36
     True
     """
-    count, proved = size_of("rows", rows), proved_for(Replace, loss)
+    count = size_of("rows", rows)
+    proved = proved_for(Replace, loss)
     return max(k / (2 * count) * (1 - apart(proved, k)) for k in row_counts(count)) * ROUND_DOWN
 
 
@@ -78,7 +79,8 @@ def population_error(loss: PrivacyLoss, *, rows: int, distance: Real) -> float:
     """
     from scipy.stats import binom
 
-    count, proved = size_of("rows", rows), proved_for(Replace, loss)
+    count = size_of("rows", rows)
+    proved = proved_for(Replace, loss)
     share = float(positive_rational("distance", distance))
     if share > 1:
         raise InvalidParameterError(f"distance must be in (0, 1], got {distance}")
@@ -132,7 +134,8 @@ def local_floor(people: int, *, epsilon: Real) -> float:
     >>> local_floor(10_000, epsilon=1) > 0.003
     True
     """
-    count, budget = size_of("people", people), float(positive_rational("epsilon", epsilon))
+    count = size_of("people", people)
+    budget = float(positive_rational("epsilon", epsilon))
     c = 4 * math.sinh(min(budget, 300) / 2) ** 2
     if budget > math.log(2):
         c = 2 * math.expm1(min(budget, 300)) ** 2 / (math.exp(min(budget, 300)) + 2)

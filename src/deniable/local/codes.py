@@ -52,7 +52,9 @@ def column_sums(reports: Bytes, columns: int) -> NDArray[np.int64]:
             carried = []
             while len(planes) > 2:
                 third = len(planes) // 3
-                one, two, three = planes[:third], planes[third : 2 * third], planes[2 * third : 3 * third]
+                one = planes[:third]
+                two = planes[third : 2 * third]
+                three = planes[2 * third : 3 * third]
                 either = one ^ two
                 carried.append((one & two) | (either & three))
                 planes = np.concatenate([either ^ three, planes[3 * third :]])

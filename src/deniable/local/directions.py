@@ -163,7 +163,8 @@ class PrivUnit(PureProtocol):
         along = np.einsum("pdc,pc->pd", drawn.reshape(len(seeds), self.directions, self.columns), unit_vectors)
         order = np.argsort(-np.abs(along), axis=1)
         own = 2 * order + (np.take_along_axis(along, order, axis=1) < 0)
-        cap, rest = own[:, : self.cap_size], own[:, self.cap_size :]
+        cap = own[:, : self.cap_size]
+        rest = own[:, self.cap_size :]
         return np.concatenate([cap, cap ^ 1, rest, rest ^ 1], axis=1)
 
     def channel(self, values: Any, *, seed: int) -> list[list[Fraction]]:
@@ -179,7 +180,8 @@ class PrivUnit(PureProtocol):
         whole = self.likelihood_ratio * self.cap_size + 2 * self.directions - self.cap_size
         seeds = np.full(len(unit_vectors), seed, dtype=np.uint64)
         ranks_by_code = self.ranked_codes(unit_vectors, seeds).argsort(axis=1).tolist()
-        in_cap, outside = self.likelihood_ratio / whole, 1 / whole
+        in_cap = self.likelihood_ratio / whole
+        outside = 1 / whole
         return [[in_cap if rank < self.cap_size else outside for rank in ranks] for ranks in ranks_by_code]
 
     def _parts(self, reports: NDArray[np.uint8]) -> tuple[Words, Integers]:

@@ -46,7 +46,8 @@ def _name_of_number(form: Any) -> str:
     if isinstance(form, Decimal):
         sign, digits, exponent = form.as_tuple()
         assert isinstance(exponent, int)
-        top, power = int(Decimal((sign, digits, 0))), exponent
+        top = int(Decimal((sign, digits, 0)))
+        power = exponent
     else:
         top, bottom = form.as_integer_ratio()
     residue = top * pow(10, power, _FIELD) * (pow(bottom, -1, _FIELD) if bottom % _FIELD else 0) % _FIELD

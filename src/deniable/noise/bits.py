@@ -187,7 +187,8 @@ class Streams:
     """
 
     def __init__(self, bits: Bits = SECURE) -> None:
-        self._key, self.safe = bits.words(4).tobytes(), bits.safe
+        self._key = bits.words(4).tobytes()
+        self.safe = bits.safe
 
     def stream(self, number: int) -> Bits:
         """Return the stream of this number, from its beginning."""

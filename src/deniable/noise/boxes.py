@@ -74,7 +74,8 @@ class Enclosure:
 
     def log(self) -> "Enclosure":
         """Return the natural logarithm, where no part is negative."""
-        positive, finite = self.low >= _SMALLEST_NORMAL, self.high < np.inf
+        positive = self.low >= _SMALLEST_NORMAL
+        finite = self.high < np.inf
         low = certified.log(np.where(positive, self.low, 1.0))
         high = certified.log(np.where(finite, np.maximum(self.high, _SMALLEST_NORMAL), 1.0))
         low, high = np.where(positive, low, -np.inf), np.where(finite, high, np.inf)

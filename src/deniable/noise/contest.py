@@ -191,7 +191,8 @@ def _ball(noise: Noise, uniform: refine.Prefix) -> "arb":
     negative = False
     if noise == "laplace":
         length -= 1
-        negative, value = bool(value >> length), value & ((1 << length) - 1)
+        negative = bool(value >> length)
+        value = value & ((1 << length) - 1)
     if value in {0, (1 << length) - 1}:
         return arb(0, "inf")
     arrival = -(arb(fmpz(2 * value + 1), 1) / arb(2) ** (length + 1)).log()

@@ -56,7 +56,8 @@ def shares(*, scale: Fraction | int, parts: int, size: Size = None, bits: Bits =
     given it the first is beta-binomial, the law of that count. Arguments as in `sample`; `parts` is at most 2^32.
     """
     left = np.asarray(sample(scale=scale, size=size, bits=bits), dtype=np.int64)
-    shape, left = left.shape, left.ravel()
+    shape = left.shape
+    left = left.ravel()
     counts, drawn, ahead = np.zeros_like(left), np.zeros_like(left), np.arange(_AHEAD)
     while (rows := np.flatnonzero(drawn < left)).size:
         turn = drawn[rows, np.newaxis] + ahead

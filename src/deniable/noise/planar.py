@@ -56,7 +56,8 @@ def _some(
     """
     words = bits.words(3 * len(locations)).reshape(3, -1)
     a, b = words[:2].view(np.int64) * 2.0**-63
-    s, u = a * a + b * b, (words[2] + 0.5) * 2.0**-64
+    s = a * a + b * b
+    u = (words[2] + 0.5) * 2.0**-64
     with np.errstate(all="ignore"):
         radius = -log(np.clip(s, 2.0**-20, 1.0)) - log(u)
         length = float(scale) * radius

@@ -42,8 +42,10 @@ def sample(*, variance: Fraction | int, size: Size = None, bits: Bits = SECURE) 
     """
     shape = shape_of(size)
     variance = strict_rational("variance", variance, lower=SMALLEST_VARIANCE, upper=LARGEST_VARIANCE)
-    count, (below, above) = math.prod(shape), _table(variance)
-    words, signs = bits.words(count), bits.words(-(-count // 64)).view(np.uint8)
+    count = math.prod(shape)
+    below, above = _table(variance)
+    words = bits.words(count)
+    signs = bits.words(-(-count // 64)).view(np.uint8)
     sizes = np.searchsorted(below, words, side="right")
     doubtful = (sizes == below.size) | ((sizes > 0) & (words < above[sizes - 1]))
     for index in np.flatnonzero(doubtful):
@@ -70,9 +72,11 @@ def _cumulated(variance: Fraction, length: int) -> "list[arb]":
     """
     from flint import arb
 
-    nats, half = 0.7 * length + 1, ball(variance) / 2
+    nats = 0.7 * length + 1
+    half = ball(variance) / 2
     terms = math.ceil(nats / 3 + math.sqrt(nats**2 / 9 + 2 * nats * float(variance))) + 1  # Bernstein's inequality
-    ratio, ratios = arb(0.5, 0.5), []
+    ratio = arb(0.5, 0.5)
+    ratios = []
     for k in range(2 * terms + 64, 0, -1):
         ratio = 1 / (k / half + ratio)
         ratios.append(ratio)

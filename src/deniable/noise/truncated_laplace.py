@@ -43,7 +43,9 @@ def sample(*, scale: Fraction | int, bound: int, size: Size = None, bits: Bits =
 
     Raises: InvalidParameterError if scale or bound is not exact or outside its range.
     """
-    rate, last, shape = 1 / _checked_scale(scale), _checked_bound(bound), shape_of(size)
+    rate = 1 / _checked_scale(scale)
+    last = _checked_bound(bound)
+    shape = shape_of(size)
     if last == 0:
         return np.zeros(shape, dtype=np.int64)
     distance = geometric.sample(scale=1 / rate, size=shape, bits=bits)
@@ -89,7 +91,8 @@ def quantile(scale: Fraction | int, bound: int, p: NDArray[np.float64]) -> NDArr
 
     Error: one step where p is within rounding of a jump of the law.
     """
-    rate, last = 1 / float(_checked_scale(scale)), _checked_bound(bound)
+    rate = 1 / float(_checked_scale(scale))
+    last = _checked_bound(bound)
     p = np.asarray(p, dtype=np.float64)
     inside = -math.expm1(-rate * (last + 1))
     total = inside - math.exp(-rate) * math.expm1(-rate * last)
@@ -113,7 +116,8 @@ def standard_deviation(scale: Fraction | int, bound: int) -> float:
 
     The closed sum of k^2 q^k is taken in ball arithmetic.
     """
-    rate, last = 1 / _checked_scale(scale), _checked_bound(bound)
+    rate = 1 / _checked_scale(scale)
+    last = _checked_bound(bound)
     from flint import ctx
 
     if rate > 700 or last == 0:

@@ -35,7 +35,8 @@ def sample(limits: NDArray[np.integer], *, bits: Bits = SECURE) -> NDArray[np.in
     integers = np.empty(limit.size, dtype=np.uint64)
     waiting = np.arange(limit.size)
     while waiting.size:
-        words, divisor = bits.words(waiting.size), limit[waiting]
+        words = bits.words(waiting.size)
+        divisor = limit[waiting]
         excess = (np.uint64(2**64 - 1) % divisor + np.uint64(1)) % divisor  # 2^64 mod limit
         taken = words <= np.uint64(2**64 - 1) - excess
         integers[waiting[taken]] = words[taken] % divisor[taken]

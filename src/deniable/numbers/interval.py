@@ -153,7 +153,8 @@ class Interval:
         parts = _SPEC.fullmatch(spec)
         if parts is None:
             raise InvalidParameterError(f"an interval is formatted by .3f, .3e, .3g or .1%, got {spec!r}")
-        digits, kind = 6 if parts[3] is None else int(parts[3]), parts[4] or "g"
+        digits = 6 if parts[3] is None else int(parts[3])
+        kind = parts[4] or "g"
         low, high = _decimal(self.lower, digits, kind, ROUND_FLOOR), _decimal(self.upper, digits, kind, ROUND_CEILING)
         return format(low if low == high else f"[{low}, {high}]", f"{parts[1] or ''}{parts[2] or ''}")
 

@@ -88,11 +88,13 @@ def _crossing(
             return min(_log(value) - _log(goal), 0.0) if goal else -1.0
         return max(_log(value) - _log(goal), 5e-324) if goal else 1.0
 
-    below, high = 0.0, excess(0.0)
+    below = 0.0
+    high = excess(0.0)
     if high <= 0:
         return 0.0, 0.0
     above = min(guess if 0 < guess < math.inf else 1.0, top)
-    low, factor = excess(above), 4.0
+    low = excess(above)
+    factor = 4.0
     while low > 0:
         if above >= min(top, _MAX_ROOT):
             return (above if above < top else below), top

@@ -86,7 +86,8 @@ def _tail_by_euler_maclaurin(sigma_squared: Fraction, start: int) -> Arb:
     """
     from flint import arb, ctx, fmpz
 
-    s, x = ball(sigma_squared), arb(fmpz(start))
+    s = ball(sigma_squared)
+    x = arb(fmpz(start))
     value = (-x * x / (2 * s)).exp()
     integral = (arb.pi() * s / 2).sqrt() * (x / (2 * s).sqrt()).erfc()
     result = integral + value / 2

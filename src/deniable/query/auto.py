@@ -250,7 +250,8 @@ def searches(
     every = {(table.name, name): WIDE for table, name in autos}
     question = read(bounded(tables, every)).question
     needed: list[PrivateSearch] = []
-    prices, due = [price], 0
+    prices = [price]
+    due = 0
 
     def add(search: PrivateSearch) -> None:
         nonlocal due

@@ -201,7 +201,8 @@ def _meaning(tree: TableExpression, labels: Sequence[int], *, alone: bool = Fals
             meant = cache(lambda name: substituted(columns.get(name) or source.unit_expression, inner))
             return lambda column: meant(column.name)
         case Join(left=left, right=right, outer=False):
-            cut, own = len(_leaves(left)), {*left.names, left.unit}
+            cut = len(_leaves(left))
+            own = {*left.names, left.unit}
             first, second = _meaning(left, labels[:cut]), _meaning(right, labels[cut:])
             return lambda column: (first if column.name in own else second)(column)
     if alone:
@@ -224,7 +225,8 @@ def _conditions(tree: TableExpression, labels: Sequence[int], *, alone: bool = F
         case Project(source=source) | Renamed(source=source):
             yield from _conditions(source, labels, alone=alone)
         case Join(left=left, right=right, on=on, outer=False):
-            cut, meaning = len(_leaves(left)), _meaning(tree, labels)
+            cut = len(_leaves(left))
+            meaning = _meaning(tree, labels)
             yield from ({"equal": canonical(substituted(side, meaning).to_json() for side in pair)} for pair in on)
             yield from _conditions(left, labels[:cut])
             yield from _conditions(right, labels[cut:])

@@ -199,7 +199,8 @@ class DeclaredTable:
                     "Its type and bounds follow from the columns in it."
                 )
             for expression, keys in zip(expressions, zip(*columns, strict=True), strict=True):
-                said, kind = Keys(dict.fromkeys(keys)).kind, expression.facts.kind
+                said = Keys(dict.fromkeys(keys)).kind
+                kind = expression.facts.kind
                 if said is not kind:
                     cast = " Group by a CAST to BIGINT." if (kind, said) == (Kind.REAL, Kind.INTEGER) else ""
                     raise CatalogError(

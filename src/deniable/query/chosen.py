@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _TABLES = frozenset({"features"})  # a table, also where it has one column
-_PRICE, _BOUNDS = ("epsilon", "delta", "rho"), ("bounds", "target_bounds")
+_PRICE = ("epsilon", "delta", "rho")
+_BOUNDS = ("bounds", "target_bounds")
 _KEYS_OF = {"keys": "groups", "other_keys": "second"}  # whose keys they are, else those of the first column
 
 

@@ -172,7 +172,8 @@ def _keys(
     group = select.args.get("group")
     if group is None:
         return (), (), ()
-    nodes, keys = checked(group).expressions, []
+    nodes = checked(group).expressions
+    keys = []
     meant = [meant_key(node, select, rows) for node in nodes]
     for node, means in zip(nodes, meant, strict=True):
         with placed(node):

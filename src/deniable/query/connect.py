@@ -105,7 +105,8 @@ def connect(
             )
         name = "data"
     if isinstance(table, Mapping):
-        source, table = {each: (source, there) for each, there in table.items()}, None
+        source = {each: (source, there) for each, there in table.items()}
+        table = None
     whose = unit if isinstance(unit, PrivacyUnit) else _whose(unit)
     promise = {"relation": related, **limits(bounding)}
     declared: Mapping[str, Any] = columns or {}

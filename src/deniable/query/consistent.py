@@ -116,7 +116,8 @@ class QuestionFamily:
         """The exact totals of each question from those of the finest groups. SECRET."""
         totals_of = []
         for question in self.questions:
-            indices, size = self.group_indices(question), question.cells
+            indices = self.group_indices(question)
+            size = question.cells
             parts = []
             for aggregate in question.aggregates:
                 total = np.zeros(size, dtype=object)

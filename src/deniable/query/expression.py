@@ -127,7 +127,8 @@ class Call:
         """`to_json`, and its text, by which operands are put in order: both made once, of those of the arguments."""
         operator, arguments = self.operator, self.arguments
         if operator in MIRRORED:
-            operator, arguments = MIRRORED[operator], arguments[::-1]
+            operator = MIRRORED[operator]
+            arguments = arguments[::-1]
         forms = [_form(each) for each in (operands(self, operator) if operator in ("and", "or") else arguments)]
         fixed = 0 if operator in ("and", "or", *COMMUTATIVE) else 1 if operator == "in" else len(forms)
         forms[fixed:] = sorted(forms[fixed:], key=lambda form: form[1])

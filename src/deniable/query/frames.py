@@ -109,7 +109,8 @@ class FrameRows(RowScope):
 
     def beside(self, others: tuple[str, ...], *, hoist: bool) -> "FrameRows":
         """Return the rows under column names that a join can tell from other tables'."""
-        rows, base = self, self.bases[0]
+        rows = self
+        base = self.bases[0]
         if len(self.bases) > 1 or not (hoist or (self.where is None and set(self.shown.values()) <= self._own)):
             rows = FrameRows.made(Project(self.kept, dict(self.shown)), base)
         number = others.count(base) + 1

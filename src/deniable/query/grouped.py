@@ -141,7 +141,8 @@ class GroupedRows(TableExpression):
     def multiplicity(self, fixed: Names = NOTHING) -> int | None:
         """The product of how many values keys have that are not fixed; or what the rows below are bounded by."""
         here = self.fixed_in(fixed, self.source)
-        values_of_keys, below = [], self.source.multiplicity(here)
+        values_of_keys = []
+        below = self.source.multiplicity(here)
         for index, key in enumerate(self.keys):
             if f"key {index}" in fixed or self.source.fixes(here, key):
                 continue

@@ -132,7 +132,8 @@ def _or_null(result: Kind, *sources: Kind) -> Typing:
 
 
 _REAL, _WHOLE = _giving(Kind.REAL, _numbers), _giving(Kind.INTEGER, _numbers)
-_COMPARISON, _BOOLEAN = _giving(Kind.BOOLEAN, _alike), _or_null(Kind.BOOLEAN, Kind.BOOLEAN)
+_COMPARISON = _giving(Kind.BOOLEAN, _alike)
+_BOOLEAN = _or_null(Kind.BOOLEAN, Kind.BOOLEAN)
 
 
 # Ranges -----------------------------------------------------------------------------------------------------------

@@ -56,7 +56,8 @@ def _pairs(tokens: list[Any]) -> Iterator[tuple[str, str]]:
     seen: set[str] = set()
     while tokens:
         stop = next((index for index, each in enumerate(tokens) if each.token_type.name == "COMMA"), len(tokens))
-        one, tokens = tokens[:stop], tokens[stop + 1 :]
+        one = tokens[:stop]
+        tokens = tokens[stop + 1 :]
         name = one[0].text.lower() if one else ""
         if name not in KNOWN:
             raise UnsupportedQueryError(

@@ -120,7 +120,8 @@ class Planner:
         Raises: as `plan`; BudgetExceededError before anything is charged; ExecutionError if a search fails.
         """
         planned = self._plans(request, bits.safe)
-        plan, searches = self._answered(planned.plans, bits.safe), planned.start.searches
+        plan = self._answered(planned.plans, bits.safe)
+        searches = planned.start.searches
         if not planned.start.due:
             return plan
         for each in searches:

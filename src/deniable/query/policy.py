@@ -144,7 +144,9 @@ def _policy(path: Path, content: Mapping[str, Any]) -> Policy:
     budget = dict(_section(path, content, "budget"))
     if not isinstance(data.get("source"), str):
         raise CatalogError(f'{path.name}: [data] needs source = "file", the path of the data.')
-    source, table, remote = path.parent / data["source"], data.get("table"), is_remote(data["source"])
+    source = path.parent / data["source"]
+    table = data.get("table")
+    remote = is_remote(data["source"])
     called = source.stem if table is None else table.rpartition(".")[2] if remote else table
     ledger = budget.pop("ledger", f"{path.stem}.ledger")
     columns: dict[str, Declaration] = {}

@@ -70,7 +70,8 @@ def runner_of(source: object, table: str | None = None) -> StatementRunner | Non
     if type(source).__module__.startswith("pyspark."):
         from deniable.query.engines.spark.runner import SparkRunner
 
-        frame, view = cast(Any, source), f"deniable_{token_hex(16)}"  # processes may share a session, so no number
+        frame = cast(Any, source)
+        view = f"deniable_{token_hex(16)}"  # processes may share a session, so no number
         return SparkRunner(frame.sparkSession, view, frame)
     return None
 

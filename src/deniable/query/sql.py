@@ -39,5 +39,6 @@ def parse(
         if error.position is None:
             raise
         before = text[: error.position]
-        line, column = before.count("\n") + 1, error.position - before.rfind("\n")
+        line = before.count("\n") + 1
+        column = error.position - before.rfind("\n")
         raise UnsupportedQueryError(f"line {line}, column {column}: {error}") from None

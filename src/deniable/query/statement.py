@@ -54,7 +54,8 @@ def _stopped_at(error: Exception, dialect: str) -> str:
     details = getattr(error, "errors", None)
     if not details or not details[0].get("line"):
         return ". Check its spelling."
-    where, word = f" (line {details[0]['line']}, column {details[0]['col']})", details[0].get("highlight") or ""
+    where = f" (line {details[0]['line']}, column {details[0]['col']})"
+    word = details[0].get("highlight") or ""
     if word.upper() in sqlglot.Dialect.get_or_raise(dialect).tokenizer_class.KEYWORDS and word.isalpha():
         return f'{where}: {word!r} is a word of SQL. As a name, write it "{word}"; else check the spelling before it.'
     return f"{where}. Check its spelling."

@@ -129,7 +129,8 @@ def _read(chosen: Chosen, public: Mapping[str, Any], loss: PrivacyLoss, responde
 
     Raises: ExecutionError, with one text for all failures, since they may depend on private rows.
     """
-    release, answer = None, ""
+    release = None
+    answer = ""
     try:
         rows = filtered(Scan(responder.table), chosen.where)
         held = responder.engine.columns(rows, list(chosen.expressions.values()))

@@ -200,7 +200,8 @@ class Scan(TableExpression):
 
     def unit_part(self, expression: Expression) -> str | None:
         """A column that is read as another kind than its own could make two units one."""
-        table, whole = self.source, super().unit_part(expression)
+        table = self.source
+        whole = super().unit_part(expression)
         if whole or not isinstance(expression, Column) or table.path is not None or table.unit.column is None:
             return whole
         if expression.facts.kind is not table.schema.get(expression.name):

@@ -147,7 +147,8 @@ def _derived(select: exp.Expr, known: Known) -> TableExpression:
     if not isinstance(select, exp.Select):
         raise UnsupportedQueryError(f"a subquery is a SELECT, got {spoken(select)}.")
     scope = read_from(select, known)
-    tree, where = scope.source, select.args.get("where")
+    tree = scope.source
+    where = select.args.get("where")
     if where is not None:
         tree = FilteredRows(tree, condition(checked(where).this, scope, "WHERE"))
     totals = any(node.find(exp.AggFunc) for node in select.expressions)

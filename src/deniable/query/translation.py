@@ -210,7 +210,8 @@ def _width_bucket(node: exp.Expr, scope: Scope) -> Expression:
     low, high, n = (each.lower if each.lower == each.upper else None for each in facts)
     if low is None or high is None or n is None or low >= high or n.denominator != 1 or not 1 <= n <= 10_000:
         raise UnsupportedQueryError("WIDTH_BUCKET takes a value, constants low < high, and from 1 to 10000 bins.")
-    value, last = translate(node.this, scope), int(n)
+    value = translate(node.this, scope)
+    last = int(n)
     share = call("multiply", call("subtract", value, literal(low)), literal(n / (high - low)))
     inside = call(
         "add", call("greatest", call("least", call("floor", share), literal(last - 1)), literal(0)), literal(1)

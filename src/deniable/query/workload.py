@@ -81,7 +81,8 @@ class Workload:
 
     def _exact(self, responder: Responder) -> str:
         """Return new answers as the ledger keeps them; called after the charge."""
-        secret, engine = responder.secret(), responder.engine
+        secret = responder.secret()
+        engine = responder.engine
         exact: Sequence[Sequence[NDArray[Any]]]
         if self.family is None or self.finest is None:
             exact = [engine.exact(plan, secret=secret) for plan in self.plans]
@@ -117,7 +118,9 @@ def plan_workload(
 
     Raises: UnsupportedQueryError if groups or bounds are undeclared, or the questions cannot be consistent.
     """
-    first, budget, safe = requests[0], responder.ledger.budget, responder.bits.safe
+    first = requests[0]
+    budget = responder.ledger.budget
+    safe = responder.bits.safe
     price = Price.of(first.epsilon, first.delta, first.rho)
     alone = [planner.plan(each, safe=safe) for each in requests]
     if any(plan.searches or plan.key_search is not None for plan in alone):

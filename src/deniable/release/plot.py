@@ -46,13 +46,15 @@ def draw(release: "Release", measure: str | None, *, level: float, ax: "Axes | N
             raise InvalidParameterError("measure is a column of noisy numbers; there is none here")
         raise InvalidParameterError(f"measure must be one of {names}, got {measure!r}")
     name = names[0] if measure is None else measure
-    values, bounds = release[name].astype(np.float64), release.intervals(level)[name]
+    values = release[name].astype(np.float64)
+    bounds = release.intervals(level)[name]
     if ax is None:
         _, ax = plt.subplots(layout="constrained")
     # An unbounded side has no whisker; matplotlib does not draw NaN.
     whiskers = np.stack([values - bounds.lower, bounds.upper - values])
     whiskers = np.where(np.isfinite(whiskers), np.maximum(whiskers, 0.0), np.nan)
-    keys, edges = release.keys, {key.edge: key for key in release.keys}
+    keys = release.keys
+    edges = {key.edge: key for key in release.keys}
     if len(keys) == 2 and {"lower", "upper"} <= set(edges):
         _bins(ax, edges["lower"], edges["upper"], values, whiskers)
     elif len(keys) == 1:

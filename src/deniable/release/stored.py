@@ -90,7 +90,8 @@ def from_document(text: str, make: "type[Release]") -> "Release":
     try:
         kept = json.loads(text)
         parts = tuple(_column(kept, name) for name in kept["columns"])
-        paid, known = PrivacyLoss.from_data(kept["loss"]), kept["provenance"]
+        paid = PrivacyLoss.from_data(kept["loss"])
+        known = kept["provenance"]
         release = make(
             parts=parts,
             cost=paid,

@@ -233,7 +233,8 @@ def _of_arrow(values: Any, what: str) -> TypedColumn:
     """Return an array of Arrow, in one or many chunks."""
     import pyarrow as pa
 
-    kind, name = values.type, str(values.type)
+    kind = values.type
+    name = str(values.type)
     chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
     if isinstance(kind, pa.BaseExtensionType):
         if kind.extension_name.startswith("pandas."):
@@ -282,7 +283,8 @@ def _of_dictionaries(chunks: list[Any], kind: Any, what: str) -> TypedColumn:
     """
     import pyarrow as pa
 
-    indices, start = [np.empty(0, dtype=np.int64)], 0
+    indices = [np.empty(0, dtype=np.int64)]
+    start = 0
     for chunk in chunks:
         known = chunk.indices.is_valid().to_numpy(zero_copy_only=False)
         index = chunk.indices.fill_null(0).to_numpy(zero_copy_only=False)

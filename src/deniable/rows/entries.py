@@ -227,7 +227,8 @@ def _decimal(value: Decimal) -> Decimal | None:
     short = kept.rstrip("0")
     exponent += len(kept) - len(short)
     if 0 < exponent <= 64:  # 1000, not 1E+3
-        short, exponent = short + "0" * exponent, 0
+        short += "0" * exponent
+        exponent = 0
     return Decimal((sign, tuple(map(int, short)), exponent))
 
 

@@ -84,7 +84,8 @@ def indices_of(values: object, keys: tuple[Any, ...]) -> Indices:
         indices, known = codes(values)
         positions = {same(form): position for position, form in enumerate(map(key, keys))}
         return np.array([positions.get(same(form), len(keys)) for form in known] + [len(keys)])[indices]
-    rows, kind = _arrow(given), "keys"
+    rows = _arrow(given)
+    kind = "keys"
     try:
         public = pa.array(list(map(key, keys)))
         kind = str(public.type)

@@ -40,10 +40,12 @@ def grid(values: object, what: str, columns: int, read: Read) -> tuple[list[NDAr
         return [np.column_stack(part) for part in zip(*parts, strict=True)], tuple(map(str, frame.columns))
     array = None if isinstance(values, list | tuple) else array_of(values)
     if array is not None and array.ndim == 2:
-        results, shape = read(of_array(array.reshape(-1), what), what), array.shape
+        results = read(of_array(array.reshape(-1), what), what)
+        shape = array.shape
     elif isinstance(values, list | tuple) or (array is not None and array.ndim == 1 and array.dtype.kind == "O"):
         rows = objects(values) if array is None else column(array, what).values
-        results, shape = read(TypedColumn(_flat(rows, columns), "list"), what), (len(rows), columns)
+        results = read(TypedColumn(_flat(rows, columns), "list"), what)
+        shape = (len(rows), columns)
     else:
         raise InvalidParameterError(f"{what} must be a table, got {described(values if array is None else array)}")
     return [part.reshape(shape) for part in results], tuple(f"x{index}" for index in range(shape[1]))

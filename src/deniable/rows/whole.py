@@ -146,7 +146,8 @@ def _typed(array: NDArray[Any]) -> tuple[NDArray[Any], Mask]:
     spoilt = np.zeros(array.shape[0], dtype=np.bool_)
     if array.dtype.kind == "f":
         nearest = np.rint(array)
-        missing, far = np.isnan(nearest), (nearest >= float(2**63)) | (nearest < -float(2**63))
+        missing = np.isnan(nearest)
+        far = (nearest >= float(2**63)) | (nearest < -float(2**63))
         numbers: NDArray[Any] = np.where(missing | far, 0.0, nearest).astype(np.int64)
         if far.any():
             numbers = np.where(far, np.sign(nearest).astype(object) * BEYOND, numbers)

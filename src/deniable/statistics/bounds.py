@@ -240,7 +240,8 @@ def _best_guess(mechanism: AdditiveNoise, counts: Floats) -> tuple[float, float]
     """
     upper, lower = counts[_ORDERS:], counts[_ORDERS::-1]
     both = np.append(counts[_ORDERS], upper[1:] + lower[1:])
-    best, ends = -np.inf, (-1.0, 1.0)
+    best = -np.inf
+    ends = (-1.0, 1.0)
     for orders, spread, signs in ((upper, 1.0, (0, 1)), (lower, 1.0, (-1, 0)), (both, sqrt(2), (-1, 1))):
         noise = mechanism.standard_deviation() * spread * sqrt(_WINDOW) + 1e-9
         scores = np.convolve(orders, np.ones(_WINDOW), "valid") / noise

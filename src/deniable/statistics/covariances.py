@@ -60,7 +60,8 @@ class Covariance(Statistic):
 
     @cached_property
     def _chosen(self) -> tuple[Products, AdditiveNoise]:
-        columns, rest = len(self.bounds), self._resolved[1]
+        columns = len(self.bounds)
+        rest = self._resolved[1]
         kinds: list[type[Products]] = [Separate, JointTable] if columns <= LARGEST_TABLE else [Separate]
         designs = [kind(columns=columns, relation=self.relation, rows=self.rows) for kind in kinds]
         noises = [rest.noise(design.sensitivity) for design in designs]
@@ -107,7 +108,8 @@ class Covariance(Statistic):
             raise InvalidParameterError(f"values must be a table of {len(self.bounds)} columns, as many as bounds")
         rows = rows_that_count(columns, units, rows=self.rows, relation=self.relation, bits=bits)
         ends = [b.ends(rows[:, index], bits=bits) for index, b in enumerate(self._resolved[0])]
-        count, totals = 0, [0] * len(self.design.maps.size)
+        count = 0
+        totals = [0] * len(self.design.maps.size)
         for block in shares(rows, ends, relation=self.relation):
             count += block.shape[1]
             totals = [total + part for total, part in zip(totals, self.design.sums(block), strict=True)]
@@ -151,7 +153,8 @@ class Covariance(Statistic):
 
         Of shape (draws, columns, columns).
         """
-        maps, columns = self.design.maps, len(self.bounds)
+        maps = self.design.maps
+        columns = len(self.bounds)
         rows = noisy @ maps.size if count is None else np.full(len(noisy), float(count))
         spread = np.sqrt((maps.size**2).sum()) * self.mechanism.standard_deviation()
         size = np.maximum(rows, 1.0 if count is not None else max(2 * spread, 1.0) / UNIT)[:, np.newaxis]

@@ -99,14 +99,16 @@ class Histogram(Noised):
             if units is not None:
                 counting = np.full(indices.shape, self.other) | (indices < known)
                 indices = indices[bounded_rows(units, rows=self.rows, present=counting, bits=bits)]
-            counts, size = np.bincount(indices, minlength=known)[:known], len(indices)
+            counts = np.bincount(indices, minlength=known)[:known]
+            size = len(indices)
         return np.append(counts, size - counts.sum()) if self.other else counts
 
     def _bin_indices(self, values: object) -> NDArray[np.int64]:
         """The bin of every row; one more than the last for rows in no bin."""
         if self.keys is not None:
             return indices_of(values, tuple(self.keys))
-        column, edges = numbers(values), np.array(self._edges)
+        column = numbers(values)
+        edges = np.array(self._edges)
         indices = np.empty(len(column), dtype=np.int64)
         for start in range(0, len(column), _ROWS_PER_BLOCK):
             rows = slice(start, start + _ROWS_PER_BLOCK)

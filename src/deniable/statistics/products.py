@@ -85,7 +85,8 @@ class Products(ABC):
         sum c_j^2), whose square is largest at r = 1 or -1: docs/theory/statistics/moments.md.
         """
         first, second = self.pairs
-        products, squares = self.maps.products, self.maps.products[first == second]
+        products = self.maps.products
+        squares = self.maps.products[first == second]
         apart = first < second
         both = squares[first[apart]] + squares[second[apart]]
         worst = (products[apart] ** 2).sum(axis=1) + (both**2).sum(axis=1) / 4
@@ -104,12 +105,15 @@ class JointTable(Products):
 
     @cached_property
     def maps(self) -> Maps:
-        one, centred, squared = np.ones(3), np.array([-0.5, 0, 0.5]), np.array([0.25, -0.25, 0.25])
+        one = np.ones(3)
+        centred = np.array([-0.5, 0, 0.5])
+        squared = np.array([0.25, -0.25, 0.25])
         each = range(self.columns)
 
         def cells(i: int, j: int | None = None) -> Floats:
             """The coefficients of c_i, or of c_i c_j."""
-            square, single = (i,) if i == j else (), (i,) if j is None else (i, j)
+            square = (i,) if i == j else ()
+            single = (i,) if j is None else (i, j)
             parts = [squared if k in square else centred if k in single else one for k in each]
             return np.asarray(reduce(np.multiply.outer, parts)).ravel()
 

@@ -76,7 +76,9 @@ class Sum(BoundedSums):
         if self.size_is_public:
             start, lowest, highest = len(column) * lower, len(column) * lower, len(column) * upper
         else:
-            start, lowest, highest = 0.0, 0.0 if lower >= 0 else -inf, 0.0 if upper <= 0 else inf
+            start = 0.0
+            lowest = 0.0 if lower >= 0 else -inf
+            highest = 0.0 if upper <= 0 else inf
         value = int(start) + int(noisy) if self.whole else start + float(noisy) * step
         return Answer(
             parts=(Measure(name=self.name, bases=(self.name,), lower=self._bound(lowest), upper=self._bound(highest)),),
@@ -128,7 +130,8 @@ def sum(values: Container, *, bounds: BoundsLike, whole: bool = False, **options
 
 def _total(column: Floats, ends: tuple[float, float], *, step: float, missing: float) -> int:
     """Return the exact sum of the clamped values, each rounded to whole steps."""
-    total, space = 0, np.empty(_ROWS_PER_BLOCK)
+    total = 0
+    space = np.empty(_ROWS_PER_BLOCK)
     for start in range(0, len(column), _ROWS_PER_BLOCK):
         values = column[start : start + _ROWS_PER_BLOCK]
         block = np.clip(values, *ends, out=space[: len(values)])

@@ -24,7 +24,8 @@ from deniable.statistics.shares import STEP, UNIT, shares
 from deniable.statistics.statistic import Answer, BoundsLike, Options, release
 
 _FOR_CENTRE = Fraction(1, 6)  # of the price, where the number of rows is private
-_MOST_FOR_CENTRE, _LEAST_FOR_CENTRE = 1 / 3, Fraction(1, 1000)
+_MOST_FOR_CENTRE = 1 / 3
+_LEAST_FOR_CENTRE = Fraction(1, 1000)
 _MIN_ROWS_FOR_CENTRE = 60  # times the scale of the noise: for fewer rows a centre is not worth its price
 _NO_SPREAD = 1e-300  # rows; so little that all noise is 0
 _COARSE = 2**16  # steps of a share that are one where it is squared: 2^16 of them are its most, and squared UNIT
@@ -64,7 +65,8 @@ class Variance(BoundedSums):
             return self.bounding.width() ** 2 * min(self.spread / max(size, 1), 1 / 4)
         centre, squared = (noise.standard_deviation() / UNIT / max(size, 1) for noise in self._noises(size))
         if not self.size_is_public:
-            centre, squared = centre * sqrt(1 / 2), squared * sqrt(square**2 + (1 - square) ** 2)
+            centre = centre * sqrt(1 / 2)
+            squared = squared * sqrt(square**2 + (1 - square) ** 2)
         return self.bounding.width() ** 2 * min(sqrt((squared / 4) ** 2 + 5 * centre**4), 1 / 4)
 
     def _noises(self, size: int) -> tuple[AdditiveNoise, AdditiveNoise]:
@@ -120,7 +122,8 @@ class Variance(BoundedSums):
 
     def _direct(self, column: Floats, ends: tuple[float, float], bits: Bits) -> Answer:
         """The answer from the distances of all pairs of rows; their number is public."""
-        size, scale = len(column), (ends[1] - ends[0]) ** 2
+        size = len(column)
+        scale = (ends[1] - ends[0]) ** 2
         exact = pair_distances(shares(column, [ends], relation=self.relation), size)
         noisy = self.mechanism.release([exact], bits=bits).value.astype(np.float64) / UNIT
         measure = Measure(
@@ -141,7 +144,8 @@ class Variance(BoundedSums):
     @classmethod
     def _of_sums(cls, rough: Average, square: Average, centre: float, scale: float, sums: Sums) -> Any:
         """Return the statistic from sums of a rough mean and of squares around `centre`."""
-        off, radius = np.clip(rough.mean(sums), 0, 1) - centre, max(centre, 1 - centre)
+        off = np.clip(rough.mean(sums), 0, 1) - centre
+        radius = max(centre, 1 - centre)
         return cls._final(scale * (radius**2 * square.mean(sums) - off**2))
 
     @staticmethod
@@ -157,7 +161,8 @@ class StandardDeviation(Variance):
     name: ClassVar[str] = "standard_deviation"
 
     def expected_error(self, size: int) -> float:
-        squared, deviation = self._expected(size, Fraction(1, 9)), self.bounding.width() / 6
+        squared = self._expected(size, Fraction(1, 9))
+        deviation = self.bounding.width() / 6
         return min(squared / (2 * deviation), sqrt(squared))
 
     @staticmethod

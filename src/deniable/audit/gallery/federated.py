@@ -8,7 +8,8 @@ from deniable.audit.gallery.chances import Chances, above, binomial, normal
 from deniable.audit.gallery.specimen import hang
 from deniable.numbers.balls import ball
 
-_RATE, _SIGMA = Fraction(1, 4), 4
+_RATE = Fraction(1, 4)
+_SIGMA = 4
 _CLAIM: dict[str, Any] = {"epsilon": "0.284", "delta": "1e-5"}  # of a Poisson sample
 _BEFORE = "this library before 2026-11-28"
 

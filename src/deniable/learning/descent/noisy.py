@@ -97,13 +97,15 @@ class NoisyDescent(metaclass=InWords):
         Raises: UnprovedError unless the number of rows is public, all of them are used in every step, no gradient is
             longer than the clip, and a step does not expand.
         """
-        plan, steepest = self.plan, self.loss.lipschitz(row_radius=row_norm, feasible=self.feasible)
+        plan = self.plan
+        steepest = self.loss.lipschitz(row_radius=row_norm, feasible=self.feasible)
         if plan.relation is AddRemove or plan.sampler.share() != 1 or steepest > plan.clip.norm:
             raise UnprovedError(
                 "the last iterate is accounted for under replace, with all rows in every step, where no gradient is "
                 f"clipped. Take Poisson(rate=1) and Clip(norm={steepest:.6g}), or use plan.privacy_loss."
             )
-        smoothness, diameter = self.loss.smoothness(row_radius=row_norm), self.feasible.diameter
+        smoothness = self.loss.smoothness(row_radius=row_norm)
+        diameter = self.feasible.diameter
         return LastIterateLoss(
             steps=plan.steps, noise_multiplier=plan.noise_multiplier / 2, learning_rate=Fraction(self._step_size),
             smoothness=Fraction(smoothness), diameter=Fraction(diameter),
@@ -129,7 +131,8 @@ class NoisyDescent(metaclass=InWords):
         first, _ = started(self.feasible, self.start)
         self.loss.gradients(first, without_rows(rows), without_rows(labels))  # refuses what does not fit
         run = self.plan.run(same_length(rows, labels), expected_rows=self.size, ledger=ledger, delta=delta, bits=bits)
-        found_rows, found_labels = table(rows, "rows", columns=self.plan.dimensions)[0], numbers(labels, "labels")
+        found_rows = table(rows, "rows", columns=self.plan.dimensions)[0]
+        found_labels = numbers(labels, "labels")
 
         def noisy(parameters: Floats, _: int) -> Floats:
             batch = next(run)
@@ -149,7 +152,8 @@ class NoisyDescent(metaclass=InWords):
 
         They are errors of the mean gradient.
         """
-        plan, share = self.plan, float(self.plan.sampler.share())
+        plan = self.plan
+        share = float(self.plan.sampler.share())
         noise = float(plan.noise_multiplier * plan.clip.norm) / (share * self.size)
         return float(plan.clip.norm) ** 2 * (1 - share) / (share * self.size) + plan.dimensions * noise**2
 
@@ -157,7 +161,8 @@ class NoisyDescent(metaclass=InWords):
     def _step_size(self) -> float:
         if self.step_size is not None:
             return float(self.step_size)
-        radius, steps = started(self.feasible, self.start)[1], self.plan.steps
+        radius = started(self.feasible, self.start)[1]
+        steps = self.plan.steps
         if self.smoothness is not None:
             return min(float(1 / self.smoothness), radius / math.sqrt(2 * steps * self._added))
         return radius / math.sqrt(steps * (float(self.plan.clip.norm) ** 2 + self._added))

@@ -117,7 +117,8 @@ def walk(
 
     The average is of the points at which gradients were taken.
     """
-    total, point = np.zeros_like(first), first
+    total = np.zeros_like(first)
+    point = first
     for step in range(steps):
         total += point
         point = feasible.project(point - step_size * gradient(point, step))

@@ -23,14 +23,17 @@ def minimise(problem: Problem, rows: Floats, labels: Floats, strength: float, ti
     Proof: docs/theory/learning/erm.md, "Certified minimisers".
     """
     curvature = len(rows) * problem.curved + strength
-    tau, root = CERTIFIED * problem.steep, math.sqrt(strength / curvature)
+    tau = CERTIFIED * problem.steep
+    root = math.sqrt(strength / curvature)
     steps = math.ceil(2 * max(0.0, math.log(2 * curvature * problem.feasible.diameter / tau)) / root) + 1
-    momentum, project = (1 - root) / (1 + root), problem.feasible.project
+    momentum = (1 - root) / (1 + root)
+    project = problem.feasible.project
     at = ahead = project(problem.start)
     for step in range(steps):
         slopes = problem.slopes(rows @ ahead, labels)
         gradient = slopes @ rows + strength * (ahead - problem.start) + tilt
-        before, at = at, project(ahead - gradient / curvature)
+        before = at
+        at = project(ahead - gradient / curvature)
         ahead = at + (momentum if step else 0.0) * (at - before)  # the first step alone leaves M |start - best|^2 / 2
     if not distance_bound(problem, rows, labels, strength, tilt, at) * strength <= tau:
         raise UnprovedError("the exact minimiser was not reached, and nothing was released. Use method='gradient'.")
@@ -48,7 +51,8 @@ def distance_bound(  # noqa: PLR0917 - the terms of the sum, in order
     slopes = problem.slopes(products(rows, point[np.newaxis])[:, 0], labels)
     total = np.array([math.fsum((column * slopes).tolist()) for column in rows.T])
     aim = point - (total + strength * (point - problem.start) + tilt) / curvature
-    unit, row = 2.0**-52, float(problem.row_norm)
+    unit = 2.0**-52
+    row = float(problem.row_norm)
     length = float(np.linalg.norm(point))
     terms = len(rows) * ((problem.columns + 4) * problem.curved * length + 16 * problem.steep)
     others = (problem.columns + 16) * (curvature * (length + problem.radius) + float(np.linalg.norm(tilt)) + row)

@@ -67,7 +67,8 @@ class ExponentialMinimiser:
 
     def scores(self, rows: Floats, labels: Floats) -> NDArray[np.int64]:
         """Return the sums of the scores of rows at every candidate, the smaller the better."""
-        total, size = np.zeros(len(self._points), dtype=np.int64), max(1, _MOST_CELLS // len(self._points))
+        total = np.zeros(len(self._points), dtype=np.int64)
+        size = max(1, _MOST_CELLS // len(self._points))
         for start in range(0, len(rows), size):
             part = slice(start, start + size)
             losses = self.problem.values(products(rows[part], self._points), labels[part])

@@ -130,7 +130,9 @@ class _Gradient:
     """
 
     def __init__(self, problem: Problem, steps: int | None) -> None:
-        price, columns, clip = problem.price, problem.columns, Clip(norm=Fraction(problem.steep))
+        price = problem.price
+        columns = problem.columns
+        clip = Clip(norm=Fraction(problem.steep))
         assert price.epsilon is not None
         if not price.delta:
             raise InvalidParameterError("method='gradient' needs delta > 0: its noise is Gaussian. Or use 'objective'.")
@@ -143,7 +145,8 @@ class _Gradient:
             loss=problem.loss, feasible=problem.feasible, plan=plan, size=problem.size,
             start=tuple(problem.start.tolist()), smoothness=Fraction(curved) if curved < math.inf else None,
         )  # fmt: skip
-        self.loss, self.bound = price.stated(self._descent.plan.privacy_loss), self._descent.bound
+        self.loss = price.stated(self._descent.plan.privacy_loss)
+        self.bound = self._descent.bound
         self.how = f"{count} steps of descent with noise on the sum of gradients."
 
     def draw(self, rows: Floats, labels: Floats, bits: Bits) -> Floats:

@@ -34,7 +34,8 @@ class _Penalised:
     step: float  # of the lattice
 
     def __init__(self, problem: Problem) -> None:
-        self.problem, self.weakest = problem, 1e-6 * problem.size * problem.curved
+        self.problem = problem
+        self.weakest = 1e-6 * problem.size * problem.curved
         price, columns = problem.price, problem.columns
         assert price.epsilon is not None
         spread = 2 * math.log(1 / price.delta) + 2 * float(price.epsilon) if price.delta else 2 * columns
@@ -109,7 +110,8 @@ class Objective(_Penalised):
 
     def __init__(self, problem: Problem, strength: float | None) -> None:
         super().__init__(problem)
-        price, replaced = problem.price, problem.moved == 2
+        price = problem.price
+        replaced = problem.moved == 2
         assert price.epsilon is not None
         left = price.epsilon * (1 - Fraction(1, _COVER))
         shared = 2 if replaced and price.delta else 1  # a Gaussian term is proved for one row at a time
@@ -130,11 +132,13 @@ class Objective(_Penalised):
             multiplier = calibrate(total, over=(0, 10**6), epsilon=price.epsilon, delta=price.delta)
             self.loss = price.stated(total(multiplier))
         else:
-            self._law, sensitivity = rounded.StandardLaplace(), self._moves(_COARSE_STEPS, problem.relation)
+            self._law = rounded.StandardLaplace()
+            sensitivity = self._moves(_COARSE_STEPS, problem.relation)
             self.noise = Laplace.calibrated(sensitivity, epsilon=price.epsilon / _COVER)
             jacobian = Fraction(math.log1p(float(ratio))) * (1 + Fraction(1, 2**40))
             l1 = problem.moved * Fraction(math.isqrt(problem.columns << 80) + 1, 2**40)
-            multiplier, self.loss = l1 / (left - jacobian), PureLoss(price.epsilon)
+            multiplier = l1 / (left - jacobian)
+            self.loss = PureLoss(price.epsilon)
         self._scale = float(multiplier) * problem.steep * (1 + 2.0**-40)
         rounding = math.sqrt(problem.columns) * self._scale / _NOISE_STEPS
         self.step = self._step(2 * (CERTIFIED * problem.steep + rounding) / self.regularisation, _COARSE_STEPS)

@@ -81,7 +81,8 @@ class GaussianNB(Priced, Classifier):
         Variances are the closer to the common ones, the more noise hides their differences.
         """
         common = np.clip(np.average(moments.variances, axis=0, weights=moments.counts), _FLOOR, 1.0)
-        apart, doubt = moments.variances - common, moments.doubt**2
+        apart = moments.variances - common
+        doubt = moments.doubt**2
         differ = np.maximum((apart**2 - doubt).mean(axis=1, keepdims=True), 1e-5)
         variances = np.clip(common + apart * differ / (differ + doubt), _FLOOR, 1.0) + moments.blur**2
         return moments.counts / moments.counts.sum(), variances
@@ -136,8 +137,10 @@ class CategoricalNB(Priced, Classifier):
 
     def _planned(self, X: Container, y: Container | None) -> Work:
         same_length(X, y)
-        listed, labels = self.categories, Labels.of(self.classes, y)
-        alpha, price = float(positive_rational("alpha", self.alpha)), Price.of(self.epsilon, self.delta, self.rho)
+        listed = self.categories
+        labels = Labels.of(self.classes, y)
+        alpha = float(positive_rational("alpha", self.alpha))
+        price = Price.of(self.epsilon, self.delta, self.rho)
         if isinstance(listed, str) or not isinstance(listed, Sequence | np.ndarray) or not len(listed):
             raise InvalidParameterError(f"categories must be lists, one for each feature, got {shown(listed)}")
         bins = Bins.of([None] * len(listed), dict(enumerate(listed)), 1, X)

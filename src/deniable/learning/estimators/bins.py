@@ -80,7 +80,8 @@ class Bins:
 
         Each entry is read by itself; numbers beyond their bounds are in the first or last bin.
         """
-        array, count = None if isinstance(rows, list | tuple) else array_of(rows), len(self.edges)
+        array = None if isinstance(rows, list | tuple) else array_of(rows)
+        count = len(self.edges)
         if (frame := frame_of(rows, "X")) is not None:
             columns = [part.to_native() for part in frame.iter_columns()]
         elif array is not None and array.ndim == 2:

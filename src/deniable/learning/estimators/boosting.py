@@ -132,7 +132,8 @@ class _Boosting(Priced):
 
         self._check_fitted()
         feature = whole_number("feature", feature, lower=0, upper=len(self.feature_values_) - 1)
-        axes, names = axes_for(ax), self.bins_.names(feature)
+        axes = axes_for(ax)
+        names = self.bins_.names(feature)
         axes.step(range(len(names)), self.feature_values_[feature], where="mid")
         axes.set_xticks(range(len(names)), names, rotation=90, fontsize="small")
         axes.set(xlabel=f"feature {feature}", ylabel="added to the prediction")

@@ -96,7 +96,8 @@ class Estimator(ABC):
         Raises: InvalidParameterError for parameters that do not fit, before anything is charged or read.
         """
         payment = Payment(ledger, text=repr(self), bits=bits)
-        work, names = self._planned(X, y), column_names(X)
+        work = self._planned(X, y)
+        names = column_names(X)
         for words in unpaid_steps(sys._getframe(1)):
             warnings.warn(words, UserWarning, stacklevel=2)
         doubt = warning_about(delta=probability("delta", work.delta), population=getattr(self, "expected_rows", None))
@@ -247,7 +248,8 @@ class Regressor(Estimator):
         self._check_fitted()
         if same_length(X, y) < 2:
             raise InvalidParameterError("a score needs at least two rows")
-        values, predicted = numbers(y), self.predict(X)
+        values = numbers(y)
+        predicted = self.predict(X)
         spread = float(((values - values.mean()) ** 2).sum())
         return 1.0 - float(((values - predicted) ** 2).sum()) / spread if spread else 0.0
 

@@ -64,7 +64,8 @@ class GaussianMixture(Priced):
         def train(bits: Bits) -> dict[str, Any]:
             from scipy.stats import qmc
 
-            positions, size = box.positions(X)[:, 0], box.features.count
+            positions = box.positions(X)[:, 0]
+            size = box.features.count
             spread = 2 * qmc.Halton(size, scramble=False).random(blocks + 1)[1:] - 1
             state = _State(np.ones(blocks), spread, np.tile(_START * np.eye(size), (blocks, 1, 1)))
             for step in range(steps):
@@ -127,7 +128,8 @@ def _stepped(state: _State, positions: Floats, box: BoxMoments, bits: Bits) -> _
         logs, seen = _seen(state, positions[some])
         return np.exp(logs - log_total(logs)), np.clip(seen / _REACH, -1.0, 1.0)
 
-    moments, wide = box.release(len(positions), parts, bits), _REACH * np.linalg.cholesky(state.covariances)
+    moments = box.release(len(positions), parts, bits)
+    wide = _REACH * np.linalg.cholesky(state.covariances)
     means = np.clip(state.means + (wide @ moments.means[:, :, np.newaxis])[:, :, 0], -1.0, 1.0)
     unseen = np.clip(moments.doubt.mean(axis=1), _MIN_VARIANCES[1], _REACH**-2)  # nothing shrinks that noise may hide
     inner = _between(moments.covariances + moments.blur[:, :, np.newaxis] ** 2 * np.eye(positions.shape[1]), unseen)
@@ -141,7 +143,8 @@ def _without_lost(state: _State, min_rows: float) -> _State:
     sizes, means, covariances = (part.copy() for part in state)
     for lost in np.flatnonzero(sizes < min_rows):
         values, axes = np.linalg.eigh(covariances[largest := sizes.argmax()])
-        away, both = axes[:, -1] * np.sqrt(values[-1]), [lost, largest]
+        away = axes[:, -1] * np.sqrt(values[-1])
+        both = [lost, largest]
         sizes[both] = sizes[largest] / 2
         means[both] = np.clip([means[largest] + away, means[largest] - away], -1.0, 1.0)
         covariances[both] = covariances[largest] - np.outer(away, away) / 2

@@ -58,12 +58,14 @@ class BoxMoments:
         if max(np.abs(features.lower).max(), np.abs(features.upper).max()) > _WIDEST:
             raise InvalidParameterError(f"bounds must be at most {_WIDEST:g} in absolute value. Use another unit.")
         self.features, self.blocks, self.releases, self.cross = features, blocks, releases, cross
-        self.middle, self.half = features.lower / 2 + features.upper / 2, features.upper / 2 - features.lower / 2
+        self.middle = features.lower / 2 + features.upper / 2
+        self.half = features.upper / 2 - features.lower / 2
         self._pairs = np.triu_indices(size if cross else 0, 1)
         self.columns = 1 + 2 * size + len(self._pairs[0])
         if blocks * self.columns > _LARGEST:
             raise InvalidParameterError(f"a model may have {_LARGEST} numbers at most. Use fewer features or classes.")
-        self._constant, self._weight = size**0.25, size ** (-1 / 3) if cross else math.sqrt(0.5)
+        self._constant = size**0.25
+        self._weight = size ** (-1 / 3) if cross else math.sqrt(0.5)
         squares = size * (1 + self._weight**2) + len(self._pairs[0]) * (2 * self._weight) ** 2
         self.radius = math.sqrt(self._constant**2 + squares)  # where all |t| are 1; no vector is longer
         price = Price.of(model.epsilon, model.delta, model.rho)
@@ -94,7 +96,8 @@ class BoxMoments:
     def release(self, rows: int, parts: Callable[[slice], tuple[Floats, Floats]], bits: Bits) -> Moments:
         """The moments of the rows: `parts` gives weights and places of some of them, row by row alike; secret."""
         width = self.blocks * self.columns
-        total, together = np.zeros(width, dtype=np.int64), max(1, _TOGETHER // width)
+        total = np.zeros(width, dtype=np.int64)
+        together = max(1, _TOGETHER // width)
         for start in range(0, rows, together):
             vectors = self.vectors(*parts(slice(start, start + together)))
             whole = clipped(vectors, radius=self.radius, steps=_LATTICE_STEPS)
@@ -107,7 +110,8 @@ class BoxMoments:
         size, (first, second) = self.features.count, self._pairs
         counts = np.maximum(sums[:, 0] / self._constant, 1.0)
         _, values, squares, products = np.split(sums / counts[:, np.newaxis], [1, 1 + size, 1 + 2 * size], axis=1)
-        means, blur = np.clip(values, -1.0, 1.0), (self.deviation * self._constant / counts)[:, np.newaxis]
+        means = np.clip(values, -1.0, 1.0)
+        blur = (self.deviation * self._constant / counts)[:, np.newaxis]
         covariances = np.zeros((len(sums), size, size))
         covariances[:, first, second] = products / (2 * self._weight) - values[:, first] * values[:, second]
         covariances += covariances.transpose(0, 2, 1)

@@ -57,7 +57,8 @@ class LinearRegression(Priced, Regressor):
 
     def _planned(self, X: Container, y: Container | None) -> Work:
         same_length(X, y)
-        features, ends = Features.of(self.bounds, X), checked_bounds(self.target_bounds)
+        features = Features.of(self.bounds, X)
+        ends = checked_bounds(self.target_bounds)
         targets(without_rows(y), ends)
         pairs = tuple(zip(features.lower.tolist(), features.upper.tolist(), strict=True))
         price: Any = {"epsilon": self.epsilon, "delta": self.delta or 0, "rho": self.rho, "relation": self.relation}

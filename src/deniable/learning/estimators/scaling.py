@@ -125,9 +125,11 @@ class PCA(StandardScaler):
 
     def _attributes(self, moments: Moments, half: Floats) -> tuple[Floats, dict[str, Any]]:
         values, axes = np.linalg.eigh(moments.covariances[0] * np.outer(half, half))
-        variances, components = np.maximum(values[::-1], 0.0), axes.T[::-1][: self.n_components]
+        variances = np.maximum(values[::-1], 0.0)
+        components = axes.T[::-1][: self.n_components]
         peaks = np.abs(components).argmax(axis=1)[:, np.newaxis]
         components = components * np.sign(np.take_along_axis(components, peaks, axis=1))
-        kept, total = variances[: self.n_components], max(variances.sum(), np.finfo(np.float64).tiny)
+        kept = variances[: self.n_components]
+        total = max(variances.sum(), np.finfo(np.float64).tiny)
         attributes = {"components_": components, "n_components_": len(components)}
         return components, attributes | {"explained_variance_": kept, "explained_variance_ratio_": kept / total}

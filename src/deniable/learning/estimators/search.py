@@ -29,7 +29,8 @@ from deniable.statistics.statistic import checked_bounds
 _SCORE_STEPS = 2**20  # for one row that is predicted exactly
 _ASIDE = Fraction(1, 5)  # of the rows, for the score of a run
 _DELTA_SHARE = Fraction(1, 20)  # of delta times `stop`, at which one run is calibrated
-_FEWER, _TRIES = Fraction(97, 100), 40
+_FEWER = Fraction(97, 100)
+_TRIES = 40
 
 
 @dataclass(eq=False, repr=False)
@@ -94,7 +95,8 @@ class PrivateGridSearch(Estimator):
         return float(self.best_estimator_.score(X, y))
 
     def _planned(self, X: Container, y: Container | None) -> Work:
-        rows, settings = same_length(X, y), self._settings()
+        rows = same_length(X, y)
+        settings = self._settings()
         if not isinstance(self.estimator, Classifier | Regressor):
             raise InvalidParameterError(
                 "estimator must be a classifier or a regressor of deniable.learning. In a pipeline the search is the "
@@ -103,7 +105,8 @@ class PrivateGridSearch(Estimator):
         if not self.delta:
             raise InvalidParameterError("delta must be > 0, as scores get Gaussian noise")
         models, noise, loss, relation = self._priced(Price.of(self.epsilon, self.delta, None), settings, X, y)
-        stop, size = exact_rational("stop", self.stop), self._size(rows, relation)
+        stop = exact_rational("stop", self.stop)
+        size = self._size(rows, relation)
 
         def train(bits: Bits) -> Mapping[str, Any]:
             def run() -> tuple[Any, dict[str, Any], float]:
@@ -116,7 +119,8 @@ class PrivateGridSearch(Estimator):
 
             best = BestOf(base=noise, stop=stop).best_of(run, score=lambda candidate: candidate[2], bits=bits)
             assert best is not None  # there is one run at least
-            best[0].cost_, best[0]._promised = loss, replace(work, train=dict)
+            best[0].cost_ = loss
+            best[0]._promised = replace(work, train=dict)
             vars(best[0]).pop("note_", None)
             return dict(zip(("best_estimator_", "best_params_", "best_score_"), best, strict=True))
 

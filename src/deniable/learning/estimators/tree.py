@@ -85,11 +85,13 @@ class DecisionTreeClassifier(Classifier):
 
     def _planned(self, X: Container, y: Container | None) -> Work:
         same_length(X, y)
-        epsilon, relation = positive_rational("epsilon", self.epsilon), Relation.checked(self.relation)
+        epsilon = positive_rational("epsilon", self.epsilon)
+        relation = Relation.checked(self.relation)
         depth = whole_number("depth", self.depth, lower=1, upper=12)
         bins, labels = Bins.of(self.bounds, self.categories, self.bins, X), Labels.of(self.classes, y)
         once = epsilon if relation is AddRemove else epsilon / 2
-        classes, questions = len(labels.classes), int((bins.sizes - bins.ordered).sum())
+        classes = len(labels.classes)
+        questions = int((bins.sizes - bins.ordered).sum())
         sensitivity = of_count(rows=1, groups=questions, relation=AddRemove) * (2 * _STEPS_PER_ROW)
         choice = PermuteAndFlip.calibrated(sensitivity, epsilon=once * (1 - _LEAVES) / depth, monotone=True)
         counts = of_count(rows=1, groups=1, cells=2**depth * classes, relation=relation)
@@ -98,8 +100,10 @@ class DecisionTreeClassifier(Classifier):
 
         def train(bits: Bits) -> dict[str, Any]:
             indices = labels.indices(y)
-            codes, indices = bins.codes(X)[indices < classes], indices[indices < classes]
-            node, asked = np.zeros(len(codes), dtype=np.int64), []
+            codes = bins.codes(X)[indices < classes]
+            indices = indices[indices < classes]
+            node = np.zeros(len(codes), dtype=np.int64)
+            asked = []
             for level in range(depth):
                 exact = scores(bins, codes, node * classes + indices, (2**level, classes))
                 asked.append(_chosen(exact, choice, bits))

@@ -266,7 +266,8 @@ class Participant:
     def answer(self, message: bytes) -> bytes:
         """Return the reply to a message of the server: empty if it is refused."""
         try:
-            stage, body = message[0], message[1:]
+            stage = message[0]
+            body = message[1:]
             if stage == TRAIN:
                 return self._train(body)
             if self._secure is None:

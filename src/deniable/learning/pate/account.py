@@ -93,7 +93,8 @@ class VoteAccount:
         tables = [raised(*each) for each in sized]
         moved = sum(2 * slope * len(gaps) for (_, slope), (*_, gaps) in zip(tables, self._asked, strict=True))
         noise = Laplace.calibrated(of_steps(moved, self._relation), epsilon=epsilon)
-        cost, text = noise.privacy_loss(of_steps(moved, self._relation)), f"epsilon of votes by order {a:g} and {noise}"
+        cost = noise.privacy_loss(of_steps(moved, self._relation))
+        text = f"epsilon of votes by order {a:g} and {noise}"
         left = Payment(ledger, text=text, bits=bits).charge(cost)
         total = sum(int(table[gaps[:, 0]].sum()) for (table, _), (*_, gaps) in zip(tables, self._asked, strict=True))
         noisy = int(noise.release([total], bits=bits).value[0]) + noise.half_width(1 - 2 * missed)
@@ -138,13 +139,15 @@ def divergences(logs: Floats, choice: Choice, order: float) -> Floats:
 
     Other classes have the probability e^logs; at most the worst divergence.
     """
-    worst, less = _worst(choice, order), order - 1
+    worst = _worst(choice, order)
+    less = order - 1
     with np.errstate(all="ignore"):
         right = np.log1p(-np.exp(logs))
         if isinstance(choice, NoisyMax):
             limit = 2 * float(choice.rate)
             proved = logs < -np.logaddexp(limit, 0.0)
-            usual, seldom = right - np.log1p(-np.exp(limit + logs)), np.full(len(logs), limit)
+            usual = right - np.log1p(-np.exp(limit + logs))
+            seldom = np.full(len(logs), limit)
         else:
             variance = float(choice.sigma_squared)
             second = np.sqrt(-logs * variance)

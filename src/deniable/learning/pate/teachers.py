@@ -92,7 +92,9 @@ class Teachers:
         log: Log | None = None,
     ) -> None:  # fmt: skip
         same_length(X, y)
-        self._rows, self._marks, self._labels = X, y, Labels.of(classes, y)
+        self._rows = X
+        self._marks = y
+        self._labels = Labels.of(classes, y)
         self.count = whole_number("count", count, lower=1, upper=2**16)
         self.relation = Relation(relation)
         fits = callable(getattr(teacher, "fit", None)) and callable(getattr(teacher, "predict", None))
@@ -142,7 +144,8 @@ class Teachers:
         """SECRET."""
         if not self._taught:
             rows, _ = table(self._rows, "X", columns=queries.shape[1])
-            indices, names = self._labels.indices(self._marks), np.array(self._labels.classes)
+            indices = self._labels.indices(self._marks)
+            names = np.array(self._labels.classes)
             parts = uniform.below(self.count, size=len(rows), bits=bits)
             parts[indices == len(names)] = self.count
             order = np.argsort(parts, kind="stable")

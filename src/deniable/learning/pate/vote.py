@@ -94,7 +94,8 @@ class Vote(metaclass=InWords):
         passed = np.ones(len(votes), dtype=np.bool_)
         if self.check is not None:
             passed = self.check.release((votes - believed).max(axis=1), bits=bits).value >= self.threshold
-        indices, answered = np.full(len(votes), -1), np.flatnonzero(passed)[: self.max_answers]
+        indices = np.full(len(votes), -1)
+        answered = np.flatnonzero(passed)[: self.max_answers]
         if isinstance(self.choice, NoisyMax):
             indices[answered] = [self.choice.release(row, bits=bits).value for row in votes[answered]]
         else:
@@ -107,7 +108,8 @@ class Vote(metaclass=InWords):
         The notes have epsilon_0 sqrt(2 m ln(1 / delta')) + m epsilon_0 (e^epsilon_0 - 1) at m delta_0 + delta', with
         epsilon_0 = 2 gamma and delta_0 = 0; for Gaussian noise m delta_0 is half of delta.
         """
-        count, failure = whole_number("queries", queries, lower=1), positive_rational("delta", delta)
+        count = whole_number("queries", queries, lower=1)
+        failure = positive_rational("delta", delta)
         once = self.choice.privacy_loss(_moved(2, relation))
         share = Fraction(0) if once.pure_epsilon is not None else failure / 2
         each = Fraction(once.epsilon(share / count).upper)

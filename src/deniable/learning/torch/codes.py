@@ -22,7 +22,9 @@ class Codes(TorchFunctionMode):
         named = kwargs or {}
         if func in (functional.cross_entropy, functional.nll_loss):
             given = dict(zip(_NAMES, args, strict=False)) | named
-            outputs, target, ignored = given["input"], given["target"], given.get("ignore_index", -100)
+            outputs = given["input"]
+            target = given["target"]
+            ignored = given.get("ignore_index", -100)
             if not target.is_floating_point():  # else it holds probabilities of all classes
                 kept = target.clamp(0, outputs.shape[min(1, outputs.dim() - 1)] - 1)
                 given["target"] = torch.where(kept == target, target, ignored)
@@ -34,7 +36,8 @@ class Codes(TorchFunctionMode):
             return _picked(codes, source.shape[along], lambda codes: func(source, along, codes, **named))
         if func is Tensor.__getitem__ and isinstance(args[1], tuple) and _pair(*args[1]):
             source, (rows, codes) = args
-            size, more = source.shape[1], source.dim() - 2
+            size = source.shape[1]
+            more = source.dim() - 2
             return _picked(codes, size, lambda codes: func(source, (rows, codes)), lowest=-size, more=more)
         return func(*args, **named)
 

@@ -29,7 +29,8 @@ def linear(layer: nn.Linear, inputs: Tensor, outputs: Tensor) -> list[Piece]:
 
 def _product(weight: Tensor, inputs: Tensor, outputs: Tensor) -> Piece:
     """Return gradients outputs^T inputs, formed only if they are small, or smaller than two Gram matrices."""
-    length, size = inputs.shape[1], inputs.shape[2] * outputs.shape[2]
+    length = inputs.shape[1]
+    size = inputs.shape[2] * outputs.shape[2]
     if length > 1 and size < max(2 * length**2, _SMALL_GRADIENT):
         return Dense(weight, (outputs.mT @ inputs).reshape(-1, *weight.shape))
     return Product(weight, inputs, outputs)
@@ -56,7 +57,8 @@ def _patches(layer: Any, inputs: Tensor) -> Tensor:
     """Return the input patch of each output position, shape (examples, groups, positions, numbers)."""
     mode = "constant" if layer.padding_mode == "zeros" else layer.padding_mode
     inputs = functional.pad(inputs, layer._reversed_padding_repeated_twice, mode=mode)
-    (examples, channels, *sizes), (first, second, *steps) = inputs.shape, inputs.stride()
+    examples, channels, *sizes = inputs.shape
+    first, second, *steps = inputs.stride()
     kernel = layer.kernel_size
     channels = channels // layer.groups
     fields = zip(sizes, kernel, layer.stride, layer.dilation, strict=True)

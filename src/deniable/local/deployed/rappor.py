@@ -134,7 +134,8 @@ class Rappor(GroupedReports, Memoised):
         """
         tally, count, names = self.grouped_tally(reports, people, candidates)
         one, zero = map(float, self.chances)
-        sizes, ones = tally[:, :1], tally[:, 1:]
+        sizes = tally[:, :1]
+        ones = tally[:, 1:]
         flat, design = self._design(names)
         if np.linalg.cond(flat @ flat.T) > 1e9:
             raise InvalidParameterError("these filters cannot distinguish the candidates: ask about fewer values")

@@ -62,7 +62,8 @@ class BoundedLaplace(InBounds, Mechanism):
     @classmethod
     def calibrated(cls, sensitivity: Sensitivity, *, epsilon: Real, bounds: tuple[int, int]) -> "BoundedLaplace":
         """Return the mechanism with a scale proved to be epsilon-DP, to nine digits."""
-        limit, width = positive_rational("epsilon", epsilon), cls(scale=Fraction(1), bounds=bounds).width
+        limit = positive_rational("epsilon", epsilon)
+        width = cls(scale=Fraction(1), bounds=bounds).width
 
         def private(scale: Fraction) -> bool:
             return BoundedLaplaceStatement(scale, width, sensitivity).failing_epsilon <= limit

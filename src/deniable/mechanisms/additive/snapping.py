@@ -93,7 +93,8 @@ class Snapping(Mechanism):
 
         Raises: InvalidParameterError if `exact` holds anything but integers.
         """
-        secret, grid = clamped("exact", exact, lower=-self.bound, upper=self.bound), self.grid
+        secret = clamped("exact", exact, lower=-self.bound, upper=self.bound)
+        grid = self.grid
         enough = 4 * (self.bound + grid)  # noise of this size leads to an end, however much more it is
         noise = geometric.floored_laplace(scale=2 * self.scale, size=secret.shape, bits=bits)
         doubled = clamped("noise", noise, lower=-enough, upper=enough)

@@ -58,10 +58,8 @@ class TruncatedLaplace(AdditiveNoise):
 
         Raises: InvalidParameterError if delta is 0, for which no bound will do.
         """
-        scale, limit = (
-            checked_scale("scale", laplace_scale(sensitivity, epsilon)),
-            positive_rational("epsilon", epsilon),
-        )
+        scale = checked_scale("scale", laplace_scale(sensitivity, epsilon))
+        limit = positive_rational("epsilon", epsilon)
         failed = probability("delta", delta)
         if failed == 0:
             raise InvalidParameterError(
@@ -102,7 +100,8 @@ class TruncatedLaplace(AdditiveNoise):
         return -ratio.expm1() * (k * ratio).exp() / whole if k <= self.bound else ball(Fraction(0))
 
     def _above(self, k: int) -> "arb":
-        ratio, left = ball(-1 / self.scale), self.bound - k
+        ratio = ball(-1 / self.scale)
+        left = self.bound - k
         whole = 1 + ratio.exp() - 2 * ((self.bound + 1) * ratio).exp()
         return -((k + 1) * ratio).exp() * (left * ratio).expm1() / whole if left > 0 else ball(Fraction(0))
 

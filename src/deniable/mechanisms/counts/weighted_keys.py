@@ -55,7 +55,9 @@ class WeightedKeys(StabilityHistogram):
     @classmethod
     def _needed(cls, noise: AdditiveNoise, sensitivity: Sensitivity, groups: int, failure: Fraction) -> int:
         """Return the weight of one of m keys and a half-width, for the worst m."""
-        needed, keys, squared = 0, groups, int(sensitivity.linf) ** 2
+        needed = 0
+        keys = groups
+        squared = int(sensitivity.linf) ** 2
         while keys:
             width = noise.half_width(max(1 - 2 * failure / keys, Fraction(0)))
             needed = max(needed, isqrt(squared // (keys // 2 + 1)) + width)

@@ -83,7 +83,8 @@ class Session:
 
     def _compared(self, stream: ExactIntegers) -> NDArray[np.bool_]:
         """Return whether each noisy value reaches the threshold, up to the last answer."""
-        answers, left = [np.zeros(0, dtype=np.bool_)], self._left
+        answers = [np.zeros(0, dtype=np.bool_)]
+        left = self._left
         for start in range(0, stream.size, _QUESTIONS_PER_DRAW):
             noisy = self._query_noise.release(stream[start : start + _QUESTIONS_PER_DRAW], bits=self._bits).value
             above = np.asarray(noisy >= self._level, dtype=np.bool_)

@@ -108,14 +108,16 @@ class InverseByGaps(InverseSensitivity):
         The first number of records grows after one of them, the second one at one.
         """
         first, last = self._close_values(records, max_length)
-        wide, count = self._wide, np.searchsorted(records, [first - self._wide - 1, last + self._wide + 1])
+        wide = self._wide
+        count = np.searchsorted(records, [first - self._wide - 1, last + self._wide + 1])
         distinct = _distinct(records[count[0] : count[1]])
         turns = np.sort(np.concatenate([[first], distinct + (wide + 1), distinct - wide]), kind="stable")
         start = _distinct(turns[(turns >= first) & (turns <= last)])
         length = self._lengths_at(records, start)
         sizes = np.diff(start, append=last + 1)
         far = np.array([first - self.lower, self.upper - last])
-        beside, beyond = np.array([self.lower, last + 1])[far > 0], np.full((far > 0).sum(), max_length + 1)
+        beside = np.array([self.lower, last + 1])[far > 0]
+        beyond = np.full((far > 0).sum(), max_length + 1)
         return np.append(start, beside), np.append(length, beyond), np.append(sizes, far[far > 0])
 
     def _close_values(self, records: NDArray[np.int64], max_length: int) -> tuple[int, int]:
@@ -123,7 +125,8 @@ class InverseByGaps(InverseSensitivity):
 
         len falls with the records up to t, and grows with those below t.
         """
-        count, everything = records.size, range(self.lower, self.upper + 1)
+        count = records.size
+        everything = range(self.lower, self.upper + 1)
         none, every = np.array([0]), np.array([count])
 
         def low_enough(value: int) -> bool:

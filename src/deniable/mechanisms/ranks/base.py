@@ -116,7 +116,8 @@ class OneQuantile(RankMechanism):
 
     def _draw(self, records: RankWindow, runs: int, bits: Bits) -> Codes:
         """Return the codes of `runs` independent draws by the exponential mechanism."""
-        target, points = self.target(records.total), self.points
+        target = self.target(records.total)
+        points = self.points
         sampler = PointSampler(records, target=target, rate=self.rate, points=points, interpolated=self.interpolated)
         return sampler.draws(runs, bits)
 

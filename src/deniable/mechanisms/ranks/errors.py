@@ -33,7 +33,8 @@ def place_error(rate: Fraction, target: float, size: int, *, truth: float) -> fl
     records are drawn evenly between the bounds.
     """
     low, high = -0.5, size + 0.5
-    closest, reached = min(max(target, low), high), 60 / float(rate)
+    closest = min(max(target, low), high)
+    reached = 60 / float(rate)
     ranks = np.linspace(max(low, closest - reached), min(high, closest + reached), 10_001)
     away = np.abs(ranks - target)
     chances = np.exp(-float(rate) * (away - away.min()))

@@ -104,7 +104,8 @@ class JointQuantiles(SeveralQuantiles):
         steps = _chances(logs, rows, _tilt(logs, rows, numbers, size))[kind]
         factors = rfft(steps)
         behind = np.cumprod(factors[::-1], axis=0)[::-1]
-        ahead, errors = factors[0], []
+        ahead = factors[0]
+        errors = []
         for index in range(len(self.quantiles)):
             chances = np.maximum(irfft(ahead), 0.0) * np.roll(np.maximum(irfft(behind[index + 1]), 0.0)[::-1], 1)
             errors.append(np.sqrt(np.sum(chances * away**2) / np.sum(chances)))

@@ -95,7 +95,10 @@ class RankSampler:
     def propose(self, bits: Bits) -> NDArray[np.int64] | None:
         """Propose ranks; None where the last coin shows that all is to be done again."""
         ranks_so_far: list[int] = []
-        factor, lowest, offset, known = Fraction(1), 0, 0.0, self.start
+        factor = Fraction(1)
+        lowest = 0
+        offset = 0.0
+        known = self.start
         while (quantile_index := len(ranks_so_far)) < self.targets.count:
             first = max(0, lowest - self.windows[quantile_index][0])
             ways = self.entering[quantile_index][first:] - np.abs(self.away[quantile_index][first:] - offset)
@@ -104,7 +107,8 @@ class RankSampler:
             heavy = bool(self.heavy[quantile_index][index])
             runs = self._runs(quantile_index, np.array([index]), heavy)[:, 0]
             more, share = _pick(runs - self.entering[quantile_index][index], bits)
-            rank, last = self.windows[quantile_index][0] + index, quantile_index + more
+            rank = self.windows[quantile_index][0] + index
+            last = quantile_index + more
             ranks_so_far += [rank] * (more + 1)
             factor *= int(self.weights[quantile_index][index]) ** (more + 1) / (chance * share)
             again = not heavy and more + 1 == _RUN
@@ -152,7 +156,8 @@ class RankSampler:
 
         They are at most _RUN where ranks are not heavy.
         """
-        rows, quantiles_left = [], self.targets.count - index
+        rows = []
+        quantiles_left = self.targets.count - index
         for number in range(1, (quantiles_left if heavy else min(quantiles_left, _RUN)) + 1):
             last = index + number - 1
             if self.windows[last][0] > self.windows[index][1]:
@@ -179,7 +184,9 @@ class RankSampler:
         low, high = self.windows[index]
         start, end = self.windows[index + 1]
         step = max(1, ceil(self.targets.ranks[index + 1] - self.targets.ranks[index]))
-        here, there, entering = self.away[index], self.away[index + 1], self.entering[index + 1]
+        here = self.away[index]
+        there = self.away[index + 1]
+        entering = self.entering[index + 1]
         ranks = np.arange(low, high + 1)
         falling = np.append(running((entering - there)[::-1])[::-1], -np.inf)
         over: Floats = here + falling[np.clip(ranks + step, start, end + 1) - start]
@@ -187,18 +194,21 @@ class RankSampler:
             return over
         rising = entering + there
         if start > high:
-            sums, last = running(rising), np.minimum(ranks + step - 1, end) - start
+            sums = running(rising)
+            last = np.minimum(ranks + step - 1, end) - start
             under = np.where(last >= 0, sums[np.maximum(last, 0)], -np.inf)
         else:
             padded = np.full(high - low + step - 1, -np.inf)  # of the ranks low + 1, ..., high + step - 1
-            first, behind = max(start, low + 1), min(end, high + step - 1) + 1
+            first = max(start, low + 1)
+            behind = min(end, high + step - 1) + 1
             padded[first - low - 1 : behind - low - 1] = rising[first - start : behind - start]
             under = sliding(padded, step - 1)
         return total(np.stack([over, under - here]))
 
     def _raised(self, bounds: Floats) -> Floats:
         """Return bounds raised by the rounding errors of all exponents behind them."""
-        count, known = self.targets.count, np.isfinite(bounds)
+        count = self.targets.count
+        known = np.isfinite(bounds)
         spread = 2 * float(self.targets.rate) * (self.targets.width + 2)
         largest_exponent = spread + 64 * count + lgamma(count + 1) + float(np.abs(bounds[known]).max(initial=0.0))
         raised: Floats = bounds + (_LIFT + bounds.size * 2.0**-50 + largest_exponent * 2.0**-46)

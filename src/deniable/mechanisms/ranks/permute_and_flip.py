@@ -56,8 +56,11 @@ class PermuteAndFlipQuantile(ExponentialQuantile):
         return PermuteAndFlipLoss(epsilon)
 
     def _draw(self, records: RankWindow, runs: int, bits: Bits) -> Codes:
-        target, size = self.target(records.total), self.points.size
-        span, parts, points = (0, size - 1), PARTS if self.interpolated else 1, np.arange(size)
+        target = self.target(records.total)
+        size = self.points.size
+        span = (0, size - 1)
+        parts = PARTS if self.interpolated else 1
+        points = np.arange(size)
         counts = np.bincount(records.known, minlength=size)
         high = np.cumsum(counts)
         low = high - counts

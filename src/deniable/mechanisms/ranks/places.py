@@ -51,7 +51,8 @@ def distances(
 
     The first point counts as having any place below its highest, and the last any above its lowest.
     """
-    wanted, scale = target.numerator * parts, target.denominator
+    wanted = target.numerator * parts
+    scale = target.denominator
     over = np.where(points == span[0], 0, low * scale - wanted)
     under = np.where(points == span[1], 0, wanted - high * scale)
     return np.maximum(0, np.maximum(over, under))

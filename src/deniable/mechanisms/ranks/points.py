@@ -88,7 +88,8 @@ class Points(NamedTuple):
 
     def _count(self, codes: Codes, level: int) -> Codes:
         """Return how many finer codes below these belong to multiples of 10^level steps."""
-        step, first = 10**level, -self.offset % 10**level
+        step = 10**level
+        first = -self.offset % 10**level
         blocks = codes >> self.digits
         whole = np.maximum(blocks - first + step - 1, 0) // step << self.digits
         partial = np.where((blocks - first) % step == 0, codes & (2**self.digits - 1), 0)

@@ -67,7 +67,8 @@ class RecursiveQuantiles(SeveralQuantiles):
     @classmethod
     def calibrated(cls, sensitivity: Sensitivity, *, epsilon: Real, **parameters: Any) -> Self:
         """Return the mechanism in which each of `rounds` levels has this epsilon."""
-        unit, level = cls(rate=Fraction(1), later=Fraction(1), **parameters), positive_rational("epsilon", epsilon)
+        unit = cls(rate=Fraction(1), later=Fraction(1), **parameters)
+        level = positive_rational("epsilon", epsilon)
         return replace(unit, rate=level / unit._range(sensitivity), later=level / unit._later_range(sensitivity))
 
     @classmethod

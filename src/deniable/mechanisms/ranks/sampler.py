@@ -123,7 +123,8 @@ class PointSampler:
         start, window = self.records.start, self.records.known
         held = (rows >= start) | (start == 0)
         held &= (rows + 1 < self.records.end) | (self.records.end == self.records.total)
-        rows, parts = rows[held] - start, parts[held]
+        rows = rows[held] - start
+        parts = parts[held]
         known = np.concatenate([self.span[:1], window, self.span[1:]])
         before, behind = (known[np.clip(rows + side, 0, known.size - 1)] for side in (1, 2))
         whole, rest = np.divmod(behind - before, PARTS)
@@ -154,7 +155,8 @@ class PointSampler:
 
     def _outside(self, low: Codes, high: Codes) -> Codes:
         """D at least, in small units, for points with places from `low` to `high`."""
-        wanted, scale = self.target.numerator * self.parts, self.target.denominator
+        wanted = self.target.numerator * self.parts
+        scale = self.target.denominator
         return np.maximum(0, np.maximum(low * scale - wanted, wanted - high * scale))
 
 

@@ -85,7 +85,8 @@ class SliceQuantiles(SeveralQuantiles):
         gaps = np.concatenate([[inf], size * np.diff(self._floats[:-1]) - short, [inf]])
         far = float(self.rate) * np.maximum(0, np.minimum(gaps[:-1], gaps[1:]) - self.zone) / SLOPE
         weight_outside = WIDE * max(1.0, size * float(self.rate) / 2) * np.exp(-far)
-        lost, q = weight_outside / (1 + weight_outside), self._floats[:-1]
+        lost = weight_outside / (1 + weight_outside)
+        q = self._floats[:-1]
         drawn = np.array([rank_error(self.rate, s * size, size, truth=s * size) for s in q]) ** 2
         anywhere = size**2 * (q**2 + (1 - q) ** 2) / 2
         return np.asarray(np.minimum(np.sqrt((1 - lost) * (noise + drawn) + lost * anywhere), size))
@@ -239,7 +240,8 @@ def draw_around(
     window = records.between(first, (rank + halves) // 2 + 1)
     cuts = np.unique(np.concatenate([[0], window, [points.size - 1]]))
     low, high = (first + np.searchsorted(window, cuts, side=side) for side in ("left", "right"))
-    over, under = 2 * low - rank, rank - 2 * high
+    over = 2 * low - rank
+    under = rank - 2 * high
     over[0], under[-1] = 0, 0
     away = np.concatenate([np.maximum(np.maximum(over, under), 0), np.abs(2 * high[:-1] - rank)])
     firsts, ends = np.concatenate([cuts, cuts[:-1] + 1]), np.concatenate([cuts + 1, cuts[1:]])

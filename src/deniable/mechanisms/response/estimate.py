@@ -188,7 +188,8 @@ def reports_needed(
     34769
     """
     _require_information(mechanism)
-    wide, miss = positive_rational("error", error), _miss(level)
+    wide = positive_rational("error", error)
+    miss = _miss(level)
     if method == "exact":
         return _exactly_needed(mechanism, wide, level)
     if _checked(method, "'exact', 'hoeffding' or 'chebyshev'") == "chebyshev" and mechanism.truth is not None:
@@ -228,7 +229,8 @@ def _exactly_needed(mechanism: RandomizedResponse, wide: Fraction, level: object
         ends = partial(shares_of_population, count=count, p=p, q=q, miss=chance)
         return _longer(np.unique(tallies), ends, float(2 * wide), everywhere=around is None)
 
-    too_few, share = 0, Fraction(1, 2)
+    too_few = 0
+    share = Fraction(1, 2)
     while True:
         number = enough
         while number - too_few > 1:
@@ -239,7 +241,8 @@ def _exactly_needed(mechanism: RandomizedResponse, wide: Fraction, level: object
         long_tally = None if number == enough else too_long(number)
         if long_tally is None:
             return number
-        too_few, share = number, Fraction(long_tally, number)
+        too_few = number
+        share = Fraction(long_tally, number)
 
 
 def _longer(
@@ -257,7 +260,10 @@ def _longer(
     end of b: runs of tallies for which this is too long are cut in two.
     """
     low, high = ends(tallies)
-    start, end, lower, upper = tallies[:-1], tallies[1:], low[:-1], high[1:]
+    start = tallies[:-1]
+    end = tallies[1:]
+    lower = low[:-1]
+    upper = high[1:]
     while tallies.size:
         longest = int((high - low).argmax())
         if high[longest] - low[longest] > length:

@@ -82,7 +82,8 @@ class RandomizedResponse(Mechanism):
 
     def sensitivity(self, *, reports: int = 1) -> Sensitivity:
         """Return the sensitivity of the answers of one person who gives `reports`."""
-        count, largest_change = positive_integer("reports", reports), self.choices - 1
+        count = positive_integer("reports", reports)
+        largest_change = self.choices - 1
         return Sensitivity(
             l1=Fraction(count * largest_change),
             l2_squared=Fraction(count * largest_change**2),
@@ -122,7 +123,8 @@ class RandomizedResponse(Mechanism):
 
         Raises: InvalidParameterError for an array of a type that holds no numbers.
         """
-        given, upper = array_of(exact), self.choices - 1
+        given = array_of(exact)
+        upper = self.choices - 1
         if given is not None:
             answers = replaced("exact", given.reshape(-1), by=0, lower=0, upper=upper).reshape(given.shape)
         elif hasattr(type(exact), "__len__") and not isinstance(exact, str | bytes):

@@ -88,7 +88,8 @@ class Selection(Mechanism):
             raise InvalidParameterError("give one target: epsilon, epsilon with delta, or rho")
         if rho is not None:
             return epsilon_within(positive_rational("rho", rho) / unit.rho, per=1)
-        target, failure = positive_rational("epsilon", epsilon), probability("delta", 0 if delta is None else delta)
+        target = positive_rational("epsilon", epsilon)
+        failure = probability("delta", 0 if delta is None else delta)
         pure = target / unit.pure_epsilon
         return max(pure, _limit_within(self, pure, target, failure)) if failure else pure
 

@@ -84,7 +84,8 @@ class ContinuousExponential(InBounds, Selection):
         """Return points, for `exact` = the breakpoints, then the scores."""
         half = len(exact) // 2
         ends, array = self._pieces(exact[:half], exact[half:])
-        lengths, shape = np.diff(ends), (runs, array.size)
+        lengths = np.diff(ends)
+        shape = (runs, array.size)
         pieces = races.exponential_mechanism(
             np.broadcast_to(array, shape), rate=self.rate, weights=np.broadcast_to(lengths, shape), bits=bits
         )

@@ -91,7 +91,8 @@ class ExponentialMechanism(Selection):
         )
 
     def _masses(self, exact: ArrayLike) -> dict[Hashable, "arb"]:
-        weights, gaps = self._weights_for, behind_few(exact)
+        weights = self._weights_for
+        gaps = behind_few(exact)
         weights_listed = [1] * len(gaps) if self.weights is None else weights(len(gaps)).tolist()
         return shares(
             {

@@ -123,7 +123,8 @@ class JointTopK(Selection):
         order = _best_first(distances, worst_place + stop)
         gaps = _Gaps(self, distances[order], scores.size, stop)
         sequences_drawn = np.empty((runs, self.count), dtype=np.int64)
-        waiting, step = np.arange(runs), max(1, _ENTRIES_PER_BLOCK // scores.size)
+        waiting = np.arange(runs)
+        step = max(1, _ENTRIES_PER_BLOCK // scores.size)
         while waiting.size:
             some = waiting[:step]
             piece = gaps.drawn(some.size, bits)

@@ -40,7 +40,8 @@ def log_number(behind: Integers, count: int, gaps: Integers) -> Floats:
 
     Its error is that of `count` logarithms and a sum.
     """
-    logarithms, step = np.empty(gaps.size), max(1, _ENTRIES_PER_BLOCK // count)
+    logarithms = np.empty(gaps.size)
+    step = max(1, _ENTRIES_PER_BLOCK // count)
     for first in range(0, gaps.size, step):
         part = slice(first, first + step)
         logarithms[part] = log((open_places(behind, count, gaps[part]) - np.arange(count)).astype(np.float64)).sum(
@@ -63,7 +64,9 @@ def pieces(behind: Integers, count: int, stop: int, rate: float) -> tuple[Intege
         wide = np.flatnonzero((high - low > GROWTH) & (end > start) & matters)
         if not wide.size:
             return start, end
-        middle, last, highest = (start[wide] + end[wide]) // 2, end[wide], high[wide]
+        middle = (start[wide] + end[wide]) // 2
+        last = end[wide]
+        highest = high[wide]
         below, above = np.split(log_number(behind, count, np.concatenate([middle, middle + 1])), 2)
         end[wide], high[wide] = middle, below
         start, end = np.concatenate([start, middle + 1]), np.concatenate([end, last])

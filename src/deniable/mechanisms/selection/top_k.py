@@ -113,7 +113,8 @@ class PeelingTopK(Selection):
         """Return the probability of every sequence, round after round among those left."""
         from flint import arb
 
-        array, one = checked_array(exact), self._one_round()
+        array = checked_array(exact)
+        one = self._one_round()
         require_few(array.size, self.count)
         chances: dict[tuple[int, ...], arb] = {(): arb(1)}
         for _ in range(self.count):

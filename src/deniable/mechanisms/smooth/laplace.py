@@ -56,7 +56,8 @@ class SmoothLaplace(SmoothNoise):
     @classmethod
     def calibrated(cls, *, epsilon: Real, delta: Real, bounds: tuple[int, int]) -> "SmoothLaplace":
         """Return the noise for (epsilon, delta), with beta = epsilon / (2 ln(2 / delta))."""
-        target, failed = positive_rational("epsilon", epsilon), probability("delta", positive_rational("delta", delta))
+        target = positive_rational("epsilon", epsilon)
+        failed = probability("delta", positive_rational("delta", delta))
         beta = decimal_below(target / Fraction(2 * math.log(2 / float(failed))), 6)
         return cls(epsilon=target, delta=failed, beta=beta, bounds=bounds)
 

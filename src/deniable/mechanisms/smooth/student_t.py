@@ -55,7 +55,8 @@ class SmoothStudentT(PureSmoothNoise):
 
         beta = x epsilon with 4 degrees x^2 + 3 (degrees - 1) x = 2: 0.707 epsilon for Cauchy noise.
         """
-        target, tails = positive_rational("epsilon", epsilon), _checked(degrees)
+        target = positive_rational("epsilon", epsilon)
+        tails = _checked(degrees)
         middle = 3 * float(tails - 1)
         share = decimal_below(Fraction((math.sqrt(middle**2 + 32 * float(tails)) - middle) / (8 * float(tails))), 3)
         return cls(epsilon=target, degrees=tails, beta=target * share, bounds=bounds)

@@ -50,7 +50,8 @@ class SmoothTriangles(SmoothStatistic):
         adjacent = self._matrix(exact)
         common = np.rint(adjacent @ adjacent).astype(np.int64)
         i, j = np.triu_indices(self.vertices, k=1)
-        shared, joined = common[i, j], adjacent[i, j].astype(np.int64)
+        shared = common[i, j]
+        joined = adjacent[i, j].astype(np.int64)
         degree = common.diagonal()
         halves = degree[i] + degree[j] - 2 * shared - 2 * joined
         triangles = int((shared * joined).sum()) // 3

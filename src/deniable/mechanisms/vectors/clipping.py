@@ -35,7 +35,8 @@ def clipped(rows: Floats, *, radius: float, steps: int, l1: bool = False) -> NDA
     scaled[np.isnan(scaled)] = 0.0  # would be -2^63, whose square wraps around to 0
     lattice_rows: NDArray[np.int64] = np.clip(np.trunc(scaled), -steps, steps).astype(np.int64)
     largest_norm = steps if l1 else steps**2
-    reached, block = np.zeros(len(lattice_rows), dtype=np.int64), 2**62 // largest_norm - 1
+    reached = np.zeros(len(lattice_rows), dtype=np.int64)
+    block = 2**62 // largest_norm - 1
     for start in range(0, lattice_rows.shape[1], block):  # what is above it stays there, and nothing wraps around
         part = lattice_rows[:, start : start + block]
         reached = np.minimum(reached + (np.abs(part) if l1 else part**2).sum(axis=1), largest_norm + 1)

@@ -68,7 +68,8 @@ def _laplace(chance: float) -> float:
     from scipy.special import erfc
 
     root = math.sqrt(3.0)
-    beyond, slope = math.erfc(root / math.sqrt(2)), 3 * root * math.exp(-1.5) / math.sqrt(2 * math.pi)
+    beyond = math.erfc(root / math.sqrt(2))
+    slope = 3 * root * math.exp(-1.5) / math.sqrt(2 * math.pi)
 
     def excess(t: float) -> float:
         turn = t * t / 3

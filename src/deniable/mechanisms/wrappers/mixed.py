@@ -95,11 +95,14 @@ class Mixed(Mechanism):
 
         Coin after coin, each with the chance of a part among those that are left.
         """
-        drawn, open_, left = np.full(runs, len(self.parts) - 1), np.arange(runs), Fraction(1)
+        drawn = np.full(runs, len(self.parts) - 1)
+        open_ = np.arange(runs)
+        left = Fraction(1)
         for index, (weight, _) in enumerate(self.parts[:-1]):
             taken = bernoulli.sample(p=weight / left, size=open_.size, bits=bits)
             drawn[open_[taken]] = index
-            open_, left = open_[~taken], left - weight
+            open_ = open_[~taken]
+            left -= weight
         return drawn
 
     @classmethod

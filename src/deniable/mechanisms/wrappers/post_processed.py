@@ -122,7 +122,8 @@ class PostProcessed(Wrapper):
             return self._applied(base_outcomes)
         applied = self._applied(base_outcomes[~none])
         result = np.empty(base_outcomes.shape, dtype=room_for(applied))
-        result[none], result[~none] = base_outcomes[none], applied
+        result[none] = base_outcomes[none]
+        result[~none] = applied
         return result
 
     def _answered(self, answer: object) -> Any:

@@ -125,14 +125,17 @@ def chain(count: int, *, first: int, stop: Fraction, keep: Callable[[int], Fract
     numbers = np.full(count, first, dtype=np.int64)
     waiting = np.arange(count)
     while waiting.size:
-        rejected, going, k = [], waiting, first
+        rejected = []
+        going = waiting
+        k = first
         while going.size:
             stops = bernoulli.sample(p=stop, size=going.size, bits=bits)
             numbers[going[stops]] = k
             going = going[~stops]
             kept = bernoulli.sample(p=keep(k), size=going.size, bits=bits)
             rejected.append(going[~kept])
-            going, k = going[kept], k + 1
+            going = going[kept]
+            k += 1
         waiting = np.concatenate(rejected)
     return numbers
 

@@ -28,7 +28,9 @@ def advanced_epsilon(epsilon: Real, *, count: int, slack: Real) -> float:
 
     Source: Dwork, Rothblum, Vadhan (2010); Dwork, Roth (2014), Theorem 3.20.
     """
-    x, runs, share = nonnegative_rational("epsilon", epsilon), positive_integer("count", count), _slack(slack)
+    x = nonnegative_rational("epsilon", epsilon)
+    runs = positive_integer("count", count)
+    share = _slack(slack)
     return drifted([(x, runs)], share, classic_drift)
 
 
@@ -38,7 +40,9 @@ def advanced_epsilon_short(epsilon: Real, *, count: int, slack: Real) -> float:
     Raises: UnprovedError unless count epsilon (e^epsilon - 1) is at most epsilon sqrt(2 count ln(1/slack)).
     Source: Dwork, Roth (2014), Corollary 3.21.
     """
-    x, runs, share = nonnegative_rational("epsilon", epsilon), positive_integer("count", count), _slack(slack)
+    x = nonnegative_rational("epsilon", epsilon)
+    runs = positive_integer("count", count)
+    share = _slack(slack)
     room = certified(lambda: _deviation(runs * x**2, share) - runs * ball(x) * ball(x).expm1(), within=REAL)
     if room.lower < 0:
         raise UnprovedError(

@@ -119,7 +119,8 @@ class GroupStatement(Statement):
         deltas = [_unit(self.base.curve(abs(part)).upper) for part in split]
 
         def formula() -> Arb:
-            total, before = ball(Fraction(0)), Fraction(0)
+            total = ball(Fraction(0))
+            before = Fraction(0)
             for part, share in zip(split, deltas, strict=True):
                 grown = ball(part).exp()
                 here = ball(share) if part >= 0 else 1 - grown + grown * ball(share)
@@ -207,7 +208,9 @@ def approximate_group_delta(limit: Fraction, failed: Fraction, size: int, epsilo
     def formula() -> Arb:
         from flint import arb
 
-        grown, d, e = ball(limit).exp(), ball(failed), ball(epsilon).exp()
+        grown = ball(limit).exp()
+        d = ball(failed)
+        e = ball(epsilon).exp()
 
         def ahead(rate: Arb) -> Arb:
             return (d + grown * rate).min(1 - (1 - d - rate) / grown).min(arb(1))
@@ -242,10 +245,12 @@ class _Guide:
         if pairs is None:
             heights, top = _sampled_heights(base)
         else:
-            heights, top = _heights(pairs.upper), min(_MAX_LOSS, max(0.1, *(law.highest for law in pairs.upper)))
+            heights = _heights(pairs.upper)
+            top = min(_MAX_LOSS, max(0.1, *(law.highest for law in pairs.upper)))
             while top > 1e-6 and float(heights(np.array([top / 2]))[0]) <= 1e-40:
                 top /= 2
-        self._heights, epsilons = heights, np.linspace(0.0, top, _GUIDE_POINTS)
+        self._heights = heights
+        epsilons = np.linspace(0.0, top, _GUIDE_POINTS)
         values = heights(epsilons)
         mirrored = -np.expm1(-epsilons[:0:-1]) + np.exp(-epsilons[:0:-1]) * values[:0:-1]
         self.epsilons = np.concatenate((-epsilons[:0:-1], epsilons))
@@ -275,11 +280,13 @@ class _Guide:
 
     def _chain(self, start: float, size: int) -> Floats:
         """Return the best line for each step, when the innermost begins at `start`."""
-        parts, value = np.empty(size), start
+        parts = np.empty(size)
+        value = start
         for step in range(size - 1, -1, -1):
             lines = self.starts + self.slopes * value
             index = int(np.argmin(lines))
-            parts[step], value = self.epsilons[index], min(float(lines[index]), 1.0)
+            parts[step] = self.epsilons[index]
+            value = min(float(lines[index]), 1.0)
         return parts
 
     def _sum(self, split: Floats) -> float:

@@ -263,7 +263,8 @@ def _common_spacing(laws: list[LossLaw]) -> float | None:
 
     Spacings and distances are read as the simple fractions that they are within a few roundings of.
     """
-    top, steps = max(law.anchor for law in laws), []
+    top = max(law.anchor for law in laws)
+    steps = []
     for law in laws:
         if law.highest > law.lowest:  # a single loss lies on every lattice
             if law.spacing is None:

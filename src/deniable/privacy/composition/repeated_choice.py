@@ -116,8 +116,10 @@ def _one_more(heights: Floats, pieces: int, width: float) -> Floats:
     but for rounding, so it lies below the point where its tangents at both ends cross.
     """
     heights = np.minimum.accumulate(heights)
-    span, wrong = pieces * width, (64 + 16 * pieces * width) * UNIT
-    unit, last = math.expm1(width) / -math.expm1(-span), math.exp(-span)
+    span = pieces * width
+    wrong = (64 + 16 * pieces * width) * UNIT
+    unit = math.expm1(width) / -math.expm1(-span)
+    last = math.exp(-span)
     i: Floats = np.arange(pieces + 1, dtype=np.float64)  # t = i * width
     high = np.expm1((i - pieces) * width) / math.expm1(-span)  # P(L = t)
     low = np.exp((i - pieces) * width) * np.expm1(-i * width) / math.expm1(-span)  # P(L = t - limit)
@@ -127,7 +129,8 @@ def _one_more(heights: Floats, pieces: int, width: float) -> Floats:
     high_axis, low_axis = _windows(heights[:-1] + falls, pieces, pieces)  # where the line of a bin meets odds 0
     scaled = np.exp((i[:-1] - pieces) * width)
     pull = last * low_fall - high_fall  # the mean is constant + rise e^t + pull e^-t, both scaled
-    rise, bend = scaled * (low_axis - high_axis), np.minimum(pull, 0.0)
+    rise = scaled * (low_axis - high_axis)
+    bend = np.minimum(pull, 0.0)
     slack = wrong * (scaled * (low_axis + high_axis) + math.exp(width) * (last * low_fall + high_fall))
     up = unit * (np.maximum(rise - math.exp(width) * bend, 0.0) + slack) + _UNDERFLOW
     down = unit * (np.maximum(math.exp(-width) * bend - rise, 0.0) + np.maximum(pull, 0.0) + slack) + _UNDERFLOW

@@ -73,13 +73,15 @@ class SelectedStatement(Statement):
 
     def _about(self, point: Point, epsilon: Fraction) -> float:
         """Return `_beyond` in floats, to choose the points whose bound is certified."""
-        moved, failed = float(point[0] + self._least_growth), min(self.mean_runs.upper * float(point[1]), 1.0)
+        moved = float(point[0] + self._least_growth)
+        failed = min(self.mean_runs.upper * float(point[1]), 1.0)
         within = -math.expm1(min(float(epsilon) - moved, 0.0)) / (1 + math.exp(-moved))
         return failed + (1 - failed) * within
 
     def _beyond(self, point: Point, epsilon: Fraction) -> float:
         """Return delta of any mechanism with the point that follows from this one."""
-        moved, failed = point[0] + self._least_growth, Fraction(self._scaled(point[1]))
+        moved = point[0] + self._least_growth
+        failed = Fraction(self._scaled(point[1]))
         return mixed_with_failure(pure_delta(moved, epsilon), failed).upper
 
     def _scaled(self, delta: Fraction) -> float:
@@ -105,7 +107,8 @@ class SelectedStatement(Statement):
     def _least_growth(self) -> Fraction:
         """Growth for the point at which it is least."""
         best = min(self._known, key=self._growth)
-        least_growth, width = self._growth(best), self._known[1][0]
+        least_growth = self._growth(best)
+        width = self._known[1][0]
         for _ in range(_REFINEMENTS):
             width /= 2
             for nearer in (best[0] - width, best[0] + width):
@@ -201,7 +204,9 @@ class BestOfStatement(SelectedStatement):
             return 0.0
 
         def formula() -> Arb:
-            stop, exp_epsilon, failed = ball(self.stop), ball(point[0]).exp(), ball(min(point[1], Fraction(1)))
+            stop = ball(self.stop)
+            exp_epsilon = ball(point[0]).exp()
+            failed = ball(min(point[1], Fraction(1)))
             spare = (1 - stop) * failed
             corner = (exp_epsilon + stop + spare) / (1 + stop * exp_epsilon - spare)
             return (1 + ball(self.shape)) * corner.max(1 + spare / stop).log()

@@ -98,9 +98,11 @@ def shifted_divergence(scale: Fraction, shift: int, order: Fraction) -> Interval
 
     def formula() -> Arb:
         q = ball(-1 / scale).exp()
-        inner, far = (1 - q) / (1 + q), ball(shift / scale)
+        inner = (1 - q) / (1 + q)
+        far = ball(shift / scale)
         if order == 1:
-            n, r = shift - 1, 1 / q
+            n = shift - 1
+            r = 1 / q
             weighted = r * (1 - (n + 1) * r**n + n * r ** (n + 1)) / (1 - r) ** 2
             plain = (r ** (n + 1) - r) / (r - 1)
             middle = inner * (-far).exp() * (2 * weighted - shift * plain) / ball(scale)

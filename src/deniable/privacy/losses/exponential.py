@@ -108,7 +108,8 @@ class ExponentialMechanismStatement(_SelectionStatement):
             if order == 1:
                 smallest_ratio = ball(self.limit) * shrunk / (1 - shrunk)  # exp(-greatest loss)
                 return smallest_ratio - 1 - smallest_ratio.log()
-            a, far = ball(order), ball(-order * self.limit).exp()
+            a = ball(order)
+            far = ball(-order * self.limit).exp()
             smallest_ratio = a * (shrunk - far) / ((a - 1) * (1 - far))
             return (-a * smallest_ratio.log() + ((shrunk - far) / ((a - 1) * (1 - shrunk))).log()) / (a - 1)
 

@@ -89,7 +89,8 @@ class MixtureLaw(LossLaw):
             rest, off, slope = rest[far], off[far], slope[far]
             if rest.size == 0:
                 break
-            at, below = x[rest], off > 0
+            at = x[rest]
+            below = off > 0
             start, end = np.where(below, at, low[rest]), np.where(below, high[rest], at)
             low[rest], high[rest] = start, end
             middle = (start + end) / 2
@@ -121,7 +122,8 @@ def _log_density(xs: Floats, law: Floats) -> tuple[Floats, Floats]:
         top = terms.max(axis=0)
         weights = np.exp(terms - top)
         total = weights.sum(axis=0)
-        value[part], slope[part] = top + np.log(total), (centres @ weights) / total
+        value[part] = top + np.log(total)
+        slope[part] = (centres @ weights) / total
     return value, slope
 
 

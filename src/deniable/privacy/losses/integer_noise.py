@@ -45,7 +45,9 @@ def extreme_changes(sensitivity: Sensitivity) -> Changes:
     Source: docs/theory/privacy/profile.md, "Noise on vectors of integers".
     """
     norms = sensitivity.integral()
-    l1, l2_squared, largest = min(int(norms.l1), int(norms.l2_squared)), int(norms.l2_squared), int(norms.linf)
+    l1 = min(int(norms.l1), int(norms.l2_squared))
+    l2_squared = int(norms.l2_squared)
+    largest = int(norms.linf)
     free = l1 if norms.coordinates is None else min(norms.coordinates, l1)
     return Changes(_filled(l1, l1 * largest, largest, free), _filled(l1, l2_squared, largest, free))
 
@@ -56,7 +58,9 @@ def _filled(l1: int, l2_squared: int, largest: int, free: int) -> Change:
     while (shift := min(largest, l1, isqrt(l2_squared))) and free:
         count = min(free, l1 // shift, l2_squared // shift**2)
         change.append((shift, count))
-        l1, l2_squared, free = l1 - count * shift, l2_squared - count * shift**2, free - count
+        l1 -= count * shift
+        l2_squared -= count * shift**2
+        free -= count
     return tuple(change)
 
 

@@ -77,7 +77,8 @@ class RenyiStatement(Statement):
 
         It increases with the order.
         """
-        points, smallest_bound = [], self.bounds[-1]
+        points = []
+        smallest_bound = self.bounds[-1]
         for order, value in zip(reversed(self.orders), reversed(self.bounds), strict=True):
             smallest_bound = min(smallest_bound, value)
             points.append((order, smallest_bound))

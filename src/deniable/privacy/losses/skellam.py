@@ -19,7 +19,8 @@ def skellam_statement(variance: Real, sensitivity: Sensitivity, *, releases: int
         3 l1/(2 v)) a release, v the variance: coordinates add up, and so do the norms. Proved for whole orders alone.
     Source: Agarwal, Kairouz, Liu (2021), arXiv:2110.04995; tested against sums of the law.
     """
-    v, norms = positive_rational("variance", variance), sensitivity.integral()
+    v = positive_rational("variance", variance)
+    norms = sensitivity.integral()
     l1, l2_squared = Fraction(norms.l1), Fraction(norms.l2_squared)
 
     def bound(order: int) -> Fraction:

@@ -178,7 +178,9 @@ def _events(scales: tuple[Fraction, Fraction], answers: int, ways: frozenset[int
 
     Their levels are where about the number that is counted is above.
     """
-    unit, counted, events = float(sum(scales)), min(answers, _MAX_ABOVE), []
+    unit = float(sum(scales))
+    counted = min(answers, _MAX_ABOVE)
+    events = []
     offsets = [_rounded(level_tried * unit) for level_tried in _LEVELS_TRIED]
     half = Fraction(1, 2)
     for power in range(_DOUBLINGS):

@@ -78,7 +78,8 @@ class SparseVectorStatement(Statement):
     @property
     def _greatest_losses(self) -> tuple[Fraction, Fraction]:
         """Greatest loss with the unit against without it, and in reverse."""
-        threshold, queries = 1 / self.threshold_multiplier, self.answers / self.query_multiplier
+        threshold = 1 / self.threshold_multiplier
+        queries = self.answers / self.query_multiplier
         return (queries, threshold + queries) if self.monotone else (threshold + 2 * queries,) * 2
 
     def curve(self, epsilon: Fraction) -> Interval:

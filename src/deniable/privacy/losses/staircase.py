@@ -82,7 +82,10 @@ class StaircaseStatement(Statement):
 
         P(loss = -rate) is b times the first.
         """
-        ratio, gap, top, shift = ball(-self.rate).exp(), -ball(-self.rate).expm1(), 2 * self.centre - 1, self._shift
+        ratio = ball(-self.rate).exp()
+        gap = -ball(-self.rate).expm1()
+        top = 2 * self.centre - 1
+        shift = self._shift
         whole = top * gap + 2 * self.step * ratio
         high = min(shift, top) * gap + shift * ratio
         rest = (max(top - shift, 0) + max(shift - top, 0) * ratio) * gap + 2 * (self.step - shift) * ratio

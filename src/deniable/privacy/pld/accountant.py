@@ -241,14 +241,15 @@ def _edge(curve: Callable[[float], float], delta: Fraction, guess: float, fine: 
         if stride > 1e4:
             return above, math.inf
         below, high = above, low
-        above, stride = above + stride, 8 * stride
+        above += stride
+        stride *= 8
         low = excess(above)
     while high <= 0:
         if below == 0.0:
             return 0.0, 0.0
         above, low = below, high
         below = max(below - stride, 0.0)
-        stride = 8 * stride
+        stride *= 8
         high = excess(below)
     for step in range(80):
         if above - below <= fine:

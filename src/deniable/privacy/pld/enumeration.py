@@ -116,6 +116,7 @@ def _multisets(atoms: Atoms, count: int) -> tuple[Floats, Floats, float]:
         with np.errstate(divide="ignore", invalid="ignore"):  # 0 times ln(0)
             powers = np.where(taken > 0, taken * np.log(np.longdouble(p)), 0.0)
         logs = logs[rows] + powers - factorials[taken]
-        losses, left = losses[rows] + taken * loss, left[rows] - taken
+        losses = losses[rows] + taken * loss
+        left = left[rows] - taken
     masses = np.exp(logs + factorials[count])
     return losses, masses.astype(np.float64), count * atoms.error + 64 * count * UNIT

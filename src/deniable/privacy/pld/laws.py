@@ -123,7 +123,8 @@ class DiscreteLaplaceLaw(LossLaw):
         """
         inside = np.clip(losses, self.lowest - 1, self.highest + 1)
         last = np.clip(np.ceil((self.shift - inside * self.scale) / 2) - 1, 0, self.shift)
-        rate, whole = 1 / self.scale, 1 + math.exp(-1 / self.scale)
+        rate = 1 / self.scale
+        whole = 1 + math.exp(-1 / self.scale)
         p = 1 - np.exp(-(last + 1) * rate) / whole
         q = np.exp(-(self.shift - last) * rate) / whole
         low, high = losses < self.lowest, losses >= self.highest

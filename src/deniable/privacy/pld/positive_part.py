@@ -113,7 +113,8 @@ def _enumerated(values: Floats, weights: Floats, count: int, tolerance: float) -
     None when more than a few draws are of another value than the commonest.
     """
     order = np.argsort(weights)
-    rare, common = order[:-1], order[-1]
+    rare = order[:-1]
+    common = order[-1]
     max_draws = _most_draws(count, rare.size)
     tail = 0.0
     if max_draws < count:

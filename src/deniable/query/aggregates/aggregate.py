@@ -244,7 +244,8 @@ def _merged(
     if not np.all(keys[1:] > keys[:-1]):
         order = np.argsort(keys)
         starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
-        keys, counts = keys[order][starts], np.add.reduceat(counts[order], starts)
+        keys = keys[order][starts]
+        counts = np.add.reduceat(counts[order], starts)
     return keys, counts
 
 

@@ -59,7 +59,8 @@ class PricedMode(PricedOrder):
 
     @property
     def mechanism(self) -> Selection:
-        price, monotone = self.price, self.bounded.relation is Relation.ADD_REMOVE
+        price = self.price
+        monotone = self.bounded.relation is Relation.ADD_REMOVE
         if price.rho is not None:
             return ExponentialMechanism.calibrated(self.sensitivity, rho=price.rho, monotone=monotone)
         return PermuteAndFlip.calibrated(self.sensitivity, epsilon=price.epsilon, monotone=monotone)
@@ -74,7 +75,8 @@ class PricedMode(PricedOrder):
 
     def release(self, exact: Tally, *, bits: Bits) -> NDArray[Any]:
         """The place of a value for each group. Public."""
-        mechanism, scores = self.mechanism, np.zeros((exact.size, len(self.values)), dtype=np.int64)
+        mechanism = self.mechanism
+        scores = np.zeros((exact.size, len(self.values)), dtype=np.int64)
         scores[exact.cells, exact.codes] = exact.counts
         return np.array([mechanism.release(each, bits=bits).value for each in scores], dtype=np.int64)
 

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from deniable.query.plan import Question
 
 LEVEL = 0.95  # of the intervals, whose ends are drawn
-WHOLE_POINTS, POINTS_DIGITS = 2**20, 5  # a tally has an entry for every point at most: they are counted, not listed
+WHOLE_POINTS = 2**20  # a tally has an entry for every point at most: they are counted, not listed
+POINTS_DIGITS = 5
 
 
 @dataclass(frozen=True)
@@ -241,7 +242,8 @@ def read_quantile(node: exp.Expr, where: Expression | None, scope: "ResultScope"
 
 
 def read_within(node: exp.Expr, where: Expression | None, scope: "ResultScope") -> Expression:
-    inner, order = checked(node.this), checked(node.expression).expressions
+    inner = checked(node.this)
+    order = checked(node.expression).expressions
     if not isinstance(inner, exp.PercentileCont) or len(order) != 1 or order[0].args.get("desc"):
         raise UnsupportedQueryError("write PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY value).")
     return _quantile(order[0], inner.this, where, scope)

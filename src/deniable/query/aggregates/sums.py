@@ -150,7 +150,8 @@ def middle(value: Expression) -> Fraction:
     lower, upper = value.facts.ends
     if lower == upper:
         return Fraction(0)  # nothing would be left to add noise to
-    grid, finest = Fraction(1), max(abs(lower), abs(upper)) / 2**40
+    grid = Fraction(1)
+    finest = max(abs(lower), abs(upper)) / 2**40
     if value.facts.kind is Kind.REAL:
         while grid > (upper - lower) / 1024 and grid > finest:
             grid /= 2
@@ -160,6 +161,7 @@ def middle(value: Expression) -> Fraction:
 
 def _precision(lower: Fraction, upper: Fraction) -> int:
     """Binary digits of the larger bound, so that the *width* of the range has about 2^32 steps, if doubles allow."""
-    largest, width = max(abs(lower), abs(upper)), upper - lower
+    largest = max(abs(lower), abs(upper))
+    width = upper - lower
     extra = 0 if width == 0 else max(0, ceil(largest / width).bit_length() - 1)
     return min(52, 32 + extra)

@@ -51,7 +51,8 @@ class Doctor:
     _held: SelectSource  # the table that is looked at
 
     def __init__(self, engine: Engine) -> None:
-        self._engine, (self._generator, self._run) = engine, engine.examiner()
+        self._engine = engine
+        self._generator, self._run = engine.examiner()
 
     def examine(self, table: DeclaredTable) -> Iterator[Finding]:
         """Everything worth counting about `table`, which the engine holds. A part may fail alone."""
@@ -108,7 +109,8 @@ class Doctor:
         noun, rows, groups = table.unit.noun, table.rows, table.groups
         limit = f"rows={rows} rows; without GROUP BY they count as {rows}"
         if table.total_rows is not None:
-            rows, limit = table.total_rows, f"total_rows={table.total_rows} rows; each row of theirs counts less"
+            rows = table.total_rows
+            limit = f"total_rows={table.total_rows} rows; each row of theirs counts less"
         nobody = {"rows without a unit: they are always left out": f"{unit} IS NULL"}
         yield from self._ask(noun, f"FROM {held.text}", nobody, {"units": f"count(DISTINCT {unit})"})
         if table.schema.get(table.unit.column or "") is Kind.TEXT:
@@ -155,7 +157,9 @@ class Doctor:
     def _columns(self, name: str, declared: Declaration, kind: Kind) -> Iterator[tuple[str, str]]:
         """Return possible irregularities of a column's values, with their conditions."""
         column = Column(name, Facts(kind=kind))
-        raw, value, number = self._held.name(name), self._value(column), self._held.expression(column)
+        raw = self._held.name(name)
+        value = self._value(column)
+        number = self._held.expression(column)
         yield "missing values", f"{raw} IS NULL"
         yield (
             f"values that cannot be read as {kind.value}; they count as missing",

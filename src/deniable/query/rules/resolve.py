@@ -14,7 +14,8 @@ def resolve(plan: Plan) -> Plan:
     Raises: UnsupportedQueryError if the text is not one SELECT made of listed parts over declared names.
     """
     assert plan.request is not None
-    tables, find = plan.known_tables, bool(plan.cost.delta)
+    tables = plan.known_tables
+    find = bool(plan.cost.delta)
     if isinstance(plan.text, Ask):
         query = plan.text.query(tables, find=find)
     else:

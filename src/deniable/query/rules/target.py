@@ -144,7 +144,8 @@ def approached(
     known = plan.query.question.aggregates
     columns = _columns(plan.query, error, lambda each: all(known[int(base[5:])].additive for base in bases_of(each)))
     shares = {name: _share(str(each)) for name, each in columns.items()}
-    rest, further = _amount(maximum), 1 if maximum.rho is None else 2
+    rest = _amount(maximum)
+    further = 1 if maximum.rho is None else 2
     with limited_time():
         paid = [price for price in _prices(rest / 2**_SEARCHED, rest) if stored(_at(maximum, price))]
     steps: list[Release] = []
@@ -174,7 +175,8 @@ def approached(
     said = " and ".join(f"{100 * share:.3g}% of {name}" for name, share in shares.items())
     note = f"The truth of every number is within {said} with {confidence:.0%} confidence each."
     if times:
-        word, spent = "epsilon" if maximum.rho is None else "rho", _amount(maximum) - rest
+        word = "epsilon" if maximum.rho is None else "rho"
+        spent = _amount(maximum) - rest
         more, whole, before = (f"{word}={_up(amount)}" for amount in (wanted, spent + wanted, spent))
         note = (
             f"Not all numbers are known to be within {said}. That needs about {more} more: ask again with {whole}, "
@@ -189,7 +191,8 @@ def approached(
 
 def _together(steps: Sequence[Release], note: str, level: float) -> Release:
     """The last of several answers, with the price and the payments of all."""
-    last, known = steps[-1], [each.provenance for each in steps if each.provenance is not None]
+    last = steps[-1]
+    known = [each.provenance for each in steps if each.provenance is not None]
     if last.provenance is not None:
         entries = tuple(number for each in known for number in each.entries)
         paid = compose([each.paid for each in known])
@@ -244,11 +247,13 @@ def _prices(lowest: Fraction, highest: Fraction | None) -> list[Fraction]:
 
 def _too_wide(release: Release, shares: Mapping[str, float], level: float) -> float:
     """About how many times too wide the widest interval is for its share; 0 if every number is within its own."""
-    worst, ends = 0.0, release.intervals(level)
+    worst = 0.0
+    ends = release.intervals(level)
     for name, share in shares.items():
         values = np.asarray(release[name], dtype=np.float64)
         for end in ends[name]:
-            far, nearest = np.abs(values - end), np.where(end * values > 0, np.abs(end), 0.0)
+            far = np.abs(values - end)
+            nearest = np.where(end * values > 0, np.abs(end), 0.0)
             with np.errstate(invalid="ignore"):
                 times = np.fmax(far / (share * np.fmax(np.abs(values), far)), 1.001)
             wide = np.nan_to_num(times, nan=1 / share)[~(far <= share * nearest)]
@@ -280,7 +285,8 @@ def _half_width(plan: PricedPlan, name: str, confidence: float) -> float:
     at = np.eye(len(bases), len(bases) + 1)  # each total once, and at last none
     moved = numbers(evaluate(expression, dict(zip(bases, at, strict=True))))
     weights = {base: weight for base, weight in zip(bases, np.abs(moved[:-1] - moved[-1]), strict=True) if weight}
-    level, width = 1 - (1 - confidence) / max(1, len(weights)), 0.0
+    level = 1 - (1 - confidence) / max(1, len(weights))
+    width = 0.0
     for base, weight in weights.items():
         part = plan.parts[int(base[5:])]
         assert isinstance(part, PricedAggregate)

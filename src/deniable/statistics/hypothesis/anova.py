@@ -68,7 +68,8 @@ class Anova(Bounded, HypothesisTest):
         return self.mechanisms[0].standard_deviation() * self.bounding.width() / _LATTICE_STEPS
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
-        column, group_indices = numbers(pair_of(values)[0]), indices_of(pair_of(values)[1], self.keys)
+        column = numbers(pair_of(values)[0])
+        group_indices = indices_of(pair_of(values)[1], self.keys)
         if column.shape != group_indices.shape:
             raise InvalidParameterError("values and groups must have one entry for each row")
         kept = bounded_rows(
@@ -94,7 +95,8 @@ class Anova(Bounded, HypothesisTest):
 
         Through the actual mechanisms.
         """
-        runs, groups = self.simulations, len(self.keys)
+        runs = self.simulations
+        groups = len(self.keys)
         means = normals((runs, groups), bits=bits) * spread * sqrt(groups / size)
         between = size / groups * np.abs(means - means.mean(axis=1, keepdims=True)).sum(axis=1)
         expected = sqrt(2 / pi) * sqrt(size * (size - groups))

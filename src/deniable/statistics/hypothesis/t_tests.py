@@ -89,7 +89,8 @@ class _MeanTest(BoundedSums, HypothesisTest):
         exact = [self._sums(sample, ends) for sample in samples]
         noisy = self.mechanism.release(exact, bits=bits).value.astype(np.float64) / UNIT  # (samples, cells)
         sizes, means, _ = moments(noisy)
-        centre, runs = self._centre(sizes, means, ends), (self.simulations, self._samples, _CELLS)
+        centre = self._centre(sizes, means, ends)
+        runs = (self.simulations, self._samples, _CELLS)
         possible = moments(noisy - noise(self.mechanism, runs, bits) / UNIT)[2]
         statistic = self._standardised(noisy[np.newaxis], ends)
         chances = []
@@ -162,7 +163,8 @@ class OneSampleTTest(_MeanTest):
         """
         if self.bounding.public:
             return ends
-        mean, room = float(exact_rational("mean", self.mean)), (ends[1] - ends[0]) / 4
+        mean = float(exact_rational("mean", self.mean))
+        room = (ends[1] - ends[0]) / 4
         widened = min(ends[0], mean - room), max(ends[1], mean + room)
         return Guess(widened) if isinstance(ends, Guess) else widened
 

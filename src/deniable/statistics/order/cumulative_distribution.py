@@ -84,7 +84,8 @@ class CumulativeDistribution(Statistic):
         noise = self.counting.errors(_DRAWS, bits=bits, known=public is not None)
         monotone = self.counting.monotone(running) if running[-1] > 0 else running
         shares = _ratio(monotone[:-1], running[-1], 0.0)
-        tops, totals = running[:-1] - noise[:, :-1], running[-1:] - noise[:, -1:]
+        tops = running[:-1] - noise[:, :-1]
+        totals = running[-1:] - noise[:, -1:]
         low, high = (np.sort(_ratio(tops, totals, unknown), axis=0) for unknown in (0.0, 1.0))
         share = Estimate(
             name="share",

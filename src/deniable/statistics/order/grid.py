@@ -78,7 +78,9 @@ class ValueGrid:
         guessed = isinstance(bounds, Guess)
         if step is None:
             return replace(cls.between(bounds), guessed=guessed)
-        lower, upper, fine = Fraction(bounds[0]), Fraction(bounds[1]), positive_rational("step", step)
+        lower = Fraction(bounds[0])
+        upper = Fraction(bounds[1])
+        fine = positive_rational("step", step)
         while upper - lower > fine * (LARGEST_SIZE // 4):
             fine *= 2
         return replace(cls.between((floor(lower / fine) * fine, ceil(upper / fine) * fine), fine), guessed=guessed)
@@ -90,7 +92,8 @@ class ValueGrid:
         """
         if values.dtype == np.int64 and self._is_integral():
             return self._of_integers(values.astype(np.int64))
-        last, codes = self.size - 1, np.empty(values.shape, dtype=np.int64)
+        last = self.size - 1
+        codes = np.empty(values.shape, dtype=np.int64)
         for start in range(0, values.size, _VALUES_PER_BLOCK):
             block = slice(start, start + _VALUES_PER_BLOCK)
             with np.errstate(over="ignore"):

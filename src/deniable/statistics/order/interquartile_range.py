@@ -36,8 +36,11 @@ class InterquartileRange(OrderStatistic):
 
         With a plain epsilon they are; with rho one by one, which costs less there.
         """
-        price, counts = self.rest, (2,) if self.interval is None else (2, 4)
-        kind, quarter, candidates = ExponentialQuantile, Fraction(1, 4), []
+        price = self.rest
+        counts = (2,) if self.interval is None else (2, 4)
+        kind = ExponentialQuantile
+        quarter = Fraction(1, 4)
+        candidates = []
         if price.epsilon is not None:
             first, *others = selections(Price(epsilon=price.epsilon), (1,) * len(counts))
             together = Quartiles.calibrated(self._records, epsilon=first, points=1)

@@ -121,7 +121,8 @@ class Quantiles(OrderStatistic):
 
         Slices are proved for epsilon, and a rho buys no more there.
         """
-        price, shares = self._prices[0], tuple(self._distinct)
+        price = self._prices[0]
+        shares = tuple(self._distinct)
         if kind is SliceQuantiles:
             price = Price(epsilon=price.epsilon if price.rho is None else epsilon_within(price.rho))
         epsilon = selections(price, (1,) * kind.rounds(len(shares)))[0]
@@ -336,7 +337,8 @@ def _noise_bound(noise: Floats, level: float, total_is_noisy: bool) -> float:
     It lies between the noise of the rows below and minus that of the rows above. The draws and the noise that was
     added are exchangeable, so the rank of the latter among all of them is uniform.
     """
-    below, total = noise[:, :-1], noise[:, -1:] if total_is_noisy else 0.0
+    below = noise[:, :-1]
+    total = noise[:, -1:] if total_is_noisy else 0.0
     largest = np.sort(np.maximum(np.abs(below), np.abs(below - total)).max(axis=1))
     return float(largest[ceil((len(largest) + 1) * level) - 1])
 

@@ -156,7 +156,8 @@ class Regression(Statistic):
             for search, column in zip(self._bounding[0], columns.T, strict=True)
         )
         lower, upper = np.array(ends).T
-        middles, halves = lower / 2 + upper / 2, np.maximum(upper / 2 - lower / 2, SMALL)
+        middles = lower / 2 + upper / 2
+        halves = np.maximum(upper / 2 - lower / 2, SMALL)
         scaled = np.where(missing, 0.0, (np.clip(columns, lower, upper) - middles) / halves)
         scaled = np.clip(scaled, -1.0, 1.0)
         return ScaledRows(scaled[:, :-1], scaled[:, -1], names, middles, halves, ends)
@@ -172,7 +173,8 @@ def _features(values: object, columns: int) -> tuple[Floats, tuple[str, ...]]:
 
 def _together(parts: Sequence[Price]) -> Price:
     """Return the sum of equal prices."""
-    first, count = parts[0], len(parts)
+    first = parts[0]
+    count = len(parts)
     if first.rho is not None:
         return Price(rho=first.rho * count)
     assert first.epsilon is not None

@@ -53,7 +53,8 @@ class Basis:
     @classmethod
     def bernstein(cls, *, features: int, rows: int, relation: Relation) -> "Basis":
         """Return the basis of products of Bernstein polynomials, for up to three features."""
-        unit, cells = 2**_UNIT, 2 * 3**features
+        unit = 2**_UNIT
+        cells = 2 * 3**features
         sensitivity = of_spread_sum(lower=0, upper=unit, total_rows=rows, relation=relation, cells=cells)
         powers = np.array([[1.0, 1, 1], [-1, 0, 1], [1, -1, 1]])  # 1, z and z^2 in Bernstein coefficients
         lines = np.array([[1.0, 1], [-1, 1]])  # 1 and v
@@ -112,7 +113,8 @@ def _bernstein_sums(features: Floats, target: Floats) -> NDArray[np.object_]:
     """
     count = features.shape[1]
     digits = _COLUMN_DIGITS[count]
-    end, cut = 2**digits, (2 * count + 1) * digits - _UNIT
+    end = 2**digits
+    cut = (2 * count + 1) * digits - _UNIT
     total = np.zeros(2 * 3**count, dtype=object)
     for start in range(0, len(target), _CHUNK):
         positions = [

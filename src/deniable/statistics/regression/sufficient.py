@@ -95,10 +95,8 @@ class SufficientRegression(Regression):
         """Coefficients and intervals for the columns as they came."""
         largest = np.maximum(np.abs(rows.back).max(axis=1), SMALL)  # whose square may be no float
         back = rows.back / largest[:, np.newaxis]
-        coefficients, errors = (
-            rows.terms(fit.coefficients),
-            largest * np.sqrt((back @ fit.covariance @ back.T).diagonal()),
-        )
+        coefficients = rows.terms(fit.coefficients)
+        errors = largest * np.sqrt((back @ fit.covariance @ back.T).diagonal())
         return coefficients, partial(_ends, self.mechanism, coefficients, errors)
 
 

@@ -36,7 +36,8 @@ class ClippingBound:
             largest_move: the same for the mean of the rows, by public bounds.
         """
         rows_beyond = float(self.beyond.values[0]) + self.beyond.law.half_width(1 - 2 * chance)
-        share, lost = min(1.0, max(rows_beyond, 1.0) / self.size), largest_move
+        share = min(1.0, max(rows_beyond, 1.0) / self.size)
+        lost = largest_move
         for _ in range(_ROUNDS):
             away = np.minimum(largest_move, moved + lost)
             lost = taken(share, radius=self.radius, away=away, size=self.size)

@@ -91,7 +91,8 @@ class Columns:
             mean_radius: for the unbounded ones, how far from 0 their means are at most, in deviations.
         """
         middle, half, deviations = self.middle.copy(), self.half.copy(), self.deviations.copy()
-        middle[self.unbounded], half[self.unbounded] = 0.0, mean_radius * deviations[self.unbounded]
+        middle[self.unbounded] = 0.0
+        half[self.unbounded] = mean_radius * deviations[self.unbounded]
         middle[self.unknown] = (lower + upper) / 2
         half[self.unknown] = deviations[self.unknown] = (upper - lower) / 2
         return Columns(middle, half, deviations, math.sqrt(len(self)) if self.unknown.all() else math.inf)

@@ -127,7 +127,9 @@ class VectorCovariance(VectorStatistic):
         rows = public.scaled(rows_in_bounds, scale)
         search = _Search(columns=len(public), constant=self._constant)
         size = float(max(len(rows), 1)) if self.size_is_public else _INITIAL_SIZE
-        left, steps, last = Fraction(1), 0, False
+        left = Fraction(1)
+        steps = 0
+        last = False
         while not last:
             share = self._share(left, size)
             last = steps == _MAX_WHITENING_STEPS or search.is_round or not self._sees(search, share, size)
@@ -136,7 +138,8 @@ class VectorCovariance(VectorStatistic):
             size = self._step(search, rows, share, size, bits)
             if not last:
                 search.whiten(size)
-            left, steps = left - share, steps + 1
+            left -= share
+            steps += 1
         unit = np.outer(scale, scale)
         shrunk = _shrunk(search.answer() * unit, public.deviations)
         largest = np.outer(public.deviations, public.deviations)
@@ -169,7 +172,8 @@ class VectorCovariance(VectorStatistic):
         )
         noisy: Floats = products.release(rows, bits=bits).value.astype(np.float64)
         noisy = (noisy + noisy.T) / 2
-        unit, noise = products.step, MatrixNoise(products.noise, len(noisy))
+        unit = products.step
+        noise = MatrixNoise(products.noise, len(noisy))
         count = size if self.size_is_public else float(noisy[0, 0]) / constant**2
         size_now = size if self.size_is_public else search.counted(count, noise.deviation / constant**2)
         moments = NoisyMoments(
@@ -248,11 +252,9 @@ class _Search:
 
     def add(self, moments: NoisyMoments, size: float) -> None:
         """Take in the moments of rows of which there are about `size`."""
-        squares, deviation, back = (
-            moments.squares / size,
-            moments.noise.deviation * moments.step**2 / size,
-            moments.back,
-        )
+        squares = moments.squares / size
+        deviation = moments.noise.deviation * moments.step**2 / size
+        back = moments.back
         if moments.sums is not None:
             means = moments.sums / size
             self.mean_noise = deviation / (math.sqrt(2) * moments.constant * moments.step)

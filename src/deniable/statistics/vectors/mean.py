@@ -104,7 +104,8 @@ class VectorMean(VectorStatistic):
         public, rows_in_bounds, names, notes = self._searched(values, units, bits)
         rows = public.scaled(rows_in_bounds, public.deviations)
         size, counted, sure = self._size(rows, bits)
-        schedule, half = self._schedule(sure, public), public.half / public.deviations
+        schedule = self._schedule(sure, public)
+        half = public.half / public.deviations
         centre = np.zeros(len(public))
         for share, radius in schedule.rough:
             centre = np.clip(centre + self._moves(rows, centre, share, radius, bits).values / size, -half, half)
@@ -135,7 +136,8 @@ class VectorMean(VectorStatistic):
         if self.size_is_public:
             size = float(max(len(rows), 1))
             return size, None, size
-        law, noisy = self._count_mechanism.law(), self._count_mechanism.release([len(rows)], bits=bits).value[0]
+        law = self._count_mechanism.law()
+        noisy = self._count_mechanism.release([len(rows)], bits=bits).value[0]
         counted = Noisy(name="size", values=np.full(len(self.columns), float(noisy)), law=law)
         return max(1.0, float(noisy)), counted, max(1.0, float(noisy) - law.half_width(_SURE))
 
@@ -162,7 +164,8 @@ class VectorMean(VectorStatistic):
             steps=_LATTICE_STEPS,
             centre=tuple(map(Fraction, centre)),
         )
-        noisy, step = clipped.release(rows, bits=bits).value.astype(np.float64), radius / _LATTICE_STEPS
+        noisy = clipped.release(rows, bits=bits).value.astype(np.float64)
+        step = radius / _LATTICE_STEPS
         return Noisy(name="moves", values=noisy * step, law=clipped.noise.law(Fraction(step)))
 
 
@@ -185,14 +188,16 @@ class _Ends:
     mean: Floats
 
     def __call__(self, level: float) -> Bounds:
-        public, chance = self.public, 1 - level
+        public = self.public
+        chance = 1 - level
         half = public.half / public.deviations
         if isinstance(self.lost, ClippingBound):
             moved_by = self._moved(1 - (1 - _COUNTED) * chance)
             moved = np.maximum(np.abs(moved_by.lower), np.abs(moved_by.upper))
             lost = self.lost.lost(moved, 2 * half, chance=_COUNTED * chance)
         else:
-            moved_by, lost = self._moved(level), np.full(len(half), self.lost)
+            moved_by = self._moved(level)
+            lost = np.full(len(half), self.lost)
         ends = np.array([moved_by.lower - lost, moved_by.upper + lost]) + self.centre
         lower, upper = np.clip(ends, -half, half)
         ends = np.array([np.minimum(lower, self.mean), np.maximum(upper, self.mean)])
@@ -203,7 +208,8 @@ class _Ends:
         """Interval for the difference of the mean of the clipped rows and the centre."""
         if isinstance(self.size, Noisy):
             return of_measure(_QUOTIENT, {"moves": self.moves, "size": self.size}, level=level)
-        moves, width = self.moves.values.astype(np.float64), self.moves.law.half_width(level)
+        moves = self.moves.values.astype(np.float64)
+        width = self.moves.law.half_width(level)
         return Bounds((moves - width) / self.size, (moves + width) / self.size)
 
 

@@ -110,7 +110,8 @@ class NoisyMoments:
         The dividends have noise of these deviations.
         """
         deviations_covered = self.noise.of_sum(chance)
-        spread, miscount = deviations_covered * deviations, deviations_covered * self._deviation_of_rows
+        spread = deviations_covered * deviations
+        miscount = deviations_covered * self._deviation_of_rows
         if self.rows <= miscount:
             return np.full(dividends.shape, -math.inf), np.full(dividends.shape, math.inf)
         divisor = self.rows**2 - miscount**2

@@ -60,7 +60,8 @@ class RangeSearch:
         """
         if self.together is None and not self.alone:
             return columns, rows, ()
-        mean_radius, notes = 0.0, []
+        mean_radius = 0.0
+        notes = []
         if self.together is not None:
             indices = np.flatnonzero(columns.unbounded)
             ends = self.together.ends(_largest(rows[:, indices], columns.deviations[indices]), bits=bits)

@@ -114,12 +114,15 @@ class Scheduler:
     def _counted(self, shares: tuple[Fraction, ...]) -> Iterator[Schedule]:
         """Schedules with public radii, which few normal rows exceed, or none at all."""
         rough: list[tuple[Fraction, float]] = []
-        bound, noise, close = self.mean_radius, 0.0, self._rows[0][0]
+        bound = self.mean_radius
+        noise = 0.0
+        close = self._rows[0][0]
         for share in shares:
             rough.append((share, min(_distance(close, bound, noise), self.limit + len(rough) * self.mean_radius)))
             deviation = self.noise(share) / self.size * rough[-1][1]
             if not noise or deviation < noise:
-                bound, noise = min(bound, (math.sqrt(self.columns) + _REACHED) * deviation), deviation
+                bound = min(bound, (math.sqrt(self.columns) + _REACHED) * deviation)
+                noise = deviation
         if self.limit < math.inf:
             away = self.mean_radius / 2 if shares else 0.0  # the centre is mostly nearer than it may be
             yield self._schedule(
@@ -160,7 +163,8 @@ class Scheduler:
 
     def _rough(self, shares: tuple[Fraction, ...]) -> tuple[Rough, "Miss"]:
         """Return the radii of rough steps, and the distance that is left to the mean."""
-        miss, rough = Miss(self.columns, self.mean_radius, 0.0), []
+        miss = Miss(self.columns, self.mean_radius, 0.0)
+        rough = []
         for share in shares:
             radius = miss.distance(_CLOSE)
             rough.append((share, radius))
@@ -215,5 +219,6 @@ class Miss:
 
         Noise of norm a has a part of `_REACHED` deviations or less along the row, so squares add up but for that.
         """
-        away, row = (math.sqrt(self.columns) + _REACHED) * self.noise, math.sqrt(self.columns) * deviations
+        away = (math.sqrt(self.columns) + _REACHED) * self.noise
+        row = math.sqrt(self.columns) * deviations
         return self.clipped + math.sqrt(away**2 + row**2 + 2 * _REACHED * self.noise * row)

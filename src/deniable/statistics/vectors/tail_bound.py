@@ -96,7 +96,8 @@ class RadiusSearch:
         """
         last = (int(np.float64(largest**2).view(np.int64)) >> _SHIFT) - _MIN_SQUARE_BITS
         cells = (squared_norms(rows - centre).view(np.int64) >> _SHIFT) - _MIN_SQUARE_BITS
-        aside, beyond = math.ceil(_ASIDE / self.rate), Fraction(self.beyond).limit_denominator(10**6)
+        aside = math.ceil(_ASIDE / self.rate)
+        beyond = Fraction(self.beyond).limit_denominator(10**6)
         inner, far = (
             ExponentialQuantile(rate=self.rate, quantile=1 - share, shift=Fraction(shift), points=Points(last + 1))
             .release(cells, bits=bits)

@@ -125,7 +125,8 @@ class CappedPoissonStatement(SampledStatement):
             full = Fraction(self._full(top).upper)
             smallest_size = max(top - width + 1, self.cap + 1) if full > _NEGLIGIBLE_FULL else self.cap + 1
             bounds.append((full, Fraction(self._kept(smallest_size).upper)))
-            top, width = smallest_size - 1, max(min(2 * width, top // _RANGE_DIVISOR), 1)
+            width = max(min(2 * width, top // _RANGE_DIVISOR), 1)
+            top = smallest_size - 1
         return bounds
 
     def _full(self, size: int) -> Interval:

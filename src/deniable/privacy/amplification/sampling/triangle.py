@@ -47,7 +47,8 @@ def triangle_law(base: Statement, weights: Sequence[float]) -> LossLaw | None:
         return _ternary_law(float(limit), float(shares[1:].sum()))
     if base.normal_mu_squared:
         mu = math.sqrt(base.normal_mu_squared)
-        ahead, aside = mu * math.sqrt(3) / 2, mu / 2
+        ahead = mu * math.sqrt(3) / 2
+        aside = mu / 2
         first: Floats = np.linspace(-_NORMAL_RANGE, ahead * last + _NORMAL_RANGE, _CELLS_PER_COORDINATE)
         second: Floats = np.linspace(-aside * last - _NORMAL_RANGE, aside * last + _NORMAL_RANGE, _CELLS_PER_COORDINATE)
         steps = np.arange(last + 1, dtype=np.float64)

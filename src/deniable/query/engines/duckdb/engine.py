@@ -162,7 +162,8 @@ class DuckDBEngine(Engine):
     def unchanged(self) -> bool:
         """Whether they have; files are opened again only if they may have been written since."""
         with suppress(Exception):
-            seen, now = _seen(part.paths for part in self._files.values()), time.time_ns()
+            seen = _seen(part.paths for part in self._files.values())
+            now = time.time_ns()
             if seen == self._unchanged:
                 return True
             files = [table for name, table in self._tables.items() if name in self.paths]
@@ -192,7 +193,8 @@ class DuckDBEngine(Engine):
         alone, and of one pass, whose only share would be the end. If a pass needs more memory than allowed, and that is
         up to the rows, silence follows: to begin anew would say so, silence may as well be one long pass.
         """
-        generator, keys = Generator(self._tables), _keys_table(plan.query.question)
+        generator = Generator(self._tables)
+        keys = _keys_table(plan.query.question)
 
         def turn(gathered: Gathered, share: tuple[int, int]) -> None:
             for indices, statement in generator.statements(plan, secret=secret, share=share):
@@ -207,7 +209,9 @@ class DuckDBEngine(Engine):
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        generator, search, question = Generator(self._tables), plan.key_search, plan.query.question
+        generator = Generator(self._tables)
+        search = plan.key_search
+        question = plan.query.question
         assert search is not None
         names = list(question.sought)
 
@@ -251,7 +255,8 @@ class DuckDBEngine(Engine):
                             progress((number + 1) / passes)
                 return gathered
             except (duckdb.OutOfMemoryException, MemoryError):
-                passes, progress = passes * 4, None
+                passes *= 4
+                progress = None
             except Exception:
                 break
         raise ExecutionError

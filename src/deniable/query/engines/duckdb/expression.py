@@ -98,7 +98,8 @@ class DuckDB(Dialect):
 
     def shared(self, sql: str, arguments: Sequence[str], long: Sequence[int]) -> str:
         """Short arguments are written again, which is quicker to compute."""
-        held, values = list(arguments), []
+        held = list(arguments)
+        values = []
         for index in long:
             if len(arguments[index - 1]) > SHORT:
                 held[index - 1] = quoted(f"{HIDDEN}shared {index})")
@@ -116,7 +117,8 @@ class DuckDB(Dialect):
         return f'({quoted(name)} COLLATE "binary")' if base == "VARCHAR" else quoted(name)
 
     def column(self, name: str, base: str, kind: Kind) -> str:
-        stored, wanted = self.stored(name, base), TYPES[kind]
+        stored = self.stored(name, base)
+        wanted = TYPES[kind]
         if base == "VARCHAR" and kind is not Kind.TEXT:
             return dialect.filled(self.operator(CASTS[kind], Kind.TEXT), [stored])
         if (base, wanted) in EXACT:

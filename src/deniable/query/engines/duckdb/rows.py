@@ -102,7 +102,8 @@ def rows_of(tree: TableExpression, tables: Mapping[str, SelectSource]) -> Select
 
 def _once(held: SelectSource, keys: Sequence[Expression]) -> SelectSource:
     """Return the rows whose keys no other row has, so that nothing meets two of them."""
-    copies, same = quoted("(copies)"), ", ".join(map(held.expression, keys))
+    copies = quoted("(copies)")
+    same = ", ".join(map(held.expression, keys))
     counted = f"(SELECT *, count(*) OVER (PARTITION BY {same}) AS {copies} FROM {held.text})"
     listed = ", ".join(map(held.name, held.types))
     return replace(held, text=f"(SELECT {listed} FROM {counted} WHERE {copies} = 1)")
@@ -131,7 +132,8 @@ def _scan(table: DeclaredTable, held: SelectSource, tables: Mapping[str, SelectS
 
 
 def _union(tree: Union, parts: Sequence[SelectSource]) -> SelectSource:
-    types, kind = parts[0].kept(tree), tree.table.unit_kind or Kind.NULL
+    types = parts[0].kept(tree)
+    kind = tree.table.unit_kind or Kind.NULL
     if tree.private:
         types[UNIT] = parts[0].dialect.types[kind]
     selects = []
@@ -173,7 +175,8 @@ def _total(total: Total, name: str, held: SelectSource) -> tuple[str, str]:
     """Return the value read of a row, and its exact aggregate in any order of rows."""
     if total.argument is None:
         return "1", "count(*)"
-    value, real = held.expression(total.argument), total.argument.facts.kind is Kind.REAL
+    value = held.expression(total.argument)
+    real = total.argument.facts.kind is Kind.REAL
     if total.function in ("count", "min", "max"):
         return value, f"{total.function}({name})"
     sql = f"sum({name})"

@@ -101,7 +101,8 @@ class Generator:
         """Statements like those of a plan, which show before the payment whether the engine can run it; and the plan
         that they are of, some of whose keys were found.
         """
-        question, searched = plan.query.question, []
+        question = plan.query.question
+        searched = []
         if plan.key_search is not None:
             searched = [self.keys(question, plan.key_search, secret=bytes(16))]
             plan = plan.on((tuple(SAMPLES[kind] for kind in question.sought.values()),))
@@ -113,7 +114,8 @@ class Generator:
         Of a unit with n > `rows` values in a group, so many count, evenly spaced in their order from a start that the
         keyed hash gives: each with chance rows / n. Groups are those that count in `plan`, which sees the same rows.
         """
-        layers, rows = self._layers(question, [part], share), question.table.rows
+        layers = self._layers(question, [part], share)
+        rows = question.table.rows
         if question.unit is None:
             return self._layered(layers, self.tallied("placed WHERE x0 IS NOT NULL"))
         keyed = self.keyed(question, secret)
@@ -139,9 +141,11 @@ class Generator:
 
         Values of several units may be the same, so shares of the units cannot be counted one by one.
         """
-        layers, source = self._layers(question, [part]), "placed WHERE x0 IS NOT NULL"
+        layers = self._layers(question, [part])
+        source = "placed WHERE x0 IS NOT NULL"
         if question.unit is not None:
-            keyed, argument = self.keyed(question, secret), part.aggregate.argument
+            keyed = self.keyed(question, secret)
+            argument = part.aggregate.argument
             value = (
                 f"(({self.seed('x0', Kind.NULL if argument is None else argument.facts.kind)}) % {P} + {WIDE}) % {P}"
             )
@@ -184,7 +188,8 @@ class Generator:
 
         A unit keeps its identity and loses its type, so that numbers stay numbers and all else is told by its text.
         """
-        source, unit = self.source(tree), tree.unit
+        source = self.source(tree)
+        unit = tree.unit
         items = [
             f"{as_kind(expression.facts.kind, source.expression(expression))} AS c{index}"
             for index, expression in enumerate(expressions)
@@ -203,7 +208,8 @@ class Generator:
 
     def _layers(self, question: Question, parts: Sequence[PricedPart], share: tuple[int, int] = (0, 1)) -> list[str]:
         """Return the layers that begin every statement; for `share` see `plan`."""
-        picked, placed = self._picked(question, parts), self._placed(question, parts, *share)
+        picked = self._picked(question, parts)
+        placed = self._placed(question, parts, *share)
         return [f"picked AS ({picked})", f"placed AS ({placed})"]
 
     def _picked(self, question: Question, parts: Sequence[PricedPart]) -> str:
@@ -246,7 +252,8 @@ class Generator:
 
     def _position(self, axis: Axis, question: Question, joins: list[str], filters: list[str]) -> str:
         """SQL for the position of a row's keys among their public values; adds what it needs to `joins`, `filters`."""
-        index, values = axis.indices[0], axis.values
+        index = axis.indices[0]
+        values = axis.values
         if question.keys[index].facts.keys is None:
             filters.extend(f"{name} IS NOT NULL" for name in question.sought)
             if values is None:
@@ -356,7 +363,8 @@ def _spread(layers: list[str], question: Question, parts: Sequence[PricedAggrega
     gives on average, without the randomness. Shares are rounded towards 0, so no unit exceeds its bound.
     A unit itself counts in `total_rows` of its groups at most: those of the smallest ranks.
     """
-    total_rows, source = question.table.total_rows or 1, "placed LEFT JOIN heavy USING (u)"
+    total_rows = question.table.total_rows or 1
+    source = "placed LEFT JOIN heavy USING (u)"
     totals = ", ".join(_spread_total(index, parts, total_rows) for index in range(len(parts)))
     layers.append(f"heavy AS (SELECT u, count(*) AS n FROM placed GROUP BY u HAVING count(*) > {total_rows})")
     units = [index for index, part in enumerate(parts) if isinstance(part.aggregate, Units)]

@@ -150,7 +150,8 @@ class Postgres(Dialect):
     @staticmethod
     def quoted(name: str) -> str:
         """Names of more than 63 bytes would be cut, and two of them could become one."""
-        size, digest = len(name.encode()), hashlib.sha256(name.encode()).hexdigest()
+        size = len(name.encode())
+        digest = hashlib.sha256(name.encode()).hexdigest()
         return quoted(name if size < 64 else digest[:63])
 
     def listed(self, kinds: Mapping[str, Kind], rows: Sequence[Sequence[Key]]) -> str:

@@ -107,7 +107,8 @@ class PostgresRunner(StatementRunner):
                 f"the server must be PostgreSQL {OLDEST} or newer with a database in UTF8, not {version} in {encoding}."
             )
         self._opened = facts
-        self.where, self.system = f"postgresql://{facts.address}/{database}", facts.system
+        self.where = f"postgresql://{facts.address}/{database}"
+        self.system = facts.system
         self.types = {str(column): str(base) for *_, column, base in facts.columns}
 
     def _facts(self, connection: Any) -> "ServerFacts":

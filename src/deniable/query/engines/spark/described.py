@@ -29,7 +29,8 @@ def describe(runner: SparkRunner) -> Described:
     described = None
     with suppress(Exception):
         catalog = runner.session.catalog
-        comment, columns = catalog.getTable(runner.table).description, catalog.listColumns(runner.table)
+        comment = catalog.getTable(runner.table).description
+        columns = catalog.listColumns(runner.table)
         parts = ", ".join(column.name for column in columns if column.isPartition)
         described = Described(
             notes=(*([f"comment: {comment}"] if comment else []), *([f"partitioned by: {parts}"] if parts else [])),

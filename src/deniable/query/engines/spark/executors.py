@@ -48,7 +48,8 @@ WORKERS = (
 @cache
 def copy_of_deniable() -> str:
     """The version of deniable, and a fingerprint of what it draws from a key that everybody knows."""
-    stream, drawn = Streams(DeterministicBits(0)).stream(1), hashlib.sha256()
+    stream = Streams(DeterministicBits(0)).stream(1)
+    drawn = hashlib.sha256()
     for mechanism in (Laplace(scale=Fraction(1000)), Gaussian(sigma_squared=Fraction(10**6))):
         noise = mechanism.release(np.zeros(64, dtype=np.int64), bits=stream).value
         drawn.update(str([int(value) for value in noise]).encode())
@@ -133,7 +134,8 @@ class SparkEngine(RemoteEngine):
         Raises: UnsupportedQueryError if executors have another copy of deniable, or cannot write there; the call raises
             ExecutionError for any reason.
         """
-        session, folder_made = self._runner.session, f"{folder.rstrip('/')}/{token_hex(8)}"
+        session = self._runner.session
+        folder_made = f"{folder.rstrip('/')}/{token_hex(8)}"
         sample, row = _sample(plan)
         schema = answered(sample, row, bits, intervals=intervals).schema
         work = partial(answered, intervals=intervals, schema=schema)
@@ -144,7 +146,8 @@ class SparkEngine(RemoteEngine):
             with suppress(Exception):
                 if not self.unchanged():
                     raise ExecutionError
-                generator, asked = generator_of(self._runners, secret), plan
+                generator = generator_of(self._runners, secret)
+                asked = plan
                 try:
                     if plan.key_search is not None:
                         asked = self._find(plan, generator, folder_made, secret, bits)
@@ -175,7 +178,8 @@ class SparkEngine(RemoteEngine):
 
         Raises: UnsupportedQueryError if one has none, or another than the driver.
         """
-        session, reported = self._runner.session, None
+        session = self._runner.session
+        reported = None
         with suppress(Exception):
             rows = session.range(TRIALS).mapInArrow(tell_copy, "copy string").collect()  # a task for each core
             reported = sorted({str(copy) for (copy,) in rows})
@@ -270,7 +274,9 @@ def _sample(plan: PricedPlan) -> tuple[PricedPlan, pa.Table]:
 def _exact(plan: PricedPlan, generator: Generator, secret: bytes, view: str) -> str:
     """The statement whose rows are the groups, all of them: (block, cell, keys that were found, exact integers)."""
     question = plan.query.question
-    columns, joins, layers = [f"cell DIV {GROUPS} AS block", "cell"], "", ""
+    columns = [f"cell DIV {GROUPS} AS block", "cell"]
+    joins = ""
+    layers = ""
     if question.unknown:
         after = question.axes[[axis.indices for axis in question.axes].index(question.unknown) + 1 :]
         inner = prod(len(axis.values or ()) for axis in after)

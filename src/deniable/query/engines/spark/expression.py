@@ -50,7 +50,9 @@ def _like() -> str:
     """LIKE without an escape. Spark 4.0 quotes each half of a character beyond 16 bits by itself, so that patterns with
     one match nothing: Java's regular expressions take these, where a pattern is a quotation with holes.
     """
-    start, pattern, stop = text(r"(?s)\A\Q"), "$2", text(r"\E\z")
+    start = text(r"(?s)\A\Q")
+    pattern = "$2"
+    stop = text(r"\E\z")
     for part, regex in ((r"\E", r"\E\\E\Q"), ("%", r"\E.*\Q"), ("_", r"\E.\Q")):
         pattern = f"replace({pattern}, {text(part)}, {text(regex)})"
     plain = f"(($1) LIKE replace($2, '{MARK}', '{MARK}{MARK}') ESCAPE '{MARK}')"

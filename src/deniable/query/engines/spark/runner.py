@@ -61,7 +61,8 @@ def open_table(table: str) -> "SparkRunner":
 
     Raises: as `session_in_hand` and `SparkRunner`.
     """
-    session, frame = session_in_hand(), None
+    session = session_in_hand()
+    frame = None
     with suppress(Exception):
         frame = session.table(".".join(map(Spark.quoted, table.split("."))))
     if frame is None:
@@ -88,8 +89,12 @@ class SparkRunner(StatementRunner):
         if other or int(session.version.split(".")[0]) < OLDEST:
             needed = ", ".join(f"{name}={value}" for name, value in (other or SETTINGS).items())
             raise InvalidParameterError(f"the session must be of Spark {OLDEST} or newer, with {needed}.")
-        self.session, self.server, types = session, session, None
-        self._table, self._frame, self._said = table, frame, _said(session)
+        self.session = session
+        self.server = session
+        types = None
+        self._table = table
+        self._frame = frame
+        self._said = _said(session)
         _drop_left()
         if frame is not None:
             weakref.finalize(self, _LEFT.append, (frame, table)).atexit = False
