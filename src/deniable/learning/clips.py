@@ -86,7 +86,9 @@ class Clip(Part):
 
     @silence()
     def integers(self, rows: Floats, norm: float) -> NDArray[np.int64]:
-        """Return clipped gradients as integers, shape (rows, columns), in steps of norm / norm_steps.
+        """Return clipped gradients as integers, in steps of norm / norm_steps.
+
+        Shape (rows, columns).
 
         Args:
             rows: gradients, shape (rows, dimensions); secret.

@@ -103,7 +103,10 @@ def _exact_counts(
     models: Mapping[str, Any], readers: Mapping[str, Labels], known: Labels, *, X: Container, y: Container,
     groups: Container,
 ) -> NDArray[np.int64]:  # fmt: skip
-    """Return the number of rows of each group, and of those that each model predicts right, (models + 1, groups)."""
+    """Return the counts of rows and of right predictions, group by group.
+
+    Shape (models + 1, groups): the number of rows first, then the right predictions of each model.
+    """
     group_of_row = known.indices(groups)
     size = len(known.classes)
     masks = [np.ones(len(group_of_row), dtype=np.bool_)]
@@ -115,7 +118,10 @@ def _exact_counts(
 
 
 def _ratio() -> Measure:
-    """Return the accuracy as a ratio of two noisy counts, whose intervals follow from theirs."""
+    """Return the accuracy as a ratio of two noisy counts.
+
+    Its intervals follow from theirs.
+    """
     return Measure(
         name="accuracy", bases=("right", "rows"), evaluate=lambda of: of["right"] / of["rows"],
         denominators=(itemgetter("rows"),), lower=0, upper=1,

@@ -48,7 +48,9 @@ class Loss(metaclass=InWords):
 
     @abstractmethod
     def slopes(self, predictions: Floats, labels: Floats) -> Floats:
-        """Return a subgradient with respect to the prediction for every row, shape (rows,).
+        """Return a subgradient with respect to the prediction for every row.
+
+        Shape (rows,).
 
         Args:
             predictions, labels: shape (rows,).
@@ -65,7 +67,10 @@ class Loss(metaclass=InWords):
     @property
     @abstractmethod
     def curvature(self) -> float:
-        """Largest second derivative with respect to the prediction; infinity for a loss with a corner."""
+        """Largest second derivative with respect to the prediction.
+
+        Infinity for a loss with a corner.
+        """
 
     @abstractmethod
     def _labels(self, labels: Floats) -> Floats:
@@ -95,7 +100,9 @@ class Loss(metaclass=InWords):
         return self.curvature * float(positive_rational("row_radius", row_radius)) ** 2
 
     def largest(self, *, row_radius: Real, feasible: FeasibleSet) -> float:
-        """Bound the loss of one row: phi is convex in either argument, so corners of its range attain the maximum.
+        """Bound the loss of one row.
+
+        phi is convex in either argument, so a corner of its range attains the maximum.
 
         Args:
             row_radius, feasible: as in `lipschitz`.
@@ -121,7 +128,9 @@ class Loss(metaclass=InWords):
 
     @silence()
     def gradients(self, parameters: ArrayLike, rows: object, labels: object) -> Floats:
-        """Return the gradient of every row, shape (rows, columns); private where the rows are.
+        """Return the gradient of every row; private where the rows are.
+
+        Shape (rows, columns).
 
         Args:
             parameters, rows, labels: of shape (columns,), (rows, columns) and (rows,).
@@ -183,7 +192,10 @@ class Squared(Loss):
 
 @dataclass(frozen=True, kw_only=True)
 class _OfMargin(Loss):
-    """Base class of losses of the margin, label times prediction; labels above 0 are 1, and all others -1."""
+    """Base class of losses of the margin, which is label times prediction.
+
+    Labels above 0 are 1, and all others -1.
+    """
 
     def max_slope(self, radius: float) -> float:
         """Return 1, the slope of a hinge."""
@@ -277,7 +289,10 @@ def _max_prediction(row_radius: Real, feasible: FeasibleSet) -> float:
 
 
 def products(rows: Floats, weights: Floats) -> Floats:
-    """Return rows @ weights.T, column by column: matrix products round differently at the edges of their blocks."""
+    """Return rows @ weights.T, column by column.
+
+    Matrix products round differently at the edges of their blocks.
+    """
     total = np.zeros((len(rows), len(weights)))
     for column, line in zip(rows.T, weights.T, strict=True):
         total += column[:, np.newaxis] * line

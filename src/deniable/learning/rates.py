@@ -163,7 +163,10 @@ def optimal_rate(
 
 
 def _rho(epsilon: object, delta: object) -> float:
-    """Return the largest rho of zCDP that gives (epsilon, delta); for planning: a run certifies its own loss."""
+    """Return the largest rho of zCDP that gives (epsilon, delta), for planning.
+
+    A run certifies its own loss.
+    """
     excess, below = positive_rational("epsilon", epsilon), probability("delta", delta)
     if not below:
         raise InvalidParameterError("delta must be > 0 for Gaussian noise, got 0")

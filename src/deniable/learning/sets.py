@@ -45,7 +45,9 @@ class FeasibleSet(metaclass=InWords):
 
     @abstractmethod
     def max_distance(self, point: ArrayLike) -> float:
-        """Return the largest distance from a point, inside or outside, to a point of the set.
+        """Return the largest distance from a point to a point of the set.
+
+        The first point may be inside or outside.
 
         Args:
             point: shape (columns,).
@@ -144,7 +146,10 @@ class L1Ball(_Ball):
     """
 
     def max_distance(self, point: ArrayLike) -> float:
-        """Return the largest distance to a vertex: distance is convex, so centre +- radius e_i attains it."""
+        """Return the largest distance to a vertex.
+
+        Distance is convex, so centre +- radius e_i attains it.
+        """
         return _to_vertex(np.abs(self._read(point) - self.middle), -float(self.radius))
 
     def _project(self, point: Floats) -> Floats:

@@ -52,7 +52,10 @@ class ExponentialMinimiser:
         self.bound = self._bound(points_per_axis, float(spacing))
 
     def _bound(self, points_per_axis: int, spacing: float) -> float:
-        """Bound the expected excess of the mean loss, for points within a number of spacings of the best one."""
+        """Bound the expected excess of the mean loss of points close to the best one.
+
+        They are within a number of spacings of it.
+        """
         problem = self.problem
         rate = float(self.mechanism.rate) * _LATTICE_STEPS / self._half * problem.size
         close = np.arange(1, points_per_axis + 1)
@@ -66,7 +69,10 @@ class ExponentialMinimiser:
         return np.asarray(self._points[chosen])
 
     def scores(self, rows: Floats, labels: Floats) -> NDArray[np.int64]:
-        """Return the sums of the scores of rows at every candidate, the smaller the better."""
+        """Return the sums of the scores of rows at every candidate.
+
+        The smaller, the better.
+        """
         total = np.zeros(len(self._points), dtype=np.int64)
         size = max(1, _MOST_CELLS // len(self._points))
         for start in range(0, len(rows), size):

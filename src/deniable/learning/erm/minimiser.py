@@ -155,7 +155,10 @@ class _Gradient:
 
 @dataclass(frozen=True, kw_only=True)
 class RiskComparison:
-    """Mean losses on the rows of the fit, for each epsilon by method, and about the least: none is for publication."""
+    """Mean losses on the rows of the fit, for each epsilon and method: secret.
+
+    `floor` is about the least mean loss, without privacy. No number here is for publication.
+    """
 
     epsilons: tuple[float, ...]
     risks: Mapping[str, Floats]

@@ -261,7 +261,10 @@ def _from_grid(points: Floats, half: Floats, clusters: int, noise: AdditiveNoise
 
 
 def _weighted(points: Floats, weights: Floats, clusters: int, bits: Bits) -> Floats:
-    """Return the best centres of several runs of k-means++ on public points with weights."""
+    """Return the best centres of several runs of k-means++ on weighted points.
+
+    The points are public.
+    """
     best = points[:0]
     lowest_cost = np.inf
     for draws in simulation.uniforms((_RESTARTS, clusters), bits=bits):
@@ -274,7 +277,10 @@ def _weighted(points: Floats, weights: Floats, clusters: int, bits: Bits) -> Flo
 
 
 def _seeds(points: Floats, weights: Floats, draws: Floats) -> list[int]:
-    """Choose points by k-means++, one for each uniform draw: far ones with the greater probability."""
+    """Choose points by k-means++, one for each uniform draw.
+
+    Far ones are chosen with the greater probability.
+    """
     chosen: list[int] = []
     distances = np.ones(len(points))
     for draw in draws:
@@ -287,7 +293,10 @@ def _seeds(points: Floats, weights: Floats, draws: Floats) -> list[int]:
 
 
 def _improved(points: Floats, weights: Floats, centres: Floats) -> Floats:
-    """Return centres after iterations of Lloyd's algorithm on public points with weights."""
+    """Return centres after iterations of Lloyd's algorithm on weighted points.
+
+    The points are public.
+    """
     clusters = len(centres)
     for _ in range(_ITERATIONS):
         cluster_of_point = nearest(points, centres)

@@ -78,7 +78,10 @@ class IntegerRows:
         return replace(self, centre=centre, radius=math.sqrt(max(1 - float(centre @ centre), 0.01)))
 
     def unit_vectors(self, values: object) -> Floats:
-        """Return scaled rows with a constant, each divided by its norm, computed row by row."""
+        """Return scaled rows with a constant, each divided by its norm.
+
+        Each is computed by itself.
+        """
         vectors = np.ones((len(values), self.features.count + 1))  # type: ignore[arg-type]
         vectors[:, :-1] = self.features.scaled(values)
         for part in chunks(vectors):
@@ -108,7 +111,7 @@ class IntegerRows:
 
 
 def predictions(rows: Floats, weights: Floats) -> Floats:
-    """Return rows @ weights.T, with weights rounded so that every product and sum is exact.
+    """Return rows @ weights.T, exact: weights are rounded so that no sum is.
 
     Rows are integers. So it does not matter in which order a library adds them up: no row moves how another is rounded.
     By the inequality of Cauchy and Schwarz no partial sum exceeds 2^53. Norms of rows are at most 2^15, weights
@@ -120,7 +123,7 @@ def predictions(rows: Floats, weights: Floats) -> Floats:
 
 
 def gradient_sum(rows: Floats, residual_gradients: Floats, *, radius: float, steps: int) -> NDArray[np.int64]:
-    """Return the sum over rows of the outer products of clipped residual gradients and rows.
+    """Return the sum of outer products of clipped residual gradients and rows.
 
     Guarantee: exact, and a row moves it by at most `steps` times its norm in l2: squared norms of clipped residual
         gradients are integers below 2^53, which floats hold, and so are sums over 2^20 rows, in any order.
@@ -168,7 +171,9 @@ class LinearClassifier(Classifier):
 
     @abstractmethod
     def _residual_gradients(self, logits: Floats, labels: NDArray[np.int64]) -> Floats:
-        """Return the derivatives of each row's loss by its predictions, shape (rows, outputs).
+        """Return the derivatives of each row's loss with respect to its predictions.
+
+        Shape (rows, outputs).
 
         Zero for an undeclared label. There is one output for two classes. Labels are indices of the classes.
         """
@@ -222,7 +227,10 @@ class LinearClassifier(Classifier):
         )  # fmt: skip
 
     def _plan(self, dimensions: int, rows: int, size: int) -> tuple[TrainingPlan, PrivacyLoss]:
-        """Return the plan, and its loss as it is charged; constants were chosen on validation rows."""
+        """Return the plan, and its loss as it is charged.
+
+        Constants were chosen on validation rows.
+        """
         if self.plan is not None:
             if self.epsilon is not None:
                 raise InvalidParameterError("a plan has its own epsilon. Give the plan, or epsilon, not both.")
@@ -253,7 +261,9 @@ class LinearClassifier(Classifier):
         return max(rows, 1)
 
     def _learning_rate(self, plan: TrainingPlan, size: int) -> float:
-        """Return the learning rate, a public number: by default the larger, the less noise the steps have.
+        """Return the learning rate, a public number.
+
+        By default it is the larger, the less noise the steps have.
 
         The power and the factor were chosen on validation rows out of the training rows of three tables.
         """
@@ -266,7 +276,7 @@ class LinearClassifier(Classifier):
 
 @lru_cache(maxsize=64)
 def _calibrated(price: Price, steps: int, norm: Fraction, dimensions: int) -> tuple[TrainingPlan, PrivacyLoss]:
-    """Return the plan with the least noise for the price, and its loss as it is charged."""
+    """Return the plan with the least noise for the price, and the loss charged."""
     assert price.epsilon is not None
     clip = Clip(norm=norm, lattice=_LATTICE_STEPS)
     plan = TrainingPlan.calibrate(
@@ -304,7 +314,10 @@ class _Descent:
         self._centring_steps = plan.steps // _STEPS_PER_CENTRING
 
     def run(self, values: Container, labels: NDArray[np.int64], bits: Bits) -> tuple[IntegerRows, Floats]:
-        """Return the map of rows around their centre, and weights averaged over the later half of the steps."""
+        """Return the map of rows around their centre, and averaged weights.
+
+        The average is over the later half of the steps.
+        """
         run = self._plan.run(len(labels), expected_rows=self._size, bits=bits)
         mapped = IntegerRows(self._features, self._row_steps)
         unit_vectors = mapped.unit_vectors(values)
@@ -339,7 +352,10 @@ class _Descent:
         return mean
 
     def _averaged_weights(self, run: TrainingRun, rows: Floats, labels: NDArray[np.int64]) -> Floats:
-        """Return the average of the weights in the later half of the steps, by descent with momentum."""
+        """Return the average of the weights in the later half of the steps.
+
+        The steps are those of descent with momentum.
+        """
         norm = float(self._plan.clip.norm)
         half = self._plan.steps // 2
         weights, move, total = np.zeros(self._shape), np.zeros(self._shape), np.zeros(self._shape)

@@ -85,7 +85,10 @@ class GaussianMixture(Priced):
         return np.asarray(log_total(self._logs(X))[:, 0])
 
     def score(self, X: Container, y: Container | None = None) -> float:
-        """The mean logarithm of the density: private on private rows, and no part of `cost_`."""
+        """The mean logarithm of the density: private on private rows.
+
+        It is no part of `cost_`.
+        """
         return float(self.score_samples(X).mean())
 
     def predict_proba(self, X: Container) -> Floats:
@@ -139,7 +142,10 @@ def _stepped(state: _State, positions: Floats, box: BoxMoments, bits: Bits) -> _
 
 
 def _without_lost(state: _State, min_rows: float) -> _State:
-    """Return the state in which each component with too few rows takes half of the largest, along its longest axis."""
+    """Return the state with every lost component moved into the largest.
+
+    A component with too few rows takes half of the largest, split along its longest axis.
+    """
     sizes, means, covariances = (part.copy() for part in state)
     for lost in np.flatnonzero(sizes < min_rows):
         values, axes = np.linalg.eigh(covariances[largest := sizes.argmax()])

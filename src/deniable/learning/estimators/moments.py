@@ -94,7 +94,10 @@ class BoxMoments:
         return np.asarray((weights[:, :, np.newaxis] * entries).reshape(len(weights), self.blocks * self.columns))
 
     def release(self, rows: int, parts: Callable[[slice], tuple[Floats, Floats]], bits: Bits) -> Moments:
-        """The moments of the rows: `parts` gives weights and places of some of them, row by row alike; secret."""
+        """Return the secret moments of the rows.
+
+        `parts` gives weights and positions of some of them, each row treated alike.
+        """
         width = self.blocks * self.columns
         total = np.zeros(width, dtype=np.int64)
         together = max(1, _TOGETHER // width)

@@ -1,4 +1,4 @@
-"""Private learning with PyTorch: training loops, and sums of clipped per-example gradients."""
+"""Private learning with PyTorch: training loops and sums of clipped gradients."""
 
 from deniable.errors import MissingExtraError
 

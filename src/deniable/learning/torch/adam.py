@@ -10,7 +10,7 @@ from deniable.errors import InvalidParameterError
 
 
 class DPAdam(torch.optim.Optimizer):
-    """Adam, or AdamW, with second moments from which the variance of the noise is subtracted.
+    """Adam or AdamW with the variance of the noise taken from second moments.
 
     The difference has a floor: two standard errors that noise alone has in the average of squares.
 

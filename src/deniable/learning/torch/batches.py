@@ -1,4 +1,7 @@
-"""Access to all examples at once from within vmap, for layers that keep them apart."""
+"""Access to all examples at once from within vmap.
+
+It serves layers that keep examples apart.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -65,7 +68,10 @@ class Recurrent(TorchFunctionMode):
 
 
 class Owned(TorchFunctionMode):
-    """Mode in which, under vmap, new tensors belong to the row, so that a model may write into them."""
+    """Mode in which, under vmap, new tensors belong to the row.
+
+    So a model may write into them.
+    """
 
     def __init__(self, row: Tensor) -> None:
         super().__init__()
@@ -77,7 +83,10 @@ class Owned(TorchFunctionMode):
 
 
 class PlainRules(TorchFunctionMode):
-    """Mode in which a vmap rule of an autograd.Function is an error: it is given all rows, and might mix them."""
+    """Mode in which a vmap rule of an autograd.Function is an error.
+
+    Such a rule is given all rows, and might mix them.
+    """
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         for kind in args[:1]:

@@ -1,4 +1,4 @@
-"""Checks of a training run before it is charged, and rows that are read one by one."""
+"""Checks of a training run before it is charged, and its rows, read singly."""
 
 import copy
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ Pair = tuple[Tensor, Tensor]
 
 
 def plain(model: Any) -> nn.Module:
-    """Return the module inside the wrappers of `torch.compile` and DistributedDataParallel."""
+    """Return the module inside `torch.compile` and DistributedDataParallel."""
     inside: nn.Module = getattr(model, "_orig_mod", model)
     inside = inside.module if isinstance(inside, nn.parallel.DistributedDataParallel) else inside
     refuse(inside)
@@ -26,7 +26,10 @@ def plain(model: Any) -> nn.Module:
 
 
 def row_loss(loss: Any) -> Loss:
-    """Return the loss as one value a row, also for a module of torch that averages or adds up."""
+    """Return the loss as one value a row.
+
+    Modules of torch that average or add up are asked for single values.
+    """
     single = copy.copy(loss)
     reduction = getattr(loss, "reduction", "none")
     if reduction not in ("mean", "sum"):
@@ -36,7 +39,10 @@ def row_loss(loss: Any) -> Loss:
 
 
 def check_optimizer(optimizer: object, parameters: Sequence[Tensor]) -> None:
-    """Raise: InvalidParameterError unless the optimizer steps on exactly these parameters, once a step."""
+    """Check that the optimizer steps on exactly these parameters.
+
+    Raises: InvalidParameterError otherwise, or if it steps on one of them twice.
+    """
     if not isinstance(optimizer, torch.optim.Optimizer) or isinstance(optimizer, torch.optim.LBFGS):
         raise InvalidParameterError("optimizer must be one of torch.optim that steps on gradients alone (no LBFGS)")
     groups = optimizer.param_groups
@@ -46,7 +52,9 @@ def check_optimizer(optimizer: object, parameters: Sequence[Tensor]) -> None:
 
 
 class Rows:
-    """Rows of a loader's dataset, read one by one: a pair (inputs, target) of tensors each.
+    """Rows of a loader's dataset, read one by one: pairs (inputs, target).
+
+    Both are tensors.
 
     A row that cannot be read, or whose shape or type is not that of the first, is left out: nothing that a row holds
     stops a run. Shapes and types of the first row count as public.
@@ -71,7 +79,10 @@ class Rows:
         self.empty: Pair = pair[0][:0], pair[1][:0]
 
     def _first(self) -> Any:
-        """Return the first row, whose shapes and types count as public; an error of it may hold its values."""
+        """Return the first row, whose shapes and types count as public.
+
+        An error of it may hold its values.
+        """
         first = attempted(lambda: (self._collate([self._data[0]]),))
         if first is None:
             raise InvalidParameterError("the first row of the dataset cannot be read. Use a TensorDataset")

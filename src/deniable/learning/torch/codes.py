@@ -12,7 +12,7 @@ _NAMES = ("input", "target", "weight", "size_average", "ignore_index")
 
 
 class Codes(TorchFunctionMode):
-    """Mode in which a loss ignores a label out of range, and a code out of range reads NaN.
+    """Mode in which codes out of range read NaN, and such labels are ignored.
 
     It covers cross_entropy, nll_loss, embedding, gather, and indices `[rows, codes]`. An error would end a run that was
     charged: on CUDA it stops the process. Labels and codes within their range give what they give otherwise.
@@ -47,7 +47,10 @@ def _pair(*indices: object) -> bool:
 
 
 def _picked(codes: Tensor, size: int, pick: Callable[[Tensor], Tensor], *, lowest: int = 0, more: int = 0) -> Tensor:
-    """Return the entries that codes pick, `more` dimensions for each; NaN for codes out of range."""
+    """Return the entries that codes pick; NaN for codes out of range.
+
+    An entry has `more` dimensions.
+    """
     within = codes.clamp(lowest, size - 1)
     picked = pick(within)
     if not picked.is_floating_point():

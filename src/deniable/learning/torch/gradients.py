@@ -105,7 +105,9 @@ class ClippedGradients:
         self._example_bytes = 1  # that the gradients of one example take
 
     def __call__(self, inputs: Any, targets: Any, *, batch_size: int | None = None) -> list[Tensor]:
-        """Return the sum of clipped gradients for each trainable parameter, in float64: secret.
+        """Return the secret sum of clipped gradients for each trainable parameter.
+
+        In float64.
 
         Args:
             inputs, targets: examples first; a tensor, a tuple of positional or a dict of named arguments.
@@ -137,7 +139,7 @@ class ClippedGradients:
             return self._sums(inputs, targets, batch_size)
 
     def _sums(self, inputs: Any, targets: Any, batch_size: int | None) -> list[Tensor]:
-        """Return the sums of clipped gradients, over as many examples at a time as fit into memory."""
+        """Return the sums of clipped gradients, in parts that fit into memory."""
         totals = {id(parameter): torch.zeros_like(parameter, dtype=torch.float64) for parameter in self.parameters}
         memory = self.memory or _MEMORY.get(self.parameters[0].device.type, _DEVICE_MEMORY)
         examples = _count((inputs, targets))
@@ -153,7 +155,10 @@ class ClippedGradients:
         return list(totals.values())
 
     def _add(self, pieces: list[Piece], share: float, totals: dict[int, Tensor]) -> Tensor:
-        """Add clipped gradients of some examples to the totals, and return their norms, rounded up."""
+        """Add clipped gradients of some examples to the totals; return their norms.
+
+        Norms are rounded up.
+        """
         grams: Grams = {}
         squares = torch.stack([piece.norms(grams) for piece in pieces])
         norms = squares.sum(0).sqrt()
@@ -184,7 +189,9 @@ class ClippedGradients:
         return pieces
 
     def _record_layers(self, inputs: Any, targets: Any) -> list[LayerCall]:
-        """Record inputs and output gradients of all layers, in a pass that forms no gradients of weights.
+        """Record inputs and output gradients of all layers.
+
+        The pass forms no gradients of weights.
 
         Raises: RuntimeError if a layer is used twice, or none is.
         """
@@ -217,7 +224,10 @@ class ClippedGradients:
             return by_vmap(loss, trainable(self.model), [leaf[rows] for leaf in tensors((inputs, targets))])
 
     def _loss_of(self, inputs: Any, targets: Any) -> Callable[..., Tensor]:
-        """Return the loss of one example as a function of parameters and its tensors; None for those of the model."""
+        """Return the loss of one example as a function of parameters and its tensors.
+
+        None stands for the parameters of the model.
+        """
 
         def loss(values: dict[str, Tensor] | None, *row: Tensor) -> Tensor:
             one, target = filled((inputs, targets), [leaf[None] for leaf in row])
@@ -239,7 +249,10 @@ class ClippedGradients:
         return [Dense(parameter, torch.stack(column)) for parameter, column in pairs]
 
     def _losses(self, inputs: Any, targets: Any, values: dict[str, Tensor] | None = None) -> Tensor:
-        """Return the loss of each example, at the parameters of the model or at these values."""
+        """Return the loss of each example.
+
+        At the parameters of the model, or at these values.
+        """
         args, kwargs = ((), inputs) if isinstance(inputs, dict) else (inputs, {})
         args = args if isinstance(args, tuple) else (args,)
         cast = self._cast if values is None else {"enabled": False}  # under torch.func some layers cannot be cast
@@ -288,7 +301,9 @@ class ClippedGradients:
         return made_up(inputs, rows=count), made_up(targets, low=0.1, rows=count)
 
     def _choose_method(self, inputs: Any, targets: Any, cast: dict[str, Any]) -> None:
-        """Try methods on two made-up rows, fast ones first, until one agrees with the loop.
+        """Try methods on two made-up rows until one agrees with the loop.
+
+        Fast ones come first.
 
         Raises: InvalidParameterError if none does, or the last error of a method.
         """
@@ -315,7 +330,9 @@ class ClippedGradients:
         raise InvalidParameterError("no method gives the gradients of single examples. Give made-up rows as example=")
 
     def _candidates(self, expected: list[Piece]) -> list[tuple[str, bool]]:
-        """Return methods in the order in which they are tried, and whether new tensors are to belong to a row.
+        """Return methods in the order of trial, and whether tensors belong to a row.
+
+        New tensors are meant.
 
         Layers are not taken apart where the made-up rows have no gradient that could show that it is right.
         """
@@ -329,14 +346,17 @@ class ClippedGradients:
         return tries
 
     def _prepare(self, *, training: bool, cast: dict[str, Any]) -> None:
-        """Set the mode and the types of the passes that follow, and keep the state to put back."""
+        """Set the mode and the types of the next passes; keep the state to put back."""
         self._cast = cast
         self.model.train(training)
         self._state = State(self.model, self.loss)
 
 
 def _aliases(model: nn.Module) -> dict[str, str]:
-    """Return the first name of every trainable parameter, by each name under which it appears in the model."""
+    """Return the first name of a parameter, by each name that it has in the model.
+
+    Only trainable parameters are listed.
+    """
     first = {id(parameter): name for name, parameter in trainable(model).items()}
     aliases = {}
     for prefix, module in model.named_modules():

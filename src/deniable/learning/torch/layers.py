@@ -1,4 +1,4 @@
-"""Layers whose per-example gradients follow from their inputs and output gradients."""
+"""Layers whose per-example gradients follow from inputs and output gradients."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +20,10 @@ _RERUN = (nn.MultiheadAttention, nn.LSTM, nn.GRU, nn.RNN)  # run once more for e
 
 
 def linear(layer: nn.Linear, inputs: Tensor, outputs: Tensor) -> list[Piece]:
-    """Return the gradients of a linear layer; all positions of an example share its weight."""
+    """Return the gradients of a linear layer.
+
+    All positions of an example share its weight.
+    """
     inputs = inputs.reshape(len(inputs), -1, inputs.shape[-1])
     outputs = outputs.reshape(len(outputs), -1, outputs.shape[-1])
     pieces = [_product(layer.weight, inputs, outputs)]
@@ -28,7 +31,10 @@ def linear(layer: nn.Linear, inputs: Tensor, outputs: Tensor) -> list[Piece]:
 
 
 def _product(weight: Tensor, inputs: Tensor, outputs: Tensor) -> Piece:
-    """Return gradients outputs^T inputs, formed only if they are small, or smaller than two Gram matrices."""
+    """Return gradients outputs^T inputs, formed or as a product.
+
+    They are formed only if they are small, or smaller than two Gram matrices.
+    """
     length = inputs.shape[1]
     size = inputs.shape[2] * outputs.shape[2]
     if length > 1 and size < max(2 * length**2, _SMALL_GRADIENT):
@@ -37,7 +43,10 @@ def _product(weight: Tensor, inputs: Tensor, outputs: Tensor) -> Piece:
 
 
 def convolution(layer: Any, inputs: Tensor, outputs: Tensor) -> list[Piece]:
-    """Return the gradients of a convolution: a linear layer on patches for each group, in any dimensions."""
+    """Return the gradients of a convolution in any number of dimensions.
+
+    It is a linear layer on patches, for each group.
+    """
     examples = len(inputs)
     inner = len(layer.kernel_size) + 1
     inputs = inputs.reshape(-1, *inputs.shape[-inner:])
@@ -54,7 +63,10 @@ def convolution(layer: Any, inputs: Tensor, outputs: Tensor) -> list[Piece]:
 
 
 def _patches(layer: Any, inputs: Tensor) -> Tensor:
-    """Return the input patch of each output position, shape (examples, groups, positions, numbers)."""
+    """Return the input patch of each output position.
+
+    Shape (examples, groups, positions, numbers).
+    """
     mode = "constant" if layer.padding_mode == "zeros" else layer.padding_mode
     inputs = functional.pad(inputs, layer._reversed_padding_repeated_twice, mode=mode)
     examples, channels, *sizes = inputs.shape
@@ -80,7 +92,10 @@ def embedding(layer: nn.Embedding, inputs: Tensor, outputs: Tensor) -> list[Piec
 
 
 def _scaling(plain: Callable[[Any, Tensor], Tensor], *, channels: bool = False) -> Rule:
-    """Return the rule of a layer that normalises each example, then scales and shifts channels or last dimensions."""
+    """Return the rule of a layer that normalises each example.
+
+    It then scales and shifts channels or last dimensions.
+    """
 
     def rule(layer: Any, inputs: Tensor, outputs: Tensor) -> list[Piece]:
         shape = layer.weight.shape
@@ -105,7 +120,10 @@ RULES: dict[type, Rule] = {
 
 
 class Layer(NamedTuple):
-    """A module with trainable parameters, and the rule for its per-example gradients, if there is one."""
+    """A module with trainable parameters, and its rule for per-example gradients.
+
+    The rule is None if there is none.
+    """
 
     module: nn.Module
     parameters: dict[str, nn.Parameter]
@@ -114,14 +132,20 @@ class Layer(NamedTuple):
 
 @dataclass
 class LayerCall:
-    """Inputs of a layer in one forward pass, and the gradients of its outputs: examples first."""
+    """Inputs of a layer in one forward pass, and the gradients of its outputs.
+
+    Examples are the first dimension.
+    """
 
     layer: Layer
     arguments: tuple[Any, Any]
     returned: dict[int, Tensor] = field(default_factory=dict)
 
     def record(self, output: Any) -> Any:
-        """Record the gradients of an output under vmap, for all examples, and return the output for one."""
+        """Record the gradients of an output under vmap, for all examples.
+
+        Return the output for one.
+        """
         leaves, shape = tree_flatten((self.arguments, output))
         inputs = len(tree_flatten(self.arguments)[0])
         held = [index for index, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
@@ -142,7 +166,10 @@ class LayerCall:
         return tree_unflatten(leaves, shape)[1]
 
     def pieces(self, rows: slice) -> list[Piece]:
-        """Return per-example gradients of these rows of the batch; none if the output has no gradient."""
+        """Return per-example gradients of these rows of the batch.
+
+        Nothing if the output has no gradient.
+        """
         if not self.returned:
             return []
         layer = self.layer
@@ -164,7 +191,10 @@ class LayerCall:
 
 
 def _rows(leaf: Tensor, rows: slice) -> Tensor:
-    """Return some examples of a leaf, without history, in float32 unless it is more precise or an integer."""
+    """Return some examples of a leaf, without history.
+
+    In float32, unless it is more precise or an integer.
+    """
     whole = leaf.detach()[rows]
     return whole.float() if leaf.dtype in (torch.float16, torch.bfloat16) else whole
 
@@ -183,7 +213,10 @@ def filled(tree: Any, row: Sequence[Tensor]) -> Any:
 def by_vmap(
     function: Callable[..., Tensor], parameters: dict[str, nn.Parameter], arguments: list[Tensor]
 ) -> list[Piece]:
-    """Return the gradient of a function of parameters and one example's arguments, for each row of them."""
+    """Return the gradient of a function of parameters and a row, for each row.
+
+    A row has the arguments of one example.
+    """
     values = {name: parameter.detach() for name, parameter in parameters.items()}
     each = torch.func.vmap(torch.func.grad(function), in_dims=(None, *[0] * len(arguments)), randomness="different")
     gradients = each(values, *arguments)
@@ -200,7 +233,10 @@ def trainable(module: nn.Module) -> dict[str, nn.Parameter]:
 
 
 def layers_of(model: nn.Module) -> list[Layer]:
-    """Return the layers with trainable parameters; none if one is unknown, or two hold the same parameter."""
+    """Return the layers with trainable parameters.
+
+    None of them if one is unknown, or two hold the same parameter.
+    """
     layers = list(_cover(model))
     known = [layer for layer in layers if layer is not None]
     parameters = [id(parameter) for layer in known for parameter in layer.parameters.values()]
@@ -208,7 +244,10 @@ def layers_of(model: nn.Module) -> list[Layer]:
 
 
 def _cover(module: nn.Module) -> Iterator[Layer | None]:
-    """Yield the layers inside a module that hold all of its trainable parameters; None for an unknown one."""
+    """Yield the layers inside a module that hold all its trainable parameters.
+
+    None stands for an unknown one.
+    """
     rule = RULES.get(type(module))
     if isinstance(module, nn.Embedding) and (module.scale_grad_by_freq or module.sparse):
         rule = None

@@ -1,4 +1,4 @@
-"""Per-example gradients of one parameter: their norms, rounded up, and weighted sums.
+"""Per-example gradients of one parameter: upper bounds of norms, weighted sums.
 
 No norm is below the exact one, and no sum is farther from the exact one than a tolerance, rounding included:
 docs/theory/learning/torch.md derives the bounds. All numbers here are secret.
@@ -29,7 +29,9 @@ class Piece(ABC):
 
     @abstractmethod
     def norms(self, grams: Grams) -> Tensor:
-        """Bound the squared norms of the gradients from above, shape (examples,); infinite if in doubt.
+        """Bound the squared norms of the gradients from above; infinite if in doubt.
+
+        Shape (examples,).
 
         Args:
             grams: Gram matrices by the tensor they are of, for layers that read the same input.
@@ -57,7 +59,10 @@ class Piece(ABC):
 
 
 def _contract(left: Tensor, right: Tensor, weighted_norm: float, tolerance: float) -> Tensor:
-    """Return left^T right in float32, in parts if the tolerance needs them, else in float64."""
+    """Return left^T right in float32, or in float64 where that is too coarse.
+
+    In float32 it is cut into parts if the tolerance needs them.
+    """
     for parts in (1, 4, 16):
         error = 1.02 * UNIT * (math.ceil(len(left) / parts) + parts + 3) * weighted_norm
         if parts <= len(left) and error <= tolerance:
@@ -91,7 +96,9 @@ class Dense(Piece):
 
 @dataclass
 class Product(Piece):
-    """Gradients b_i^T a_i that are never formed, for inputs a_i and output gradients b_i of a layer.
+    """Gradients b_i^T a_i of a layer, never formed.
+
+    They come from its inputs a_i and output gradients b_i.
 
     a_i has the shape (T, d) and b_i (T, p), for T positions in an example.
     """
@@ -115,11 +122,17 @@ class Product(Piece):
         return bound.where((one.amax(1) < LARGEST) & (other.amax(1) < LARGEST), torch.inf)
 
     def gram(self) -> Tensor:
-        """Return inner products of the inputs at the positions of each example, shape (examples, T, T)."""
+        """Return inner products of the inputs at the positions of each example.
+
+        Shape (examples, T, T).
+        """
         return self.inputs @ self.inputs.mT
 
     def total(self, factors: Tensor, weighted_norm: float, tolerance: float) -> Tensor:
-        """Return the weighted sum: of few positions in one product, else over a few examples at a time."""
+        """Return the weighted sum of the gradients.
+
+        One product serves few positions; more are summed over a few examples at a time.
+        """
         left = self.outputs
         right = self.inputs
         weights = factors.to(self.inputs.dtype)
@@ -141,7 +154,10 @@ class Product(Piece):
         return total.reshape(self.parameter.shape)
 
     def _precise(self, factors: Tensor) -> Tensor:
-        """Return the weighted sum in float64, over some examples and all their positions at a time."""
+        """Return the weighted sum in float64.
+
+        Over some examples and all their positions at a time.
+        """
         left = self.outputs
         right = self.inputs
         step = max(1, _FLOAT64_DEPTH // right.shape[1])
@@ -155,7 +171,10 @@ class Product(Piece):
 
 @dataclass
 class Lookup(Product):
-    """Gradients of a table whose inputs are codes of its rows, shape (examples, T, 1), in place of one-hot vectors."""
+    """Gradients of a table whose inputs are codes in place of one-hot vectors.
+
+    Codes are rows of the table, shape (examples, T, 1).
+    """
 
     def gram(self) -> Tensor:
         """Return whether codes are equal, shape (examples, T, T)."""

@@ -371,7 +371,10 @@ class PrivateOptimizer(torch.optim.Optimizer):
                 group["noise_variance"] = deviation**2
 
     def _sums(self, inputs: Tensor, targets: Tensor) -> Tensor:
-        """Return sums in int64: clipped gradients in lattice steps, and rows within the norm less those beyond it."""
+        """Return int64 sums of clipped gradients, and rows within less those beyond.
+
+        Gradients are in lattice steps; within and beyond refer to the norm.
+        """
         total = torch.zeros(self.plan.dimensions + 1, dtype=torch.float64, device=self._clipped.parameters[0].device)
         for start in range(0, len(inputs), self._microbatch):
             rows = slice(start, start + self._microbatch)
@@ -380,7 +383,10 @@ class PrivateOptimizer(torch.optim.Optimizer):
         return total.round().long()
 
     def _sum_of_rows(self, inputs: Tensor, targets: Tensor) -> Tensor:
-        """Return the sums of a few rows in float64; a row on which model or loss fail counts as zero."""
+        """Return the sums of a few rows in float64.
+
+        A row on which model or loss fail counts as zero.
+        """
         try:
             with _cast(inputs.device, self._autocast), silence():
                 gradients = self._clipped(inputs, targets, batch_size=self._sampled)

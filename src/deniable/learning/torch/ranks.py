@@ -13,7 +13,10 @@ Result = TypeVar("Result")
 
 
 class Ranks:
-    """The processes of `torch.distributed`, or this one alone: rank 0 charges, samples and adds the noise."""
+    """The processes of `torch.distributed`, or this one alone.
+
+    Rank 0 charges, samples and adds the noise.
+    """
 
     def __init__(self) -> None:
         together = dist.is_available() and dist.is_initialized()
@@ -55,7 +58,7 @@ class Ranks:
         return total
 
     def share(self, model: torch.nn.Module) -> None:
-        """Broadcast the parameters and buffers of rank 0, so that all processes start alike."""
+        """Broadcast parameters and buffers of rank 0, so that all processes agree."""
         if self.count > 1:
             for tensor in (*model.parameters(), *model.buffers()):
                 dist.broadcast(tensor.detach(), src=0)

@@ -23,7 +23,10 @@ _BATCH_SIZES = (2, 3, 17)  # in which a row must have the same loss: a pair, an 
 
 
 def refuse(model: nn.Module) -> None:
-    """Raise: InvalidParameterError for a model of which it is known that examples have no gradients of their own."""
+    """Refuse a model whose examples are known to have no gradients of their own.
+
+    Raises: InvalidParameterError.
+    """
     if hasattr(model, "_orig_mod"):
         raise InvalidParameterError("torch.compile hides the layers of the model. Pass the module that you gave to it")
     for name, module in model.named_modules():
@@ -60,7 +63,10 @@ def structure(*roots: object) -> list[object]:
 
 
 def refuse_coarse(device: torch.device) -> None:
-    """Raise: InvalidParameterError if float32 products are rounded coarsely, as with TF32, for whatever reason."""
+    """Refuse coarse rounding of float32 products, as with TF32.
+
+    Raises: InvalidParameterError, whatever the reason.
+    """
     above_one = torch.full((2, 64, 64), 1 + 2.0**-20, device=device)  # TF32 rounds it to 1
     exact = torch.equal(above_one @ torch.eye(64, device=device).expand(2, -1, -1), above_one)
     with suppress(RuntimeError):  # raised where parts of PyTorch have settings of their own
@@ -73,7 +79,10 @@ def refuse_coarse(device: torch.device) -> None:
 
 
 def made_up(arguments: Any, *, low: float = -1, rows: int = 3) -> Any:
-    """Return rows of the same types and shapes: numbers between `low` and 1, codes 0 and 1, flags that are off."""
+    """Return made-up rows of the same types and shapes.
+
+    Numbers are between `low` and 1, codes 0 and 1, flags off.
+    """
 
     def one(leaf: Tensor) -> Tensor:
         wave = _wave((rows, *leaf.shape[1:]), leaf.device)
@@ -85,7 +94,10 @@ def made_up(arguments: Any, *, low: float = -1, rows: int = 3) -> Any:
 
 
 def _variants(batch: Any) -> Iterator[Any]:
-    """Yield variants of made-up rows: sorted, with other codes and flags, all alike, tiny, large and negative."""
+    """Yield variants of made-up rows, from sorted ones to very large ones.
+
+    Sorted, with other codes and flags, all alike, tiny, large and negative.
+    """
     for falling in (False, True):
         yield _mapped(
             lambda leaf, by=falling: leaf[leaf.reshape(len(leaf), -1).double().sum(1).argsort(descending=by)], batch
@@ -113,7 +125,10 @@ def only(arguments: Any, rows: Any) -> Any:
 
 @contextmanager
 def untouched(model: nn.Module, loss: object) -> Iterator[None]:
-    """Move trainable parameters a little, so that none is zero; at the end restore all, random streams included."""
+    """Move trainable parameters a little, so that none is zero; restore all.
+
+    At the end random streams are restored too.
+    """
     device = next(model.parameters()).device
     fast = torch.backends.mha.get_fastpath_enabled()
     whole = State(model, loss)
@@ -151,7 +166,10 @@ def _same(one: Tensor, other: Tensor) -> bool:
 
 @contextmanager
 def plain_recurrence(model: nn.Module) -> Iterator[None]:
-    """Run recurrent layers without cuDNN, which supports neither vmap there, nor gradients in `eval()`."""
+    """Run recurrent layers without cuDNN.
+
+    It supports neither vmap there, nor gradients in `eval()`.
+    """
     enabled = torch.backends.cudnn.enabled
     torch.backends.cudnn.enabled = enabled and not any(isinstance(each, nn.RNNBase) for each in model.modules())
     try:
@@ -161,7 +179,9 @@ def plain_recurrence(model: nn.Module) -> Iterator[None]:
 
 
 def refuse_mixing(losses: Callable[[Any, Any], Tensor], rows: Callable[[int], Any], model: nn.Module) -> None:
-    """Raise: InvalidParameterError if the loss of a row changes with the rows beside it, or with their number.
+    """Refuse a model in which the loss of a row depends on other rows.
+
+    Raises: InvalidParameterError if it changes with the rows beside it, or with their number.
 
     The check cannot be complete. What it misses changes what is learned, and no promise: see
     docs/theory/learning/torch.md.
@@ -211,7 +231,10 @@ def _refuse_unlike(losses: list[Tensor], expected: Tensor) -> None:
 
 
 def agree(pieces: list[Piece], expected: list[Piece]) -> bool:
-    """Whether pieces of two examples give the expected gradients, with norms that are not too small."""
+    """Whether pieces of two examples give the expected gradients.
+
+    Their norms must not be too small.
+    """
     norms = torch.stack([piece.norms({}) for piece in pieces]).sum(0)
     expected_norms = torch.stack([piece.norms({}) for piece in expected]).sum(0)
     same = bool((norms >= 0.98 * expected_norms).all())
