@@ -1,4 +1,6 @@
-"""Three small made-up tables to try things on. They describe nobody, and anybody may use them for anything.
+"""Three small made-up tables to try things on.
+
+They describe nobody, and anybody may use them for anything.
 
 >>> import deniable as dn
 >>> dn.datasets.visits().column_names

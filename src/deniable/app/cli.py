@@ -1,4 +1,4 @@
-"""Command line: `deniable init | import | explain | query | marginals | synthesize | shell | ...`.
+"""Command line: `deniable` and its subcommands, from `init` to `shell`.
 
 Every refusal is one sentence on stderr: exit code 3 if the budget is spent, 2 for anything else that was asked wrongly.
 Nothing heavy is imported until a command runs.
@@ -90,7 +90,10 @@ def options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and end.")
     ] = False,
 ) -> None:
-    """Ask questions of a private table, within a budget; get noisy answers with error bars."""
+    """Ask questions of a private table, within a budget; answers are noisy.
+
+    They come with error bars.
+    """
 
 
 def main() -> None:

@@ -10,7 +10,10 @@ from deniable.errors import InvalidParameterError
 
 
 def register(ipython: Any) -> None:
-    """Let cells begin with `%%dpsql DATABASE epsilon=0.5`; `explain` asks for the cost, `as NAME` keeps the answer."""
+    """Let cells begin with `%%dpsql DATABASE epsilon=0.5`.
+
+    `explain` asks for the cost, `as NAME` keeps the answer.
+    """
 
     def dpsql(line: str, cell: str) -> object:
         from deniable.query.database import Database

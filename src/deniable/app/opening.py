@@ -28,7 +28,10 @@ def read(path: Path) -> "Policy":
 
 
 def never_replaced(policy: "Policy", path: Path) -> tuple[Path, ...]:
-    """Return the files that no output may replace: the data, the ledger and the policy itself."""
+    """Return the files that no output may replace.
+
+    The data, the ledger and the policy itself.
+    """
     sources = [Path(each.source) for each in policy.several.values() or (policy,)]
     return (*sources, Path(policy.ledger), path)
 

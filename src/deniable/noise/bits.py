@@ -67,7 +67,9 @@ class Bits(ABC):
 
 
 class SecureBits(Bits):
-    """Keystream of AES-256 in counter mode, keyed by the operating system on first use.
+    """Keystream of AES-256 in counter mode, keyed by the operating system.
+
+    The key is taken on first use.
 
     Streams wait in a list. A call takes one out, so that no other thread can hold it, and gives it back at its end;
     taking and giving are single atomic operations. A stream made before a fork is thrown away by the child.

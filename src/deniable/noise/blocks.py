@@ -1,4 +1,6 @@
-"""Exact draws from exp(-rate |k|) and exp(-rate k^2) over all integers, at the price of one table look-up.
+"""Exact draws from exp(-rate |k|) and exp(-rate k^2) by one table look-up.
+
+Over all integers.
 
 The area under the curve is covered with 2^16 blocks of equal area: a block is 2^m integers wide and 1/height high. A
 word picks a block and an integer in it. Nearly all blocks lie under the curve: the draw is done. A block that the curve
@@ -146,7 +148,10 @@ class Blocks:
         self._floors[self.whole_blocks : used] = whole.repeat(cut) + rank
 
     def _tail_weight(self) -> float:
-        """Upper bound, in areas of a block per unit of height, of the geometric cover of |k| >= edge."""
+        """Bound the area of the geometric cover of |k| >= edge from above.
+
+        In areas of a block per unit of height.
+        """
         mean = 1 + 2 / float(self.law.beyond(self.edge).rate)  # coth(y / 2) <= 1 + 2 / y
         start = exp_of_minus(self.law.energies(np.array([self.edge])))[0]
         return float(start) * mean * (1 + MARGIN) / 2.0**self.low_bits

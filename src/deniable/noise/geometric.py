@@ -36,7 +36,9 @@ def sample(*, scale: Fraction | int, size: Size = None, bits: Bits = SECURE) -> 
 
 
 def floored_laplace(*, scale: Fraction | int, size: Size = None, bits: Bits = SECURE) -> Draws:
-    """Independent copies of floor(X), for a real number X with density exp(-|x| / scale) / (2 scale).
+    """Return copies of floor(X) for X with density exp(-|x| / scale) / (2 scale).
+
+    They are independent, and X is a real number.
 
     The floor of an exponential variable is geometric, and X is one of them with a fair sign: floor(-x) is ~floor(x)
     unless x is whole, which has probability 0. Arguments as in `sample`.

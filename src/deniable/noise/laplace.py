@@ -1,4 +1,6 @@
-"""The discrete Laplace law: P(k) = (1 - q)/(1 + q) q^|k| over all integers, with q = exp(-1/scale).
+"""Discrete Laplace law P(k) = (1 - q)/(1 + q) q^|k| with q = exp(-1/scale).
+
+Over all integers.
 
 Guarantee: draws have exactly this law, tails included; each is an independent function of fresh bits.
 Source: Ghosh, Roughgarden, Sundararajan (2009), arXiv:0811.2841, for the law; docs/theory/noise/draws.md for the draw.

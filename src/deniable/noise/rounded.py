@@ -59,7 +59,10 @@ class Continuous(ABC):
         """Standard deviation of the variable, in float64; infinite for heavy tails."""
 
     def condition(self, u: Sequence[Real]) -> Real | None:
-        """Return the value that must be positive for the draw to count; None if every draw counts."""
+        """Return the value that must be positive for the draw to count.
+
+        None if every draw counts.
+        """
         return None
 
 

@@ -55,7 +55,10 @@ def sample(*, variance: Fraction | int, size: Size = None, bits: Bits = SECURE) 
 
 @lru_cache(maxsize=4)
 def _table(variance: Fraction) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """For every size: words below the first number are surely below P(|X| <= size), from the second on surely not."""
+    """Return, for every size, the words surely below its probability, or not.
+
+    Words below the first number are surely below P(|X| <= size), from the second on surely not.
+    """
     from flint import arb, ctx
 
     with ctx.workprec(160):
@@ -66,7 +69,9 @@ def _table(variance: Fraction) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
 
 
 def _cumulated(variance: Fraction, length: int) -> "list[arb]":
-    """P(|X| <= k) for k = 0, 1, ... until about 2^-length is left, at the working precision.
+    """Return P(|X| <= k) for k = 0, 1, ..., at the working precision.
+
+    Until about 2^-length is left.
 
     Ratios r_k = I_k / I_(k-1), in (0, 1), come from r_k = 1/(2k/variance + r_(k+1)), which forgets where it began.
     """
@@ -89,7 +94,10 @@ def _cumulated(variance: Fraction, length: int) -> "list[arb]":
 
 
 def _exactly(uniform: refine.Prefix, variance: Fraction, bits: Bits) -> int:
-    """The least size k with U < P(|X| <= k), with as many more bits of U as that takes."""
+    """Return the least size k with U < P(|X| <= k).
+
+    With as many more bits of U as that takes.
+    """
     from flint import arb, ctx, fmpz
 
     while True:

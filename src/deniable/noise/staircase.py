@@ -89,7 +89,10 @@ class Stairs:
         return math.sqrt(2 * (top + lower) / self._total)
 
     def mean_size(self) -> float:
-        """E|X|, in float64: Z/4 + K/Z with Z the total weight and K = (step / (2 sinh(rate / 2)))^2 - 1/4."""
+        """Return E|X| in float64.
+
+        Z/4 + K/Z with Z the total weight and K = (step / (2 sinh(rate / 2)))^2 - 1/4.
+        """
         return self._total / 4 + (self._spread**2 - 0.25) / self._total
 
     @classmethod

@@ -1,4 +1,7 @@
-"""Methods of a database that ask for a statistic: the function's signature, with names of columns for its rows."""
+"""Methods of a database that ask for a statistic.
+
+Each has the function's signature, with names of columns for its rows.
+"""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -63,7 +66,10 @@ class _Declared:
 
 @cache
 def _method(name: str) -> Callable[..., Release]:
-    """Return the method that asks for a statistic; `_answer_statistic` of the database does the rest."""
+    """Return the method that asks for a statistic.
+
+    `_answer_statistic` of the database does the rest.
+    """
     from deniable import statistics
     from deniable.statistics.call import without_arguments
 

@@ -134,7 +134,9 @@ class BoundsSearch:
 
 @dataclass(frozen=True)
 class LimitsSearch:
-    """A search for how much of one unit should count, or its result; see docs/theory/query/bounding.md.
+    """A search for how much of one unit should count, or its result.
+
+    See docs/theory/query/bounding.md.
 
     Of every unit one row is seen: the rows in its fullest group, and the number of its groups. Units are counted, with
     noise, by the limit that each of these needs; the least limit is taken that few units exceed, as far as noise shows.

@@ -1,4 +1,6 @@
-"""One form for all questions that certainly ask the same of the rows, however they are written.
+"""One form for all questions that certainly ask the same of the rows.
+
+It does not matter how they are written.
 
 Names of columns are followed through aliases, subqueries and WITH down to the tables, so they do not matter. Inner
 joins become one list of what they join, beside one list of conditions, each in an order of its own. What is made of
@@ -38,7 +40,10 @@ _MOST_ORDERS = 24  # of equal tables in a join that are compared; beyond, they s
 
 
 def kept(form: Form) -> Form:
-    """Memoize the form of a table expression, or of one of its columns by name: columns above name it repeatedly."""
+    """Memoize the form of a table expression, or of one of its columns by name.
+
+    Columns above name it repeatedly.
+    """
 
     @wraps(form)
     def made(tree: TableExpression, *columns: Column) -> Any:
@@ -52,7 +57,7 @@ def kept(form: Form) -> Form:
 
 
 def canonical_question(question: "Question", public: Mapping[str, str]) -> tuple[dict[str, Any], tuple[int, ...]]:
-    """The question as plain data, and its aggregates in the order in which they stand there.
+    """Return the question as plain data, and its aggregates in their order there.
 
     A question about one table that is named as it is has the form that it had in the first versions.
 
@@ -65,7 +70,9 @@ def canonical_question(question: "Question", public: Mapping[str, str]) -> tuple
 
 
 def check_parts(question: "Question") -> None:
-    """Refuse a question that is too long once the columns of its subqueries are written out, as its name has them.
+    """Refuse a question that is too long once its subqueries are written out.
+
+    Their columns are written out in its name.
 
     Raises: UnsupportedQueryError.
     """
@@ -98,7 +105,10 @@ def fingerprint(held: "pa.Table") -> str:
 
 
 def _expressions(question: "Question") -> Iterator[tuple[TableExpression, Expression]]:
-    """Yield every expression in a question's name, with the table expression whose columns it names."""
+    """Yield every expression in a question's name, and what it is over.
+
+    That is the table expression whose columns it names.
+    """
     arguments = (each.argument for each in question.aggregates)
     for each in (*question.keys, *(argument for argument in arguments if argument is not None)):
         yield question.source, each
@@ -189,7 +199,10 @@ def _orders(tree: TableExpression) -> Iterator[list[int]]:
 
 
 def _meaning(tree: TableExpression, labels: Sequence[int], *, alone: bool = False) -> Meaning:
-    """Return the function from a column of a table expression to the expression that it is over its leaves."""
+    """Return the function that writes a column as an expression over the leaves.
+
+    The column is one of a table expression, the leaves are those below it.
+    """
     match tree:
         case FilteredRows(source=source):
             return _meaning(source, labels, alone=alone)
@@ -211,7 +224,10 @@ def _meaning(tree: TableExpression, labels: Sequence[int], *, alone: bool = Fals
 
 
 def _shortened(said: object) -> str:
-    """Plain data as text; of a long text the hash, since texts within texts double in length with each level."""
+    """Return plain data as text, shortened to a hash where it is long.
+
+    Texts within texts double in length with each level.
+    """
     text = json.dumps(said, sort_keys=True)
     return text if len(text) <= MAX_NAME else hashlib.sha256(text.encode()).hexdigest()
 
@@ -240,13 +256,16 @@ def _block(tree: TableExpression, labels: Sequence[int]) -> object:
 
 @kept
 def _best(tree: TableExpression) -> tuple[object, list[int]]:
-    """Return the form of a table expression by itself, and the numbers of its leaves there."""
+    """Return the form of a table expression by itself, and its leaves' numbers."""
     forms = [(_block(tree, labels), labels) for labels in _orders(tree)]
     return min(forms, key=lambda form: json.dumps(form[0], sort_keys=True))
 
 
 def _within(tree: TableExpression, expression: Expression) -> object:
-    """Return an expression over a table expression that is a form by itself, as plain data."""
+    """Return an expression over a table expression as plain data.
+
+    The table expression is a form by itself.
+    """
     return substituted(expression, _meaning(tree, _best(tree)[1])).to_json()
 
 

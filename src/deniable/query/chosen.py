@@ -29,7 +29,10 @@ _KEYS_OF = {"keys": "groups", "other_keys": "second"}  # whose keys they are, el
 
 
 def scope_of(table: DeclaredTable, where: Expression | None) -> dict[str, object]:
-    """Return whose rows a question is about, and how many of them count, as data in its name in the ledger."""
+    """Return whose rows a question is about, and how many of them count.
+
+    As data in its name in the ledger.
+    """
     return {
         "table": Scan(table).to_json(),
         "unit": [table.unit.column, table.unit.ids],
@@ -59,7 +62,9 @@ class Chosen:
         return {name: self.table.column(name) for word in self.asked for name in self._names(word)}
 
     def completed(self, public: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters of the statistic, with what the catalog declares in place of what was not given.
+        """Return the parameters of the statistic, completed from the catalog.
+
+        What was not given is what the catalog declares.
 
         Raises: CatalogError if something is needed that nobody declared.
         """
@@ -177,7 +182,10 @@ class Chosen:
         return keys
 
     def _samples(self, column: Any, by: Any, units: Any) -> tuple[list[Any], Any]:
-        """Two samples of one column, told apart by the two keys of another; and whose rows they are, in that order."""
+        """Return two samples of one column, and whose rows they are, in that order.
+
+        The two keys of another column tell them apart.
+        """
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -198,7 +206,10 @@ class Chosen:
 
 
 def _plain(word: str, value: object) -> object:
-    """A number in the one form that all equal numbers have, so that equal questions have one text."""
+    """Return a number in the one form that all equal numbers have.
+
+    So equal questions have one text.
+    """
     if value is None:
         return None
     exact = exact_rational(word, value)

@@ -71,7 +71,10 @@ class ResultScope(Scope):
         return self.rows.values(query)
 
     def _alias(self, node: exp.Expr) -> Expression | None:
-        """The output that a bare name means, if any; a qualified name is a column of the table."""
+        """Return the output that a bare name means, if any.
+
+        A qualified name is a column of the table.
+        """
         if not isinstance(node, exp.Column) or node.table:
             return None
         wanted = self.rows.name_of(node).casefold()
@@ -217,7 +220,9 @@ def meant_key(node: exp.Expr, select: exp.Select, rows: RowScope) -> exp.Expr:
 def with_keys(
     expression: Expression, declared: tuple[Key, ...] | None = None, text: str = "", find: bool = False
 ) -> Expression:
-    """A GROUP BY expression, written `text`, whose values are publicly listed: as declared, else as its facts say.
+    """Return a GROUP BY expression, written `text`, with its public keys.
+
+    As they are declared, else as its facts say.
 
     Args:
         find: whether they may be found, too; then they are not listed.

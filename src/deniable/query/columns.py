@@ -1,4 +1,7 @@
-"""Expressions of frames: `col`, `lit`, `when` and `len`, as nodes that the readers of SQL read."""
+"""Expressions of frames: `col`, `lit`, `when` and `len`.
+
+They are nodes that the readers of SQL read.
+"""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -36,7 +39,10 @@ def _operator(kind: type[exp.Expr], *, swapped: bool = False) -> Callable[..., "
 
 
 def _total(make: Make, says: str) -> Callable[..., "Expr"]:
-    """Return a method that aggregates a group; rows that the value's filter leaves out do not count."""
+    """Return a method that aggregates a group.
+
+    Rows that the value's filter leaves out do not count.
+    """
 
     def apply(self: "Expr", *others: object) -> "Expr":
         inner = self.node.this if isinstance(self.node, exp.Filter) else self.node
@@ -147,17 +153,26 @@ class Expr:
         return Expr(exp.In(this=_held(self), expressions=[node_of(value) for value in values]), self.name)
 
     def cast(self, kind: type) -> "Expr":
-        """Return the value read as a bool, int, float, str, date or datetime; missing where it cannot be."""
+        """Return the value read as a bool, int, float, str, date or datetime.
+
+        Missing where it cannot be.
+        """
         if kind not in _TYPES:
             raise InvalidParameterError(f"cast takes bool, int, float, str, date or datetime, got {kind!r}")
         return Expr(exp.Cast(this=_held(self), to=exp.DataType.build(_TYPES[kind])), self.name)
 
     def filter(self, condition: "Expr") -> "Expr":
-        """Return the expression over only the rows for which a condition holds, for an aggregate."""
+        """Return the expression over only the rows for which a condition holds.
+
+        For an aggregate.
+        """
         return Expr(exp.Filter(this=self.node.copy(), expression=exp.Where(this=condition_of(condition))), self.name)
 
     def alias(self, name: str) -> "Expr":
-        """Return the expression under a name; by default it has that of the first column in it."""
+        """Return the expression under a name.
+
+        By default it has that of the first column in it.
+        """
         return Expr(self.node, name)
 
     def otherwise(self, value: object) -> "Expr":
@@ -188,7 +203,10 @@ class When:
     condition: Expr
 
     def then(self, value: object) -> Expr:
-        """Return a value where the condition holds; elsewhere it is missing, unless `otherwise` follows."""
+        """Return a value where the condition holds.
+
+        Elsewhere it is missing, unless `otherwise` follows.
+        """
         name = value.name if isinstance(value, Expr) else "literal"
         return Expr(exp.Case(ifs=[exp.If(this=condition_of(self.condition), true=node_of(value))]), name)
 

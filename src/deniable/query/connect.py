@@ -1,4 +1,7 @@
-"""Open private tables for questions: from a source, public facts and a budget to a database."""
+"""Open private tables for questions.
+
+A source, public facts and a budget make a database.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path

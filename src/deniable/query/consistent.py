@@ -1,4 +1,7 @@
-"""Answers that agree with each other: totals of one table, estimated from the noisy totals of several questions."""
+"""Answers that agree with each other: totals of one table.
+
+They are estimated from the noisy totals of several questions.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -41,7 +44,9 @@ class Consistent:
 
 @dataclass(frozen=True)
 class QuestionFamily:
-    """Questions about the totals of the same rows, and the finest groups, of which all of theirs are made.
+    """Questions about the same rows, and the finest groups that make up all theirs.
+
+    They ask for totals.
 
     A unit is bounded in the finest groups: at most `groups` of them, `rows` rows in each. So in coarser ones it has at
     most rows * groups rows in all, wherever they lie, which is what their noise is for.
@@ -96,7 +101,10 @@ class QuestionFamily:
         return bounded
 
     def plan(self, plans: Sequence[PricedPlan]) -> PricedPlan:
-        """The plan by which the engine computes the totals of the finest groups; its noise is not drawn."""
+        """Return the plan by which the engine totals the finest groups.
+
+        Its noise is not drawn.
+        """
         parts = [part for plan in plans for part in plan.parts]
         own = tuple(next(part for part in parts if part.aggregate == each) for each in self.finest.aggregates)
         query = Query("", self.finest, Outcome((), None, (), None))
@@ -129,7 +137,9 @@ class QuestionFamily:
     def reconciled(
         self, plans: Sequence[PricedPlan], noisy: Sequence[Sequence[NDArray[Any]]], *, nonnegative: bool
     ) -> list[list[Consistent]]:
-        """Totals that are those of one table: by least squares over the finest groups, weighted by the variances.
+        """Return totals that are those of one table.
+
+        By least squares over the finest groups, weighted by the variances.
 
         The errors are known sums of the independent noises, whatever the data, as long as nothing is cut at 0.
         """
@@ -176,7 +186,9 @@ def measured(totals: Sequence[Consistent], output: OutputColumn) -> Estimate:
     values = np.clip(values, low, high)
 
     def ends(level: float) -> Bounds:
-        """Quantiles of what the truth could be, a little further out than the number of draws asks for.
+        """Return quantiles of what the truth could be.
+
+        They lie a little further out than the number of draws asks for.
 
         Above a level that needs more draws nothing is known.
         """

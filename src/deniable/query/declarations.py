@@ -90,11 +90,17 @@ class Declaration:
 
     @property
     def parts(self) -> int:
-        """Number of columns or expressions that the declaration is about: several where keys are pairs."""
+        """Number of columns or expressions that the declaration is about.
+
+        Several where keys are pairs.
+        """
         return 1 if self.joint is None else len(self.joint[0])
 
     def _holds(self, value: Fraction) -> bool:
-        """Whether a value lies within the bounds, or within those of every number if there are none."""
+        """Whether a value lies within the bounds.
+
+        Within those of every number if there are none.
+        """
         lower = Fraction(-LARGEST_BOUND) if self.lower is None else self.lower
         upper = Fraction(LARGEST_BOUND) if self.upper is None else self.upper
         return lower <= value <= upper
@@ -217,7 +223,10 @@ def plain(value: Fraction, kind: Kind | None = None) -> str:
 
 
 def listed_keys(facts: Declaration | Facts) -> tuple[Key, ...] | None:
-    """The values that public facts leave, if they can be listed: keys, or all whole numbers or days between bounds."""
+    """Return the values that public facts leave, if they can be listed.
+
+    Keys, or all whole numbers or days between bounds.
+    """
     if facts.keys is not None and facts.kind not in (Kind.REAL, Kind.TIMESTAMP):
         return facts.keys
     if facts.kind not in (Kind.INTEGER, Kind.DATE) or facts.lower is None or facts.upper is None:
@@ -259,7 +268,10 @@ def _bound(name: str, value: object) -> Fraction | None:
 
 
 def _day(name: str, value: object) -> Fraction | None:
-    """A day as its number, counted from 0001-01-01, so that bounds of all kinds are numbers."""
+    """Return a day as its number, counted from 0001-01-01.
+
+    So bounds of all kinds are numbers.
+    """
     day = value
     if isinstance(value, str):
         with suppress(ValueError):

@@ -1,4 +1,7 @@
-"""Tables with what is declared of expressions: the text of each declaration is parsed once, where a table is made."""
+"""Tables with the expressions that their declarations are about.
+
+The text of each declaration is parsed once, where a table is made.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -42,7 +45,9 @@ def redeclared(table: DeclaredTable, columns: Mapping[str, Declaration]) -> Decl
 
 
 def stated(tables: Mapping[str, DeclaredTable], columns: Mapping[str, Any] | None) -> Mapping[str, DeclaredTable]:
-    """Return the tables with the public facts that one question states in place of those declared.
+    """Return the tables with public facts that one question states.
+
+    They stand in place of those declared.
 
     Args:
         tables: by name.
@@ -67,7 +72,10 @@ def stated(tables: Mapping[str, DeclaredTable], columns: Mapping[str, Any] | Non
 def _expressions(
     name: str, schema: Mapping[str, Kind | None], columns: Mapping[str, Declaration]
 ) -> dict[str, tuple[Expression, ...]]:
-    """Return what each declared name that is no column means: an expression, or several together."""
+    """Return what each declared name that is no column means.
+
+    An expression, or several together.
+    """
     others = {text: declared for text, declared in columns.items() if text not in schema}
     known = {column: declared for column, declared in columns.items() if column in schema}
     plain = DeclaredTable(name=name, schema=schema, unit=each_row(), columns=known, public=True)
@@ -91,7 +99,9 @@ def _declared(text: str, declared: Declaration, table: DeclaredTable) -> tuple[E
 
 
 def _parsed(text: str, table: DeclaredTable) -> tuple[Expression, ...]:
-    """Return the row expressions in a text, one or several; none if it is no list of them, or one name.
+    """Return the row expressions in a text, one or several.
+
+    None if it is no list of them, or one name.
 
     Raises: UnsupportedQueryError if one is an expression that a question could not hold.
     """

@@ -41,7 +41,10 @@ def memoized(method: Method) -> Method:
 
 
 def determined(expressions: Iterable[Expression]) -> Names:
-    """The columns whose values follow from those of expressions: columns themselves, or read as another type."""
+    """Return the columns whose values follow from those of expressions.
+
+    From columns themselves, or from columns read as another type.
+    """
     return frozenset(name for each in expressions if (name := _determined(each)) is not None)
 
 
@@ -76,7 +79,9 @@ def _constant(condition: Expression) -> Expression | None:
 def values_of(
     expression: Expression, known: Callable[[Expression], frozenset[Value] | None]
 ) -> frozenset[Value] | None:
-    """All values of an expression, NULL too, that follow from how it is computed; None if they are not few.
+    """Return all values of an expression, NULL too, or None if they are not few.
+
+    They follow from how it is computed.
 
     Args:
         known: the same of the columns in it.
@@ -98,7 +103,10 @@ def values_of(
 
 
 def _bare(expression: Expression) -> Expression:
-    """An expression with the facts that hold whatever its columns hold, declared or not."""
+    """Return an expression with the facts that hold whatever its columns hold.
+
+    Nothing that is declared of the columns counts.
+    """
     match expression:
         case Column(name=name, facts=facts):
             return Column(name, Facts(kind=facts.kind))

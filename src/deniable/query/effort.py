@@ -26,7 +26,9 @@ _end: ContextVar[float] = ContextVar("end", default=inf)
 
 @contextmanager
 def limited_time() -> Iterator[None]:
-    """Let `check_time` refuse a question whose planning and pricing take longer than `MAX_SECONDS` in here.
+    """Let `check_time` refuse a question that takes longer than `MAX_SECONDS`.
+
+    Planning and pricing inside this context count.
 
     Inside another one it adds nothing: the time of that one holds.
     """
@@ -43,7 +45,10 @@ def limited_time() -> Iterator[None]:
 
 @contextmanager
 def unlimited_time() -> Iterator[None]:
-    """Let nothing in here be refused for the time it takes: a part of the question is paid already."""
+    """Let nothing in here be refused for the time it takes.
+
+    A part of the question is paid already.
+    """
     token = _end.set(inf)
     try:
         yield
@@ -52,7 +57,9 @@ def unlimited_time() -> Iterator[None]:
 
 
 def check_time() -> None:
-    """Refuse to go on when the time for planning is over; called in every step whose number grows with the question.
+    """Refuse to go on when the time for planning is over.
+
+    Called in every step whose number grows with the question.
 
     Raises: UnsupportedQueryError.
     """
@@ -62,7 +69,9 @@ def check_time() -> None:
 
 
 def in_time(work: Callable[[], T], stop: Callable[[], object]) -> T:
-    """Return what an engine that nothing interrupts finds in a thread, which is left after `MAX_SECONDS` or Ctrl-C.
+    """Return the result of an engine's work, which is left when time is over.
+
+    The work, which nothing interrupts, runs in a thread, left after `MAX_SECONDS` or Ctrl-C.
 
     Args:
         stop: is called where it is left.

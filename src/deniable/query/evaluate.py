@@ -1,4 +1,6 @@
-"""Result-side expressions, over noisy numbers and public keys: numpy, vectorised, free of cost.
+"""Result-side expressions over noisy numbers and public keys.
+
+numpy, vectorised, free of cost.
 
 A number or condition is a float64 array in which NaN is NULL; text and dates are object arrays in which None is NULL.
 Arrays may have leading axes beyond the rows of the answer (draws of noise, for intervals), which broadcast.
@@ -31,7 +33,9 @@ def evaluate(expression: Expression, values: Mapping[str, Array]) -> Array:
 
 
 def check_result(expression: Expression) -> None:
-    """Refuse a result-side expression with an operator that has no meaning on noisy numbers.
+    """Refuse a result-side expression without a meaning on noisy numbers.
+
+    An operator of it has none.
 
     Raises: UnsupportedQueryError.
     """
@@ -108,7 +112,10 @@ def _in(arguments: Sequence[Array]) -> Array:
 
 
 def _moments(array: Array) -> Array:
-    """Dates as the moments at which they begin, so that they compare with moments; anything else as it is."""
+    """Return dates as the moments at which they begin.
+
+    So they compare with moments; anything else stays as it is.
+    """
     if array.dtype != object:
         return array
     return np.asarray(np.frompyfunc(_moment, 1, 1)(array), dtype=object)

@@ -1,4 +1,6 @@
-"""Typed, immutable row-wise expressions: what a query may compute from one row, or from one row of noisy results.
+"""Typed, immutable row-wise expressions.
+
+They are what a query may compute from one row, or from one row of noisy results.
 
 An expression carries facts that the planner needs and that hold for every row, whatever the data: its kind, a public
 range of its value and, where it can take few values only, the list of them. Every operator is *total*: where SQL would
@@ -22,7 +24,10 @@ LONGEST_TEXT = 2**16  # bytes of a text that is read from a column; longer ones 
 
 
 class Kind(Enum):
-    """The kinds of value that expressions have; each engine maps its own column types to these."""
+    """The kinds of value that expressions have.
+
+    Each engine maps its own column types to these.
+    """
 
     BOOLEAN = "boolean"
     INTEGER = "integer"
@@ -107,7 +112,9 @@ class Literal:
 
 @dataclass(frozen=True)
 class Call:
-    """An operator of the allow-list applied to expressions. Made by `operators.call`, which derives the rest.
+    """An operator of the allow-list applied to expressions.
+
+    Made by `operators.call`, which derives the rest.
 
     `size` counts operators and leaves, each as often as it is written out; `depth` is that of the nesting.
     """
@@ -119,12 +126,18 @@ class Call:
     depth: int
 
     def to_json(self) -> object:
-        """One form for all that certainly means the same: a > b is b < a, and the order of alike operands is fixed."""
+        """Return one form for all expressions that certainly mean the same.
+
+        a > b is b < a, and the order of alike operands is fixed.
+        """
         return self.form[0]
 
     @cached_property
     def form(self) -> tuple[object, str]:
-        """`to_json`, and its text, by which operands are put in order: both made once, of those of the arguments."""
+        """`to_json`, and its text, by which operands are put in order.
+
+        Both are made once, of those of the arguments.
+        """
         operator, arguments = self.operator, self.arguments
         if operator in MIRRORED:
             operator = MIRRORED[operator]
@@ -156,7 +169,10 @@ def canonical(said: Iterable[object]) -> list[object]:
 
 
 def operands(expression: Expression, operator: str) -> Iterator[Expression]:
-    """The operands of nested calls of one operator; an expression that is none, itself."""
+    """Return the operands of nested calls of one operator.
+
+    An expression that is no such call is its own operand.
+    """
     if isinstance(expression, Call) and expression.operator == operator:
         for argument in expression.arguments:
             yield from operands(argument, operator)
@@ -206,7 +222,10 @@ def columns_of(expression: Expression) -> Iterator[str]:
 
 
 def bases_of(expression: Expression) -> tuple[str, ...]:
-    """The noisy numbers, `base 0` and so on, that an expression of the answer reads, each once."""
+    """Return the noisy numbers that an expression of the answer reads, each once.
+
+    They are `base 0` and so on.
+    """
     return tuple(dict.fromkeys(name for name in columns_of(expression) if name.startswith("base ")))
 
 

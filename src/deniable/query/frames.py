@@ -1,4 +1,6 @@
-"""Frames: a question that is built in Python is read by the readers of SQL into the same table expressions.
+"""Frames: questions built in Python, read by the readers of SQL.
+
+They give the same table expressions.
 
 Nothing here decides about privacy: types, bounds, keys and prices are theirs to check, and a question has one name in
 the ledger whichever way it is asked. A filter before an inner join is one behind it, as both mean the same.
@@ -67,7 +69,9 @@ def _spoken() -> Iterator[None]:
 
 
 class FrameRows(RowScope):
-    """The rows of a frame: a source, what each column shown stands for, and the condition that is still to hold.
+    """The rows of a frame: a source, its columns, and a condition.
+
+    Each column shown stands for an expression; the condition is still to hold.
 
     Args:
         bases: the names of the tables in it; columns of several carry theirs as a prefix.
@@ -126,7 +130,10 @@ class FrameRows(RowScope):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Frame:
-    """Rows of declared tables to ask about; every method returns another frame. Made by `Database.table`."""
+    """Rows of declared tables to ask about; every method returns another frame.
+
+    Made by `Database.table`.
+    """
 
     database: "Database"
     said: str
@@ -175,7 +182,10 @@ class Frame:
         return self._computed("with_columns", _listed(columns, named), keep=True)
 
     def select(self, *columns: str | Expr, **named: object) -> Any:
-        """Keep or compute these columns, as a frame; or with aggregates, ask for one row of numbers, as an `Ask`."""
+        """Keep or compute these columns, as a frame; or ask for aggregates.
+
+        With aggregates, it asks for one row of numbers, as an `Ask`.
+        """
         expressions = _listed(columns, named)
         if any(each.node.find(exp.AggFunc) for each in expressions):
             return self.group_by().agg(*expressions)
@@ -198,7 +208,9 @@ class Frame:
         how: str = "inner",
         suffix: str = "_right",
     ) -> "Frame":
-        """Pair rows that agree on columns; `how` is "inner", or "left" to keep rows that find no partner.
+        """Pair rows that agree on columns.
+
+        `how` is "inner", or "left" to keep rows that have no partner.
 
         A column of `other` whose name is taken gets the suffix.
         """
@@ -239,7 +251,10 @@ class Frame:
         return self._then(f"union({', '.join(other.said for other in others)})", step)
 
     def group_by(self, *keys: str | Expr, **named: object) -> "GroupedFrame":
-        """Group rows by columns or expressions whose values are public; then ask with `agg`."""
+        """Group rows by columns or expressions whose values are public.
+
+        Then ask with `agg`.
+        """
         return GroupedFrame(self, tuple(_listed(keys, named)))
 
 
@@ -251,7 +266,10 @@ class GroupedFrame:
     keys: tuple[Expr, ...]
 
     def agg(self, *aggregates: Expr, **named: object) -> "Ask":
-        """Say what is asked of each group: dn.len(), dn.col("cost").mean().alias("mean"), ..."""
+        """Ask for aggregates of each group.
+
+        dn.len(), dn.col("cost").mean().alias("mean"), ...
+        """
         expressions = _listed(aggregates, named)
         for each in expressions or [lit(None)]:
             if not each.node.find(exp.AggFunc):
@@ -307,7 +325,10 @@ class Ask:
         return self._with(f"head({count})", "limit", exp.Limit(expression=node_of(count)))
 
     def as_frame(self) -> Frame:
-        """Return its rows, one for each unit and group, to ask about: exact, and seen by no one but what is asked."""
+        """Return its rows, one for each unit and group, to ask about.
+
+        They are exact, and seen by no one but the next question.
+        """
 
         def read(known: Known) -> FrameRows:
             rows = self.frame.read(known)
@@ -322,7 +343,10 @@ class Ask:
         return self.as_frame().group_by(*keys, **named)
 
     def agg(self, *aggregates: Expr, **named: object) -> "Ask":
-        """Ask for one row of numbers about those of `as_frame`, such as the average of each unit's total."""
+        """Ask for one row of numbers about the rows of `as_frame`.
+
+        Such as the average of each unit's total.
+        """
         return self.as_frame().group_by().agg(*aggregates, **named)
 
     def __repr__(self) -> str:
@@ -336,11 +360,17 @@ class Ask:
             return read_select(self.frame.said + self.said, self.select, rows, find=find)
 
     def explain(self, **price: Any) -> "Explanation":
-        """Say what it would do and cost, at a price as `Database.explain` takes it. Spends nothing."""
+        """Say what it would do and cost; spends nothing.
+
+        At a price as `Database.explain` takes it.
+        """
         return self.frame.database.explain(self, **price)
 
     def release(self, **price: Any) -> "Release":
-        """Answer it with noise, and pay for it, as `Database.sql` does: epsilon=..., delta=..., rho=..., fresh=..."""
+        """Answer it with noise, and pay for it, as `Database.sql` does.
+
+        epsilon=..., delta=..., rho=..., fresh=...
+        """
         return self.frame.database.sql(self, **price)
 
     collect = release

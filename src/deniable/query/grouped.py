@@ -1,4 +1,6 @@
-"""Rows that are aggregated before a question counts them: one row for each unit and group, or for each public group.
+"""Rows that are aggregated before a question counts them.
+
+One row for each unit and group, or for each public group.
 
 What is computed from the rows of one unit is that unit's own, so no noise is needed yet. Totals do not depend on the
 order of rows, to the last bit: whole numbers are added up as such, others on a public grid.
@@ -29,7 +31,10 @@ FUNCTIONS = {kind: kind.__name__.lower() for kind in _KINDS}
 
 @dataclass(frozen=True)
 class Total:
-    """An exact aggregate of rows: count, sum, avg, min or max of a value, which rows may lack; a count of all rows."""
+    """An exact aggregate of rows: count, sum, avg, min or max.
+
+    Of a value, which rows may lack; a count may be of all rows.
+    """
 
     function: str
     argument: Expression | None
@@ -54,7 +59,10 @@ class Total:
 
     @property
     def facts(self) -> Facts:
-        """A sum is at least its least value, if that is not negative: how many values it has is not known."""
+        """Facts that follow from the argument.
+
+        A sum is at least its least value, if that is not negative: how many values it has is not known.
+        """
         if self.argument is None or self.function == "count":
             return Facts(kind=Kind.INTEGER, lower=Fraction(0))
         facts = self.argument.facts
@@ -81,7 +89,10 @@ class Total:
 
 @dataclass(frozen=True)
 class GroupedRows(TableExpression):
-    """One row for each unit and values of `keys` that occur: columns "key 0", ... and "total 0", ..."""
+    """One row for each unit and occurring values of `keys`.
+
+    Columns are "key 0", ... and "total 0", ...
+    """
 
     source: TableExpression
     keys: tuple[Expression, ...]
@@ -139,7 +150,10 @@ class GroupedRows(TableExpression):
 
     @memoized
     def multiplicity(self, fixed: Names = NOTHING) -> int | None:
-        """The product of how many values keys have that are not fixed; or what the rows below are bounded by."""
+        """Return the number of values of the keys that are not fixed.
+
+        The product over keys; or the bound of the rows below.
+        """
         here = self.fixed_in(fixed, self.source)
         values_of_keys = []
         below = self.source.multiplicity(here)
@@ -164,7 +178,10 @@ class GroupedRows(TableExpression):
 
 
 class TotalScope(ResultScope):
-    """The SELECT list and HAVING of a subquery that aggregates. Collects the totals that it meets."""
+    """The SELECT list and HAVING of a subquery that aggregates.
+
+    Collects the totals that it meets.
+    """
 
     def __init__(self, rows: RowScope, keys: tuple[Expression, ...]) -> None:
         super().__init__(rows, keys)

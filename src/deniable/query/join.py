@@ -21,7 +21,9 @@ MAX_JOINS = 8  # below each other, of which the multiplicity is derived
 
 @dataclass(frozen=True)
 class Join(TableExpression):
-    """Pairs of rows that agree on the `on` columns; with `outer`, rows of the left side that find none stay alone.
+    """Pairs of rows that agree on the `on` columns.
+
+    With `outer`, rows of the left side that have no partner stay alone.
 
     Private rows may meet public ones, and other private ones where both are matched by their unit: then every
     pair is of one unit's rows and of public ones, whatever else is compared. Where every row is a unit, public
@@ -113,7 +115,9 @@ class Join(TableExpression):
 
     @memoized
     def multiplicity(self, fixed: Names = NOTHING) -> int | None:
-        """Rows of one side, times the partners that each has; of the left side, where rows without any are kept.
+        """Return the rows of one side, times the partners that each has.
+
+        Of the left side, where rows without any are kept.
 
         Each join asks each side twice, so nothing is derived of many joins below each other.
         """
@@ -131,13 +135,19 @@ class Join(TableExpression):
 
     @memoized
     def fixes(self, fixed: Names, expression: Expression) -> bool:
-        """Whether it does; nothing follows on the right side of a LEFT JOIN, where NULL stands for many rows."""
+        """Whether rows agree on an expression.
+
+        Nothing follows on the right side of a LEFT JOIN, where NULL stands for many rows.
+        """
         if self.outer and isinstance(expression, Column) and expression.name in self.right.names:
             return expression.name in fixed
         return super().fixes(fixed, expression)
 
     def fixed_in(self, fixed: Names, source: TableExpression) -> Names:
-        """The columns of one side; in an inner join, what equals one that is fixed is fixed too."""
+        """Return the columns of one side that are fixed.
+
+        In an inner join, a column that equals a fixed one is fixed too.
+        """
         sides = {id(side): fixed & {*side.names} for side in (self.left, self.right)}
         pairs = [] if self.outer else [((self.left, a), (self.right, b)) for a, b in self.on]
         for (one, a), (other, b) in (*pairs, *(pair[::-1] for pair in pairs)):

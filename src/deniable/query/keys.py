@@ -135,7 +135,9 @@ class KeySearch:
 def key_searches(
     table: DeclaredTable, price: Price, others: Sequence[Sensitivity]
 ) -> Iterator[tuple[KeySearch, Noises]]:
-    """Ways to pay for the search and, at equal shares, for totals, the better one first.
+    """Return plans to pay for the search and totals, the better one first.
+
+    Totals have equal shares.
 
     The units that a key needs, times the standard deviations of the totals, say which is better. Counts get noise with
     a bound, and all of delta; weights get Gaussian noise, like the totals, and half of delta for keys of one unit.

@@ -1,4 +1,7 @@
-"""Tables about a database: its columns, its history, and the owner's exact findings."""
+"""Tables about a database: its columns, its history and exact counts.
+
+The counts are for the owner.
+"""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -13,7 +16,10 @@ from deniable.release.listing import LazyRows, Listing
 
 
 def list_columns(tables: Mapping[str, DeclaredTable]) -> Listing:
-    """Return the columns of tables with what is declared about them; of several, under the tables' names."""
+    """Return the columns of tables with what is declared about them.
+
+    Of several tables, under the tables' names.
+    """
     rows = []
     for table in tables.values():
         prefix = f"{table.name}." if len(tables) > 1 else ""
@@ -22,7 +28,10 @@ def list_columns(tables: Mapping[str, DeclaredTable]) -> Listing:
 
 
 def list_history(ledger: Ledger) -> Listing:
-    """Return the questions that were charged, oldest first; with the analysts if there are several."""
+    """Return the questions that were charged, oldest first.
+
+    With the analysts if there are several.
+    """
     history = ledger.history()
     heads = ["number", "time (UTC)", "question", "cost", "answer kept"]
     several = bool(history.analysts - {"owner"})  # one person alone needs no column

@@ -1,4 +1,7 @@
-"""Names of questions in the ledger: equal for questions that certainly ask the same, whatever their texts look like."""
+"""Names of questions in the ledger: equal where the same is asked.
+
+Certainly the same, whatever their texts look like.
+"""
 
 import hashlib
 import json
@@ -11,7 +14,9 @@ from deniable.query.plan import Name, PricedPlan
 
 
 def named(plan: PricedPlan) -> PricedPlan:
-    """Return a plan with its names in the ledger, which follow from its question, noise and public tables.
+    """Return a plan with its names in the ledger.
+
+    They follow from its question, noise and public tables.
 
     The first name is that of this version; the second, where it differs, that of the first versions, which knew less
     of what is equal. No earlier version read public tables.
@@ -23,7 +28,10 @@ def named(plan: PricedPlan) -> PricedPlan:
 
 
 def stored_name(plan: PricedPlan, ledger: Ledger, *, safe: bool) -> Name | None:
-    """Return the name under which the ledger has an answer to the question of a plan, if it has one."""
+    """Return the name under which the ledger has an answer to a plan's question.
+
+    None if it has none.
+    """
     return next((name for name in plan.names if ledger.recall(name.key, safe=safe) is not None), None)
 
 

@@ -1,4 +1,4 @@
-"""The allow-list of operators: which kinds each takes, which kind it gives, and how far its value can reach.
+"""The allow-list of operators: the kinds each takes and gives, and its range.
 
 `OPERATORS` is the only list. An engine translates each entry (`engines/`), the result side evaluates some of them with
 numpy (`evaluate.py`), and a test holds the three together.
@@ -32,7 +32,9 @@ def _longest(facts: Sequence[Facts]) -> int:
 
 @dataclass(frozen=True)
 class Operator:
-    """`typing` gives the kind of the result or None if the arguments do not fit; `range_of` gives its range.
+    """An operator: its kinds, its range and its length.
+
+    `typing` gives the kind of the result or None if the arguments do not fit; `range_of` gives its range.
 
     `length` bounds the characters of a text. LOWER and UPPER change each letter into one, whatever bytes it then takes.
     """
@@ -122,7 +124,10 @@ def _substring(kinds: Sequence[Kind]) -> Kind | None:
 
 
 def _cut(facts: Sequence[Facts]) -> int:
-    """SUBSTRING gives at most as many characters as its length says, on whichever side of the start."""
+    """Return the length of SUBSTRING: at most as many characters as it is given.
+
+    On whichever side of the start.
+    """
     text, length = facts[0], facts[2]
     return min(text.longest, max(map(abs, map(int, length.ends)))) if length.bounded else text.longest
 
@@ -214,7 +219,10 @@ def _absolute(facts: Sequence[Facts]) -> Range:
 
 
 def _rounded(facts: Sequence[Facts]) -> Range:
-    """ROUND to no or some decimals moves a value by less than one unit of the integer grid."""
+    """Return the range of ROUND to no or some decimals.
+
+    It moves a value by less than one unit of the integer grid.
+    """
     lower, upper = facts[0].lower, facts[0].upper
     return None if lower is None else Fraction(floor(lower)), None if upper is None else Fraction(ceil(upper))
 
@@ -233,7 +241,10 @@ def _to_integer(facts: Sequence[Facts]) -> Range:
 
 
 def _years(facts: Sequence[Facts]) -> Range:
-    """The years of a date with public bounds, which are counted in days from 0001-01-01."""
+    """Return the years of a date with public bounds.
+
+    Bounds are counted in days from 0001-01-01.
+    """
     lower, upper = facts[0].lower, facts[0].upper
     if lower is None or upper is None:
         return UNKNOWN
@@ -268,7 +279,9 @@ def _case_values(facts: Sequence[Facts]) -> list[Facts]:
 
 
 def _first_days(*, days: int = 0, months: int = 0) -> Listing:
-    """The days on which weeks or other periods begin, of a date with public bounds; at most `MOST_DAYS` of them.
+    """Return the days on which weeks or other periods begin.
+
+    Of a date with public bounds; at most `MOST_DAYS` of them.
 
     Args:
         days: of a period, counted from a Monday.

@@ -1,4 +1,6 @@
-"""`SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(...)`, as BigQuery and GoogleSQL write the price of a question.
+"""`SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(...)`: the price of a question.
+
+As BigQuery and GoogleSQL write it.
 
 The options say the price, and may set smaller limits on a unit than are declared, never larger ones. So may the
 arguments `rows`, `groups` and `total_rows` of a question.

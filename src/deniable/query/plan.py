@@ -23,7 +23,9 @@ UNKNOWN_GROUPS = 2**40  # groups, where they are not known yet
 
 @dataclass(frozen=True)
 class Axis:
-    """Keys and the public values that they have together; None if these are not known yet.
+    """Keys and the public values that they have together.
+
+    None if these are not known yet.
 
     Args:
         indices: of the keys in the question.
@@ -107,7 +109,10 @@ class Question:
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:
-        """The keys in the order in which groups are numbered; those that are not declared go together."""
+        """The keys in the order in which groups are numbered.
+
+        Those that are not declared go together.
+        """
         unknown = self.unknown
         joint = {index: axis for axis in self.joint for index in axis.indices}
         axes = []
@@ -125,7 +130,10 @@ class Question:
         return prod(UNKNOWN_GROUPS if axis.values is None else len(axis.values) for axis in self.axes)
 
     def to_json(self) -> dict[str, object]:
-        """The question as plain data, with what is promised of a unit: what it can have at most follows from these."""
+        """Return the question as plain data, with the promises about a unit.
+
+        They bound how much a unit can have.
+        """
         table = self.source.table
         if self.source.one_row_per_unit:
             table = replace(table, rows=1, groups=1, total_rows=None, auto=())
@@ -146,7 +154,10 @@ class Question:
 
 @dataclass(frozen=True)
 class OutputColumn:
-    """One column of the answer: an expression over base values (`base 0`, ...) and keys (`key 0`, ...)."""
+    """One column of the answer: an expression over base values and keys.
+
+    They are `base 0`, ... and `key 0`, ...
+    """
 
     name: str
     expression: Expression
@@ -217,7 +228,10 @@ class PricedPlan:
 
     @property
     def key(self) -> str:
-        """The question's name: equal for equal private parts, whatever the text looks like."""
+        """The question's name: equal for equal private parts.
+
+        Whatever the text looks like.
+        """
         return self.names[0].key
 
 

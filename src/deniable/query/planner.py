@@ -1,4 +1,6 @@
-"""The planner: from a question as it is asked to a priced plan, through a visible list of rules.
+"""The planner: from a question to a priced plan, through a list of rules.
+
+The list is visible.
 
 Nothing here reads a private row. Rows of public tables are read where a question needs them, since they are part of it.
 """
@@ -55,7 +57,10 @@ class PublicRows:
         return self._engine.columns(rows, [expression]).column(0).to_pylist()  # type: ignore[no-any-return]
 
     def fingerprints(self, source: TableExpression) -> dict[str, str]:
-        """Return a hash of the rows of each public table that a question reads, by the table's name."""
+        """Return a hash of the rows of each public table that a question reads.
+
+        By the table's name.
+        """
         scans = {scan.source.name: scan for scan in public_tables(source)}
         for name, scan in scans.items():
             if name not in self._fingerprints:
@@ -72,7 +77,7 @@ class PublicRows:
 
 @dataclass(frozen=True)
 class _Planned:
-    """The plan of a question, then those that earlier versions made of it, and what they follow from."""
+    """The plan of a question, those of earlier versions, and their public facts."""
 
     start: Plan
     plans: tuple[PricedPlan, ...]
@@ -85,7 +90,9 @@ class _Planned:
 
 
 class Planner:
-    """Plans questions over declared tables, for the budget of a ledger, on an engine that can run them.
+    """Plans questions over declared tables, for the budget of a ledger.
+
+    On an engine that can run them.
 
     Args:
         tables: the declared tables by name.
@@ -100,7 +107,9 @@ class Planner:
         self._kept: dict[Hashable, tuple[Facts, _Planned]] = {}  # the newest last
 
     def plan(self, request: Request, *, safe: bool) -> PricedPlan:
-        """Return the plan of a question, and of several that earlier versions made, one whose answer is stored.
+        """Return the plan of a question; of equal ones, that whose answer is stored.
+
+        Earlier versions made several plans of it.
 
         Args:
             request: the question as it is asked.
@@ -111,7 +120,9 @@ class Planner:
         return self._answered(self._plans(request, safe).plans, safe)
 
     def searched_plan(self, request: Request, *, bits: Bits) -> PricedPlan:
-        """Return the plan of a question after the searches for its undeclared bounds, which are charged here.
+        """Return the plan of a question after searches for its undeclared bounds.
+
+        The searches are charged here.
 
         Args:
             request: the question as it is asked.
@@ -153,7 +164,10 @@ class Planner:
         return next(others, plans[0])
 
     def _plans(self, request: Request, safe: bool) -> "_Planned":
-        """Return the plans of a question: made anew, or as they were made before from the same public facts."""
+        """Return the plans of a question, made anew or kept.
+
+        They are kept where they were made from the same public facts.
+        """
         facts = (self._tables, self._engine, self._ledger.budget)
         key = request.key
         kept_facts, planned = self._kept.get(key, (None, None))
@@ -184,7 +198,10 @@ class Planner:
         return Plan(request=request, budget=self._ledger.budget, tables=self._tables, look=public.column, recall=recall)
 
     def _priced(self, plan: Plan, public: PublicRows, *, run: bool = True) -> PricedPlan:
-        """Return the priced plan under the first bounds of its searches that it can be answered with."""
+        """Return the priced plan under the first bounds that allow an answer.
+
+        The bounds are those of its searches.
+        """
         *others, last = _with_suiting_bounds(plan)
         for each in others:
             with suppress(UnsupportedQueryError, InvalidParameterError):
@@ -192,7 +209,10 @@ class Planner:
         return self._finished(last, public, run=run)
 
     def _finished(self, plan: Plan, public: PublicRows, *, run: bool) -> PricedPlan:
-        """Return the plan after all rules, with its name; the engine has seen that it can run it."""
+        """Return the plan after all rules, with its name.
+
+        The engine has seen that it can run it.
+        """
         plan = applied(READING, plan)
         priced = _priced_at_least_cost(plan) if _seeks_price(plan) else applied(PRICING, plan).priced[0]
         if run:
@@ -203,7 +223,10 @@ class Planner:
 
 
 def _with_suiting_bounds(plan: Plan) -> Iterator[Plan]:
-    """Yield the plan with each combination of bounds that its searches allow; the last are those that were paid."""
+    """Yield the plan with each combination of bounds that its searches allow.
+
+    The last are those that were paid.
+    """
     combinations: Iterator[tuple[PrivateSearch, ...]] = product(*(each.suiting() for each in plan.searches))
     for searches in combinations:
         yield replace(plan, searches=searches)
@@ -216,7 +239,10 @@ def _seeks_price(plan: Plan) -> bool:
 
 
 def _priced_at_least_cost(plan: Plan) -> PricedPlan:
-    """Return the plan at the least price that gives the wanted accuracy: PRICING at one price after another."""
+    """Return the plan at the least price that gives the wanted accuracy.
+
+    By PRICING at one price after another.
+    """
     request, (query,) = plan.request, plan.queries
     assert request is not None
     assert request.error is not None

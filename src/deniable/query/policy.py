@@ -1,4 +1,7 @@
-"""The owner's declaration as a TOML file: what is protected, what is public, what may be spent."""
+"""The owner's declaration as a TOML file.
+
+It says what is protected, what is public, and what may be spent.
+"""
 
 import re
 import tomllib
@@ -63,7 +66,10 @@ class Fractional(str):
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """A policy file, read and checked; paths are absolute. Of several tables, it is that of the first private one."""
+    """A policy file, read and checked; paths are absolute.
+
+    Of several tables, it is that of the first private one.
+    """
 
     source: Path | str = empty(repr=False)  # a file, or the URL of a server, which may hold a password
     name: str
@@ -194,7 +200,10 @@ def _check_section(path: Path, section: str, fields: object) -> None:
 
 
 def _check_fields(where: str, fields: object, known: Fields) -> None:
-    """Known fields with values of the right type; a misspelt one must not be passed over in silence."""
+    """Refuse unknown fields and values of the wrong type.
+
+    A misspelt one must not be passed over in silence.
+    """
     if not isinstance(fields, dict):
         raise CatalogError(f"{where} must be a section with fields: {', '.join(known)}.")
     for field, value in fields.items():
@@ -303,7 +312,10 @@ def _declaration(path: Path, name: str, fields: Mapping[str, Any], known: Mappin
 
 
 def _keys(path: Path, name: str, fields: Mapping[str, Any], known: Mapping[str, Declaration]) -> Declaration:
-    """Keys that are listed, stand in a public file, or are all combinations of those of several columns."""
+    """Return the keys: listed, in a public file, or all combinations.
+
+    The combinations are of those of several columns.
+    """
     held = fields.get("keys")
     parts = [part.strip() for part in name.split(",")]
     if held is None:

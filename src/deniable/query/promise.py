@@ -1,4 +1,7 @@
-"""Several tables of one promise: which hold the unit, which reach it through another, and joins along such paths."""
+"""Several tables of one promise, and joins along their key paths.
+
+Some hold the unit; others lead to it through another table.
+"""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -101,7 +104,9 @@ def _path(
 
 
 def along_paths(left: TableExpression, right: TableExpression, on: Pairs) -> Pairs:
-    """The pairs of a join, and the units of both sides where it follows a key path of private tables.
+    """Return the pairs of a join, and the units where it follows a key path.
+
+    The units are those of both sides, the path one of private tables.
 
     A row at the end of a path has every unit that holds its key, so equal units single out the one of its partner.
     """

@@ -1,4 +1,4 @@
-"""Answers to planned questions: charge, then read rows, add noise, and keep what is released."""
+"""Answers to planned questions: charge, read rows, add noise, keep releases."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,7 +23,9 @@ FRACTIONS = "If one {noun} has more rows, each counts as a fraction of one, so c
 
 @dataclass(frozen=True)
 class Responder:
-    """Answers planned questions: a ledger that is charged first, an engine that reads rows, and randomness.
+    """Answers planned questions; every answer is charged before rows are read.
+
+    It has a ledger, an engine that reads rows, and randomness.
 
     Args:
         engine: has the private rows.
@@ -71,7 +73,7 @@ class Responder:
         return Entry(question=name.key, text=plan.query.text, loss=plan.loss, mechanisms=described, safe=self.bits.safe)
 
     def secret(self) -> bytes:
-        """Return the key by which the engine chooses among the rows and groups of one unit."""
+        """Return the key by which the engine chooses among rows and groups of a unit."""
         return self.ledger.secret("groups of a unit")
 
     def _exact(self, plan: PricedPlan, name: Name, progress: Progress | None) -> str:
@@ -87,7 +89,9 @@ class Responder:
         return answer_text(noisy, question, name)
 
     def notes(self, *, grouped: bool, question: Question | None = None) -> tuple[str, ...]:
-        """Return what a reader of any answer must know: how rows were bounded, and how long the budget lasts.
+        """Return the notes for a reader of any answer.
+
+        How rows were bounded, and how long the budget lasts.
 
         Args:
             grouped: whether units are bounded in groups.
@@ -114,14 +118,17 @@ class Responder:
     def with_provenance(
         self, release: Release, question: str, answer: str, table: DeclaredTable, *, stored: bool
     ) -> Release:
-        """Return a release with its payment in the ledger; if it is new, with everything that it cost."""
+        """Return a release with its payment in the ledger.
+
+        If it is new, with everything that it cost.
+        """
         known = self.provenance(question, answer, table, cost=release.cost, stored=stored)
         return replace(release, provenance=known)
 
     def provenance(
         self, question: str, answer: str, table: DeclaredTable, *, cost: PrivacyLoss, stored: bool
     ) -> Provenance:
-        """Return the payment for an answer in the ledger; if it is new, with what it cost."""
+        """Return the payment for an answer in the ledger; of a new one, with its cost."""
         record, head = self.ledger.payment(question, answer, safe=self.bits.safe, last=not stored)
         return Provenance(
             paid=record.loss if stored else cost,

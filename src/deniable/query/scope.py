@@ -21,7 +21,9 @@ class Scope(ABC):
         """The expression for a column or an aggregate; None for any other node."""
 
     def values(self, query: exp.Expr) -> Sequence[Literal]:
-        """The constants that a subquery over public tables gives, which are read while the question is planned.
+        """Return the constants that a subquery over public tables gives.
+
+        They are read while the question is planned.
 
         Raises: UnsupportedQueryError if it reads private tables, or stands where none is read.
         """
@@ -60,7 +62,10 @@ class Item:
 
 
 class RowScope(Scope):
-    """Inside WHERE, GROUP BY and the arguments of aggregates: names are columns of the rows that FROM gives."""
+    """Scope of WHERE, GROUP BY and the arguments of aggregates.
+
+    Names are columns of the rows that FROM gives.
+    """
 
     def __init__(
         self,
@@ -83,7 +88,10 @@ class RowScope(Scope):
         return (name.casefold() for item in self.items for name in item.source.names)
 
     def keys_of(self, expression: Expression) -> tuple[Key, ...] | None:
-        """Public values of an expression: as declared, or those of a column in the rows of a public table."""
+        """Return the public values of an expression.
+
+        As declared, or those of a column in the rows of a public table.
+        """
         declared = self.source.keys_of(expression)
         if declared is None and self._public is not None and expression.facts.keys is None:
             return self._public(self.source, expression)
@@ -116,7 +124,10 @@ class RowScope(Scope):
         return str(node.name)
 
     def _item(self, node: exp.Column) -> Item:
-        """The table of FROM that a column is of; where none is, the first, which says so best."""
+        """Return the table of FROM that a column is of.
+
+        Where none is, the first, which says so best.
+        """
         if node.table:
             qualifier = node.table.casefold()
             for position in range(2):  # a table may be called by its own name too, where nothing else is

@@ -34,7 +34,9 @@ def open_source(
     memory: str | None = None,
     threads: int | None = None,
 ) -> Engine:
-    """An engine over a dataframe (pandas, Polars, Arrow), a file, or a folder or pattern of Parquet files.
+    """Return an engine over a dataframe, a file, or many Parquet files.
+
+    A dataframe of pandas, Polars or Arrow; many files are a folder or a pattern.
 
     A column of a frame that has no type of its own, such as one of objects, is read entry by entry as what `columns`
     declares for it, or as the name of a unit; if neither does, no query can use it, whatever it holds.
@@ -54,7 +56,10 @@ def open_source(
 
 
 def runner_of(source: object, table: str | None = None) -> StatementRunner | None:
-    """A table or view of a PostgreSQL server or of Spark's catalogue, or a DataFrame of Spark, which stay there."""
+    """Return a table or view of a PostgreSQL server or of Spark.
+
+    Of Spark's catalogue, or a DataFrame of Spark. The rows stay there.
+    """
     if isinstance(source, str) and source == SPARK:
         from deniable.query.engines.spark.runner import open_table
 
@@ -92,7 +97,9 @@ def open_sources(
     memory: str | None = None,
     threads: int | None = None,
 ) -> Engine:
-    """An engine over several sources, each as `open_source` takes it, by the names of their tables.
+    """Return an engine over several sources, by the names of their tables.
+
+    Each source is as `open_source` takes it.
 
     A table of a server is a pair: its URL, and the table's name there.
     """
@@ -184,7 +191,10 @@ def _role(table: DeclaredTable) -> str:
 
 
 def _to_arrow(frame: object, declared: Mapping[str, Declared]) -> "pa.Table":
-    """The frame as an Arrow table. The frame's own errors may quote a value, so they are not passed on."""
+    """Return the frame as an Arrow table.
+
+    The frame's own errors may quote a value, so they are not passed on.
+    """
     import narwhals as nw
     import pyarrow as pa
 
@@ -205,7 +215,9 @@ def _to_arrow(frame: object, declared: Mapping[str, Declared]) -> "pa.Table":
 
 
 def _parts(frame: Any) -> Iterator[tuple[str, Any]]:
-    """The columns of a frame of narwhals, and the named levels of an index of pandas, by their names.
+    """Return the columns of a frame of narwhals, by their names.
+
+    The named levels of an index of pandas are among them.
 
     `reset_index` would guess the type of a level from its rows; the levels of a MultiIndex are categories.
     """
@@ -232,7 +244,10 @@ def _column(part: Any, declared: Declared | None) -> Any:
 
 
 def _as_declared(columns: Mapping[str, Declaration], unit: str | None) -> dict[str, Declared]:
-    """Type as which the entries of each untyped column are read; a unit is identified by its text."""
+    """Return the type as which the entries of each untyped column are read.
+
+    A unit is identified by its text.
+    """
     types: dict[str, Declared] = {} if unit is None else {unit: "text"}
     for name, declaration in columns.items():
         types[name] = cast(Declared, "real" if declaration.kind is None else declaration.kind.value)

@@ -13,7 +13,9 @@ MAX_TEXT_LENGTH = 100_000  # characters: far more than people write, and parsed 
 
 
 def read_statement(text: str, dialect: str = "duckdb") -> exp.Select:
-    """Return the one SELECT that a text holds, as sqlglot parses it; `allowlist` checks its nodes where they are read.
+    """Return the one SELECT that a text holds, as sqlglot parses it.
+
+    `allowlist` checks its nodes where they are read.
 
     Args:
         text: of the question; at most `MAX_TEXT_LENGTH` characters.
@@ -50,7 +52,7 @@ def read_statement(text: str, dialect: str = "duckdb") -> exp.Select:
 
 
 def _stopped_at(error: Exception, dialect: str) -> str:
-    """Return the place at which the parser stopped, and what to check there, as the end of a sentence."""
+    """Return the end of a sentence: where the parser stopped, what to check there."""
     details = getattr(error, "errors", None)
     if not details or not details[0].get("line"):
         return ". Check its spelling."

@@ -1,4 +1,6 @@
-"""Statistics of `deniable.statistics` as questions to a database: on its unit, bounds, relation and ledger.
+"""Statistics of `deniable.statistics` as questions to a database.
+
+They use its unit, bounds, relation and ledger.
 
 A method names columns where the function takes values, and leaves out what the database knows. Mistakes are found on a
 table without rows; then the ledger is charged; only then does the engine read the columns.
@@ -26,7 +28,9 @@ from deniable.release import Release, stored
 
 
 def answer_statistic(asked: StatisticQuestion, responder: Responder, tables: Mapping[str, DeclaredTable]) -> Release:
-    """Return a statistic of columns: rehearse it, charge, read rows, release, and keep it, in this order.
+    """Return a statistic of columns: rehearse, charge, read, release and keep it.
+
+    In this order.
 
     Args:
         asked: the statistic, its columns and its public parameters.
@@ -87,7 +91,10 @@ def _check_sizes(table: DeclaredTable, tables: Mapping[str, DeclaredTable]) -> N
 
 
 def _condition(asked: StatisticQuestion, responder: Responder) -> Expression | None:
-    """Return the condition on rows, checked by the engine as the filter of a query is; None where all rows count."""
+    """Return the condition on rows, checked as the filter of a query is.
+
+    The engine checks it; None where all rows count.
+    """
     table, where, statistic = responder.table, asked.where, asked.function.__name__
     replaced = table.relation is Relation.REPLACE
     if replaced and statistic in SAMPLES:

@@ -1,4 +1,6 @@
-"""Table expressions: the typed, immutable tree from which the rows of a question come.
+"""Table expressions: the typed tree from which the rows of a question come.
+
+The tree is immutable.
 
 Every row of a private table expression belongs to one unit, named in the column `unit`, and the rows of a unit are a
 function of that unit's own rows in the private tables and of public tables. Nodes keep that promise or refuse to be
@@ -87,7 +89,10 @@ class TableExpression(ABC):
 
     @memoized
     def fixes(self, fixed: Names, expression: Expression) -> bool:
-        """Whether rows of one unit that agree on the columns `fixed` agree on an expression too."""
+        """Whether rows of one unit that agree on `fixed` agree on an expression too.
+
+        `fixed` are columns.
+        """
         if not isinstance(expression, Column):
             arguments = expression.arguments if isinstance(expression, Call) else ()
             return expression.size <= MAX_SIZE and all(self.fixes(fixed, each) for each in arguments)
@@ -97,7 +102,10 @@ class TableExpression(ABC):
         return definition is not None and definition[0].fixes(self.fixed_in(fixed, definition[0]), definition[1])
 
     def fixed_in(self, fixed: Names, source: "TableExpression") -> Names:
-        """Return the columns of `source` on which rows agree that agree on the columns `fixed` of this node."""
+        """Return the columns of `source` that `fixed` columns of this node fix.
+
+        Rows that agree on these agree on those.
+        """
         return NOTHING
 
     @property
@@ -111,7 +119,10 @@ class TableExpression(ABC):
         return 1
 
     def inputs(self, column: Column) -> "Sequence[tuple[TableExpression, Expression]]":
-        """Return the expressions of which a column is computed, each with the node further down that it is over."""
+        """Return the expressions of which a column is computed, each with its node.
+
+        The node further down that it is over.
+        """
         definition = self.definition(column)
         return () if definition is None else (definition,)
 
@@ -129,7 +140,10 @@ class TableExpression(ABC):
         return values_of(expression, self.values) if definition is None else definition[0].values(definition[1])
 
     def definition(self, expression: Expression) -> "tuple[TableExpression, Expression] | None":
-        """Return the node below and the expression over it that give the value of an expression; None if none does."""
+        """Return the node below and the expression over it that give a value.
+
+        The value of an expression; None if none does.
+        """
         return None
 
     def unit_part(self, expression: Expression) -> str | None:
@@ -284,7 +298,10 @@ class FilteredRows(RowByRow):
 
 @dataclass(frozen=True)
 class Renamed(RowByRow):
-    """Rows whose columns carry a prefix, so that several table expressions can meet in a join."""
+    """Rows whose columns carry a prefix.
+
+    So several table expressions can meet in a join.
+    """
 
     prefix: str
 
@@ -345,7 +362,9 @@ class Project(RowByRow):
 
 
 def count_tables(*expressions: TableExpression) -> int:
-    """Return the number of tables that several table expressions read, each as often as it is named.
+    """Return the number of tables that several table expressions read.
+
+    Each counts as often as it is named.
 
     Raises: UnsupportedQueryError if they are too many.
     """
@@ -364,7 +383,10 @@ def typed(name: str, facts: Facts) -> Column:
 
 
 def check_distinct_names(*names: str | None) -> None:
-    """Refuse two columns of one name: an engine would take one for the other, and perhaps for the unit."""
+    """Refuse two columns of one name.
+
+    An engine would take one for the other, and perhaps for the unit.
+    """
     seen: set[str] = set()
     for name in names:
         if name is not None and name.casefold() in seen:

@@ -1,4 +1,7 @@
-"""FROM: declared tables, joins and subqueries, as one table expression and the names of its columns."""
+"""FROM: declared tables, joins and subqueries as one table expression.
+
+It comes with the names of its columns.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -57,7 +60,10 @@ class Known:
         return [literal(Fraction(value) if isinstance(value, float) else value) for value in values]
 
     def keys(self, tree: TableExpression, expression: Expression) -> tuple[Key, ...] | None:
-        """The values in the rows of a public table of a column that comes from there; None of any other expression."""
+        """Return the values of a column in the rows of its public table.
+
+        None for any expression that is not a column of a public table.
+        """
         origin = tree.base_column(expression)
         if origin is None or not origin[0].public or self.look is None or expression.facts.kind not in KINDS_OF_KEYS:
             return None
@@ -84,7 +90,10 @@ class Known:
 
 
 def _has_one_row_of_a_unit(tree: TableExpression) -> bool:
-    """Whether it matters how many partners a private row has: it is the only one of its unit that has its values."""
+    """Whether a private row is the only one of its unit that has its values.
+
+    It matters then how many partners it has.
+    """
     return tree.private and (tree.unit is None or tree.multiplicity(frozenset(tree.names)) is not None)
 
 
@@ -141,7 +150,10 @@ def _item(node: exp.Expr, known: Known) -> Item:
 
 
 def _derived(select: exp.Expr, known: Known) -> TableExpression:
-    """The rows of a subquery: columns computed row by row, or by unit and group, of the rows that its WHERE keeps."""
+    """Return the rows of a subquery, of those that its WHERE keeps.
+
+    Columns are computed row by row, or by unit and group.
+    """
     if isinstance(select, exp.Union):
         return Union(tuple(_derived(_bare(part), known) for part in (checked(select).this, select.expression)))
     if not isinstance(select, exp.Select):
@@ -166,7 +178,10 @@ def _derived(select: exp.Expr, known: Known) -> TableExpression:
 
 
 def aggregated(select: exp.Select, scope: RowScope, tree: TableExpression) -> Project:
-    """The rows of a subquery that aggregates, by unit and group, those of a table expression."""
+    """Return the rows of a subquery that aggregates, by unit and group.
+
+    Those of a table expression are aggregated.
+    """
     _check_unordered(select)
     group, having = select.args.get("group"), select.args.get("having")
     listed = checked(group).expressions if group is not None else ()
@@ -210,7 +225,10 @@ def _columns(select: exp.Select, scope: Scope, items: Sequence[Item]) -> dict[st
 
 
 def _prefixed(items: list[Item]) -> list[Item]:
-    """Items whose columns have names of their own: those of the tables, numbered where one table stands twice."""
+    """Return items whose columns have names of their own.
+
+    Those of the tables, numbered where one table stands twice.
+    """
     seen: Counter[str] = Counter()
     prefixed = []
     for item in items:

@@ -31,7 +31,9 @@ def check_texts(question: Question) -> None:
 
 
 def characters(held: Question | TableExpression) -> int:
-    """Return the number of characters that the expressions of a question or table expression make of one row.
+    """Return the number of characters that the expressions make of one row.
+
+    The expressions of a question or table expression.
 
     Equal expressions of one SELECT are computed once.
     """
@@ -44,7 +46,10 @@ def characters(held: Question | TableExpression) -> int:
 
 
 def _parts(held: object) -> Iterator[Expression | TableExpression]:
-    """Yield the expressions in a question, table expression, aggregate or list, and the table expressions below it."""
+    """Yield the expressions in a part of a question, and the tables below it.
+
+    The part is a question, table expression, aggregate or list; the tables are table expressions.
+    """
     match held:
         case Question():
             values: list[object] = [held.source, held.keys, held.aggregates]
@@ -62,7 +67,10 @@ def _parts(held: object) -> Iterator[Expression | TableExpression]:
 
 
 def _texts(expression: Expression) -> Iterator[Call]:
-    """The calls in an expression that make text; ILIKE compares letters of one case, which it makes first."""
+    """Yield the calls in an expression that make text.
+
+    ILIKE compares letters of one case, which it makes first.
+    """
     if not isinstance(expression, Call):
         return
     made = expression.facts.kind is Kind.TEXT and expression.operator not in PASSED_ON

@@ -35,7 +35,9 @@ CASTS = {
 
 
 def translate(node: exp.Expr, scope: Scope) -> Expression:
-    """Return the expression that a node of SQL means; `scope` resolves columns, aggregates and subqueries.
+    """Return the expression that a node of SQL means.
+
+    `scope` resolves columns, aggregates and subqueries.
 
     Raises: UnsupportedQueryError that knows its place in the text.
     """
@@ -205,7 +207,10 @@ def _date_trunc(node: exp.Expr, scope: Scope) -> Expression:
 
 
 def _width_bucket(node: exp.Expr, scope: Scope) -> Expression:
-    """The number of the bin, of n equal ones, in which a value lies: 0 below them, n + 1 at `high` and above."""
+    """Return the number of the bin, of n equal ones, in which a value lies.
+
+    0 below them, n + 1 at `high` and above.
+    """
     facts = [translate(node.args[name], scope).facts for name in ("min_value", "max_value", "num_buckets")]
     low, high, n = (each.lower if each.lower == each.upper else None for each in facts)
     if low is None or high is None or n is None or low >= high or n.denominator != 1 or not 1 <= n <= 10_000:
@@ -280,7 +285,10 @@ def condition(node: exp.Expr, scope: Scope, clause: str) -> Expression:
 
 
 def declarable(node: exp.Expr) -> str:
-    """Return the text by which a declaration names the expression at `node`, wherever in a query that stands."""
+    """Return the text by which a declaration names the expression at `node`.
+
+    Wherever in a query that stands.
+    """
     plain = node.copy().unnest()
     for column in plain.find_all(exp.Column):
         column.set("table", None)

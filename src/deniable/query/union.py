@@ -1,4 +1,7 @@
-"""UNION ALL: the rows of several table expressions, each of the same unit as before."""
+"""UNION ALL: the rows of several table expressions.
+
+Each is of the same unit as before.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +16,10 @@ from deniable.query.table_expression import TableExpression, count_tables, named
 
 @dataclass(frozen=True)
 class Union(TableExpression):
-    """Rows of several table expressions whose columns agree by position; named as in the first."""
+    """Rows of several table expressions whose columns agree by position.
+
+    Columns are named as in the first.
+    """
 
     sources: tuple[TableExpression, ...]
 

@@ -1,4 +1,7 @@
-"""Workloads: several questions that are priced together, charged as one, and made consistent on request."""
+"""Workloads: several questions that are priced together and charged as one.
+
+They are made consistent on request.
+"""
 
 import hashlib
 import json
@@ -50,7 +53,10 @@ class Workload:
     nonnegative: bool = False
 
     def answer(self, responder: Responder, *, fresh: bool) -> list[Release]:
-        """Return a release for each question: stored together, or new and charged together."""
+        """Return a release for each question.
+
+        Stored together, or new and charged together.
+        """
         ledger, safe = responder.ledger, responder.bits.safe
         answer, stored = ledger.answer(self.entry, lambda: self._exact(responder), fresh=fresh)
         noisy: list[Any] = [
@@ -96,7 +102,10 @@ class Workload:
 
 
 def _release(plan: PricedPlan, values: Any, totals: list[Consistent] | None, notes: list[str], **known: Any) -> Release:
-    """Return the release of one question, from its noisy numbers or from consistent totals."""
+    """Return the release of one question.
+
+    From its noisy numbers or from consistent totals.
+    """
     if totals is None:
         return build_release(plan, values, notes=tuple(notes), **known)
     reals = [each.values for each in totals]

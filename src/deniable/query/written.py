@@ -1,4 +1,7 @@
-"""Answers with more groups than one machine can hold: as files, which the engine's own machines write."""
+"""Answers with more groups than one machine can hold: as files.
+
+The engine's own machines write them.
+"""
 
 import hashlib
 import json
@@ -21,7 +24,9 @@ def check_writes(responder: Responder) -> None:
 
 
 def write(plan: PricedPlan, folder: str, responder: Responder, *, intervals: bool, fresh: bool) -> Any:
-    """Return a DataFrame that reads the answer from files: stored ones, or new ones that are charged.
+    """Return a DataFrame that reads the answer from files.
+
+    Stored ones, or new ones that are charged.
 
     Args:
         plan: the question with its price.
@@ -44,7 +49,10 @@ def write(plan: PricedPlan, folder: str, responder: Responder, *, intervals: boo
 
 
 def _name(plan: PricedPlan, *, intervals: bool) -> Name:
-    """Return the name of files in the ledger: of the question, and of the columns that they hold."""
+    """Return the name of files in the ledger.
+
+    Of the question, and of the columns that they hold.
+    """
     columns = [(each.name, each.expression.to_json()) for each in plan.query.outcome.outputs]
     said = f"{plan.key} in files {plan.names[0].order} {columns} {plan.query.outcome.having} {intervals}"
     return Name(hashlib.sha256(said.encode()).hexdigest(), ())

@@ -34,6 +34,9 @@ def as_csv(table: "pyarrow.Table") -> str:
 
 
 def harmless(text: str) -> str:
-    """Return the text on one line, with an apostrophe before what looks like a formula."""
+    """Return the text on one line, safe to open in a spreadsheet.
+
+    An apostrophe stands before what looks like a formula.
+    """
     shown = printable(text)
     return f"'{shown}" if shown.lstrip().startswith(_FORMULA) else shown

@@ -72,7 +72,9 @@ def account(
         Path | None, typer.Option(metavar="FILE", help="Draw delta against epsilon: .png, .svg or .pdf.")
     ] = None,
 ) -> None:
-    """Say what noisy training, or any composition, reveals: a certified epsilon or delta. Reads no data.
+    """Say what training or any composition reveals: a certified epsilon or delta.
+
+    Reads no data.
 
     deniable account --noise-multiplier 1.1 --rate 256/60000 --steps 14000 --delta 1e-5
 

@@ -25,7 +25,7 @@ def budget(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List what was asked and charged, and what is left. Opens the ledger alone, never the data."""
+    """List what was asked and charged, and what is left; never opens the data."""
     declared = read(policy)
     checked = verify or expected_head is not None
     ledger = open_ledger(declared)

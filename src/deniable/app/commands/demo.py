@@ -20,7 +20,7 @@ def demo(
         ),
     ] = None,
 ) -> None:
-    """Show on a made-up survey how exact counts expose a person, and how private answers do not."""
+    """Show on made-up data that exact counts expose people; private ones do not."""
     if data is not None:
         from deniable.app.output import whole_file
         from deniable.datasets import write

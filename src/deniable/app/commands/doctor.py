@@ -15,7 +15,9 @@ def doctor(
     memory: Memory = None,
     threads: Threads = None,
 ) -> None:
-    """Count exactly what the policy leaves out or changes. For the owner alone: the numbers are not private.
+    """Count exactly what the policy leaves out or changes; for the owner alone.
+
+    The numbers are not private.
 
     Charges nothing and writes nothing.
     """

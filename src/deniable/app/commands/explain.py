@@ -37,7 +37,7 @@ def explain(
     analyst: Analyst = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a question would cost and how exact the answer would be. Spends nothing.
+    """Say what a question would cost, and how exact it would be; spends nothing.
 
     Reads the schema, and of public tables that the question names the rows; of private ones none.
     """

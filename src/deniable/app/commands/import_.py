@@ -11,7 +11,9 @@ WARNING = "FOR THE OWNER OF THE DATA ALONE: these counts are exact, no noise pro
 
 
 def import_(policy: PolicyFile) -> None:
-    """Read the CSV file of a policy, once, as the policy declares. For the owner: the counts it prints are exact.
+    """Read a policy's CSV file once, as the policy declares; for the owner alone.
+
+    The counts it prints are exact.
 
     Writes FILE.csv.parquet, which questions are asked of, and FILE.csv.report.csv, with every line that was not read
     whole. Import again when the file or the declaration has changed.

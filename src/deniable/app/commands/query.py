@@ -56,7 +56,7 @@ def query(
     memory: Memory = None,
     threads: Threads = None,
 ) -> None:
-    """Answer a question with noise, charged to the budget. The same question again is free."""
+    """Answer a question with noise, charged to the budget; a repeat is free."""
     if to_json + to_csv + (output is not None) > 1:
         raise InvalidParameterError("give one of --json, --csv and --output.")
     check_picture(plot)

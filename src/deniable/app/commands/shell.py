@@ -44,7 +44,7 @@ def shell(
     memory: Memory = None,
     threads: Threads = None,
 ) -> None:
-    """Ask at a prompt, with completion. Each question costs the price given here, or by `\\price`."""
+    """Ask at a prompt, with completion, at the price given here or by `\\price`."""
     read(policy)
     from deniable.query.connect import connect
 

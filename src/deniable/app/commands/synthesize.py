@@ -40,7 +40,10 @@ def synthesize(
     memory: Memory = None,
     threads: Threads = None,
 ) -> None:
-    """Write synthetic rows with the columns of a table. More rows, or others by --seed, are free afterwards."""
+    """Write synthetic rows with the columns of a table; later ones are free.
+
+    More rows, or others by --seed, cost nothing.
+    """
     declared = read(policy)
     from deniable.query.connect import connect
     from deniable.synthesis.synthesis import FORMATS

@@ -1,1 +1,4 @@
-"""Aggregates of SQL, a family a file: what each takes, which exact totals it needs, and how its value follows."""
+"""Aggregates of SQL, a family a file.
+
+Each says what it takes, which exact totals it needs, and how its value follows.
+"""

@@ -141,7 +141,10 @@ class Tally:
 
     @classmethod
     def of(cls, parts: Iterable[Counted], size: int) -> "Tally":
-        """The tally of keys, CODES * cell + code, and the rows of each, in any order; rows of one key add up."""
+        """Return the tally of keys, CODES * cell + code, and the rows of each.
+
+        They come in any order; rows of one key add up.
+        """
         keys, counts = _merged(parts)
         return cls(keys // CODES, keys % CODES, counts, size)
 
@@ -154,7 +157,9 @@ class Tally:
 
 @dataclass(frozen=True, kw_only=True)
 class BoundedAggregate(BoundedPart):
-    """An aggregate on its lattice: one value lies in [lower, upper] grid steps after `centre` steps were subtracted.
+    """An aggregate on its lattice, where a value is a whole number of grid steps.
+
+    A value lies in [lower, upper] after `centre` steps were subtracted.
 
     Args:
         share: lattice steps in one step of a row's value. Whole numbers are summed as such, and shared out more finely.
@@ -223,7 +228,10 @@ class PricedAggregate(BoundedAggregate):
 
 
 def tallied(batches: Iterable[NDArray[np.int64]]) -> Counted:
-    """The different keys in batches of them, in order, and how often each occurs; few are held before they count."""
+    """Return the different keys in batches, in order, and how often each occurs.
+
+    Few are held before they count.
+    """
     merged: list[Counted] = []
     held: list[NDArray[np.int64]] = []
     for batch in chain(batches, [None]):
@@ -250,7 +258,10 @@ def _merged(
 
 
 def integers(values: Sequence[Any]) -> NDArray[Any]:
-    """An int64 array of whole numbers, or rows of them; one of Python integers if some do not fit."""
+    """Return whole numbers, or rows of them, as an int64 array.
+
+    As one of Python integers if some do not fit.
+    """
     array = np.array(values, dtype=object)
     return array.astype(np.int64) if all(abs(value) < 2**62 for value in array.flat) else array
 

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CountAggregate(Aggregate):
-    """The number of rows in which `argument` is not NULL; of all rows where there is none."""
+    """The number of rows in which `argument` is not NULL.
+
+    Of all rows where there is no argument.
+    """
 
     function: ClassVar[str] = "count"
 

@@ -1,4 +1,7 @@
-"""COUNT(DISTINCT value): how many values there are in a group, each unit showing a few of its own."""
+"""COUNT(DISTINCT value): the number of different values in a group.
+
+Each unit shows a few of its own.
+"""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -14,7 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Distinct(Aggregate):
-    """The number of different values of `argument`, of which a unit shows at most `rows` in a group.
+    """The number of different values of `argument`, few of them from each unit.
+
+    A unit shows at most `rows` of them in a group.
 
     Those it shows are chosen among its own by a keyed hash, whatever other units have, so a unit that leaves takes at
     most `rows` values with it: the bound of COUNT(*). Proof: docs/theory/query/bounding.md.

@@ -1,4 +1,7 @@
-"""MODE: the most frequent of the values that are declared, chosen by tallies that the engine makes."""
+"""MODE: the most frequent of the values that are declared.
+
+It is chosen by tallies that the engine makes.
+"""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -30,7 +33,10 @@ MOST_VALUES = 1_000
 
 @dataclass(frozen=True)
 class ModeAggregate(Order):
-    """The most frequent of `values`, whose places are what `argument` gives; rows with others do not count."""
+    """The most frequent of `values`, whose indices `argument` gives.
+
+    Rows with other values do not count.
+    """
 
     function: ClassVar[str] = "mode"
     value: Expression | None = None
@@ -46,7 +52,10 @@ class ModeAggregate(Order):
 
 @dataclass(frozen=True, kw_only=True)
 class PricedMode(PricedOrder):
-    """One choice a group among the counts of all values. A unit adds at most `rows` to them, and takes none away."""
+    """One choice a group among the counts of all values.
+
+    A unit adds at most `rows` to them, and takes none away.
+    """
 
     @property
     def values(self) -> tuple[Key, ...]:

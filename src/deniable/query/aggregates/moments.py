@@ -1,4 +1,6 @@
-"""Variances, deviations, covariances and correlations, from noisy means of values and of their products.
+"""Variances, deviations, covariances and correlations, from noisy means.
+
+The means are those of values and of their products.
 
 Deviations are taken from the exact middle of the public range. A product of two lies within the product of half the
 ranges, and a square above 0: these are the bounds of its sum. Everything else is arithmetic on what was released.
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
 def read_variance(
     node: exp.Expr, where: Expression | None, scope: "ResultScope", *, sample: bool, root: bool = False
 ) -> Expression:
-    """VAR_POP and VAR_SAMP: the mean of the squares less the square of the mean, within its range.
+    """Return VAR_POP or VAR_SAMP from noisy means, within its range.
+
+    The mean of the squares less the square of the mean.
 
     Args:
         sample: whether it is that of the population that the rows were drawn from: n / (n - 1) times as much.
@@ -51,7 +55,10 @@ def read_covariance(node: exp.Expr, where: Expression | None, scope: "ResultScop
 
 
 def read_correlation(node: exp.Expr, where: Expression | None, scope: "ResultScope") -> Expression:
-    """CORR, over rows that have both values; undefined where a noisy variance is not above 0."""
+    """Return CORR over rows that have both values.
+
+    It is undefined where a noisy variance is not above 0.
+    """
     rows = _rows(node, (node.this, node.expression), where, scope)
     one, other = rows.values
     scale = call("multiply", *(call("sqrt", rows.covariance(value, value)) for value in (one, other)))
@@ -89,7 +96,10 @@ class _Rows:
         return call("subtract", mean, call("multiply", *shifts))
 
     def _kept(self, value: Expression, *read: Expression) -> Expression:
-        """`value`, which is missing where one of those is that it reads, in these rows alone."""
+        """Return `value` in the rows that have all that it reads.
+
+        It is missing in all others.
+        """
         present = [call("not", call("is_null", each)) for each in self.values if each not in read]
         where = self.where
         for each in present:

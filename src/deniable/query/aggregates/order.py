@@ -1,4 +1,6 @@
-"""MEDIAN, QUANTILE_CONT, MIN and MAX: points of a public grid, chosen by their ranks in tallies that the engine makes.
+"""MEDIAN, QUANTILE_CONT, MIN and MAX: points of a grid, chosen by ranks.
+
+The grid is public. Ranks are those in tallies that the engine makes.
 
 A unit has at most `rows` rows in each of at most `groups` groups, so its presence changes that many tallies, each by
 that many records: the loss is that of one choice, as many times as groups. Proof: docs/theory/query/order.md.
@@ -41,7 +43,10 @@ POINTS_DIGITS = 5
 
 @dataclass(frozen=True)
 class Order(Aggregate):
-    """The value below which a share of the rows lies; near the smallest or the largest value where that is 0 or 1."""
+    """The value below which a share of the rows lies.
+
+    It is near the smallest or the largest value where the share is 0 or 1.
+    """
 
     function: ClassVar[str] = "quantile"
     additive: ClassVar[bool] = False
@@ -68,7 +73,10 @@ class Order(Aggregate):
 
     @property
     def step(self) -> Fraction:
-        """The distance of two points: 1 for whole numbers of a narrow range, else a hundred-thousandth or so of it."""
+        """Return the distance of two points.
+
+        1 for whole numbers of a narrow range, else a hundred-thousandth or so of the range.
+        """
         width = self.ends[1] - self.ends[0]
         if self.facts.kind is Kind.INTEGER and width <= WHOLE_POINTS:
             return Fraction(1)

@@ -84,7 +84,9 @@ class SumAggregate(Aggregate):
 
 
 def read_sum(node: exp.Expr, where: Expression | None, scope: "ResultScope") -> Expression:
-    """SUM; where the count is asked for too, the sum around the middle plus the middle times the count.
+    """Return SUM, from a sum around the middle where COUNT is asked for too.
+
+    Then the middle times the count is added.
 
     Both ways are exact before the noise. The second has the smaller sensitivity, and the count is paid already.
     """
@@ -95,7 +97,10 @@ def read_sum(node: exp.Expr, where: Expression | None, scope: "ResultScope") -> 
 
 
 def read_average(node: exp.Expr, where: Expression | None, scope: "ResultScope") -> Expression:
-    """The noisy sum around the middle over the noisy count, plus the middle; undefined for counts below 1."""
+    """Return AVG: a noisy sum around the middle over the noisy count.
+
+    The middle is added to it. It is undefined for counts below 1.
+    """
     value = summand("AVG", node.this, where, scope)
     return average(value, count_of(value, scope), scope)
 
@@ -143,7 +148,9 @@ def summand(name: str, node: exp.Expr, where: Expression | None, scope: "ResultS
 
 
 def middle(value: Expression) -> Fraction:
-    """About the middle of the public range, on a coarse binary grid: sums around it are half as sensitive.
+    """Return about the middle of the public range, on a coarse binary grid.
+
+    Sums around it are half as sensitive.
 
     The grid is no finer than the lattice of the sum, so the centre lies on both.
     """
@@ -160,7 +167,10 @@ def middle(value: Expression) -> Fraction:
 
 
 def _precision(lower: Fraction, upper: Fraction) -> int:
-    """Binary digits of the larger bound, so that the *width* of the range has about 2^32 steps, if doubles allow."""
+    """Return the binary digits of the larger bound.
+
+    So the *width* of the range has about 2^32 steps, if doubles allow.
+    """
     largest = max(abs(lower), abs(upper))
     width = upper - lower
     extra = 0 if width == 0 else max(0, ceil(largest / width).bit_length() - 1)

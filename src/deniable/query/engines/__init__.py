@@ -1,1 +1,4 @@
-"""Engines that compute the exact, secret integers of a plan. None of them draws noise or sums floats."""
+"""Engines that compute the exact, secret integers of a plan.
+
+None of them draws noise or sums floats.
+"""

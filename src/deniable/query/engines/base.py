@@ -71,7 +71,9 @@ class Engine(ABC):
 
     @abstractmethod
     def exact(self, plan: PricedPlan, *, secret: bytes, progress: Progress | None = None) -> list[Any]:
-        """One integer array of shape (cells,) per aggregate, on the plan's lattice; a `Tally` where it is not additive.
+        """Return one integer array of shape (cells,) per aggregate.
+
+        On the plan's lattice; a `Tally` where the aggregate is not additive.
 
         Args:
             secret: keys the hash that chooses which groups of a unit count.
@@ -82,7 +84,9 @@ class Engine(ABC):
 
     @abstractmethod
     def keys(self, plan: PricedPlan, *, secret: bytes) -> "tuple[pa.Table, NDArray[np.int64]]":
-        """The values that occur of the keys that are not declared, and the weight of each, as the plan's search says.
+        """Return the occurring values of undeclared keys, and the weight of each.
+
+        The plan's search says what a weight is.
 
         Raises: ExecutionError, with a constant text, if the engine stops for any reason.
         """
@@ -92,12 +96,17 @@ class Engine(ABC):
         raise NotImplementedError
 
     def unchanged(self) -> bool:
-        """Whether all tables still have the columns and types that they had when they were opened. Reads no row."""
+        """Whether all tables have the columns and types that they had when opened.
+
+        Reads no row.
+        """
         return True  # what is in memory has
 
     @abstractmethod
     def columns(self, rows: TableExpression, expressions: Sequence[Expression]) -> "pa.Table":
-        """Return rows with columns c0, c1, ... for the expressions, of the types of `ARROW`, and `unit`.
+        """Return rows with a column for each expression, and the unit.
+
+        Columns are c0, c1, ..., of the types of `ARROW`, and `unit`.
 
         Rows of nobody are left out.
         Raises: ExecutionError, with a constant text, if the engine stops for any reason.
@@ -105,7 +114,10 @@ class Engine(ABC):
 
 
 class Gathered:
-    """The exact numbers of a plan as they come in, of one pass over the rows or several. SECRET."""
+    """The exact numbers of a plan as they come in. SECRET.
+
+    They come from one pass over the rows, or from several.
+    """
 
     def __init__(self, plan: PricedPlan) -> None:
         self._cells = plan.query.question.cells

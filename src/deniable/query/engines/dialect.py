@@ -81,7 +81,10 @@ def text(value: str) -> str:
 
 
 def rounded(value: str, ten: str, function: str) -> str:
-    """ROUND of a float to the decimals that `ten` is a power for; `function` rounds halves to even."""
+    """Return ROUND of a float to the decimals of which `ten` is the power.
+
+    `function` rounds halves to even.
+    """
     scaled = f"{value} * {ten}"
     return f"CASE WHEN {scaled} >= -{END} AND {scaled} < {END} THEN {function}({scaled}) / {ten} ELSE {value} END"
 
@@ -107,13 +110,18 @@ class Dialect(ABC):
     text = staticmethod(text)
 
     def stored(self, name: str, base: str) -> str:
-        """A column of the type `base` as a value of its own kind, which may be NaN or beyond the calendar."""
+        """Return a column of the type `base` as a value of its own kind.
+
+        It may be NaN or beyond the calendar.
+        """
         kind = self.kinds.get(base)
         return self.quoted(name) if kind is None else f"CAST({self.quoted(name)} AS {self.types[kind]})"
 
     @abstractmethod
     def finished(self, sql: str, kind: Kind) -> str:
-        """Return the canonical form of an operator's or column's value, so that equal values are one value.
+        """Return the canonical form of an operator's or column's value.
+
+        So equal values are one value.
 
         NaN is NULL, -0.0 is 0.0, and text is compared by its bytes: what a group, DISTINCT or a join holds equal, no
         operator above can tell apart.
@@ -124,7 +132,10 @@ class Dialect(ABC):
         """The first 60 bits of the MD5 of a text's bytes in UTF-8, as an integer."""
 
     def shared(self, sql: str, arguments: Sequence[str], long: Sequence[int]) -> str:
-        """`sql` over arguments of which those with the numbers `long` are no mere names and are needed repeatedly."""
+        """Return `sql` over arguments, of which long ones are written once.
+
+        Those with the numbers `long` are no mere names and are needed repeatedly.
+        """
         if self.sharing is None or not long:
             return filled(sql, arguments)
         names = {index: self.quoted(f"{HIDDEN}shared {index})") for index in long}
@@ -143,20 +154,29 @@ class Dialect(ABC):
         return self.named.format(name=name, value=value, sql=sql)
 
     def column(self, name: str, base: str, kind: Kind) -> str:
-        """A column as a value of `kind`: NULL where it is none, or outside of the years 1 to 9999; NaN may come."""
+        """Return a column as a value of `kind`; NaN may come.
+
+        NULL where it is none, or outside of the years 1 to 9999.
+        """
         own = self.kinds.get(base, Kind.NULL)
         sql = self.calendar(self.stored(name, base), own)
         return sql if own is kind else filled(self.operator(CASTS[kind], own), [self.finished(sql, own)])
 
     def calendar(self, sql: str, kind: Kind) -> str:
-        """A date or timestamp, NULL outside of the years 1 to 9999; values of other kinds as they are."""
+        """Return a date or timestamp, NULL outside of the years 1 to 9999.
+
+        Values of other kinds stay as they are.
+        """
         if kind not in (Kind.DATE, Kind.TIMESTAMP):
             return sql
         first, last = (self.constant(end if kind is Kind.TIMESTAMP else end.date()) for end in (FIRST, LAST))
         return f"CASE WHEN {sql} BETWEEN {first} AND {last} THEN {sql} END"
 
     def limited(self, sql: str) -> str:
-        """Return a text as it is stored, NULL where it has more bytes than any question reads."""
+        """Return a text as it is stored, NULL where it is too long.
+
+        It is if it has more bytes than any question reads.
+        """
         return f"CASE WHEN {self.bytes.replace('$1', sql)} <= {LONGEST_TEXT} THEN {sql} END"
 
     def cast(self, sql: str, wanted: Kind) -> str:
@@ -197,7 +217,9 @@ class Dialect(ABC):
         return self.types[self.kinds[base]]
 
     def seed(self, unit: str, kind: Kind) -> str:
-        """The integer that stands for a value, such as a unit, in `order`: itself, or the digest of its text.
+        """Return the integer that stands for a value, such as a unit, in `order`.
+
+        The value itself, or the digest of its text.
 
         Raises: UnsupportedQueryError for other kinds than `seeds`, whose text is not the same on all engines.
         """
@@ -210,7 +232,10 @@ class Dialect(ABC):
         return unit if kind is Kind.INTEGER else self.digest(text)
 
     def listed(self, kinds: Mapping[str, Kind], rows: Sequence[Sequence[Key]]) -> str:
-        """A SELECT of public rows and their positions from 0, which may be millions: columns by their kinds."""
+        """Return a SELECT of public rows and their positions from 0.
+
+        They may be millions. Columns are listed by their kinds.
+        """
         raise NotImplementedError
 
     def operator(self, name: str, kind: Kind) -> str:
@@ -233,7 +258,10 @@ class Dialect(ABC):
 
 
 class Translator:
-    """SQL of expressions over one source, whose column types are `types` (names of the dialect)."""
+    """SQL of expressions over one source, whose column types are `types`.
+
+    Types are named as the dialect names them.
+    """
 
     def __init__(self, dialect: Dialect, types: Mapping[str, str]) -> None:
         self.dialect = dialect
@@ -241,7 +269,9 @@ class Translator:
         self._written: dict[int, str] = {}  # values that are needed several times, by the identity of their nodes
 
     def expression(self, node: Expression, *, nan_allowed: bool = False) -> str:
-        """SQL that gives the value of `node`, or NULL, for every row; never NaN unless `nan_allowed`.
+        """Return SQL that gives the value of `node`, or NULL, for every row.
+
+        It is never NaN unless `nan_allowed`.
 
         A value that is needed several times is written once, where the dialect can.
         Raises: UnsupportedQueryError if the engine cannot compute it as the others do, or it is too long.
@@ -323,14 +353,20 @@ class Translator:
 
 
 def _common(facts: Sequence[Facts]) -> Kind:
-    """The kind in which values are compared: reals and whole numbers as reals, dates and moments as moments."""
+    """Return the kind in which values are compared.
+
+    Reals and whole numbers are compared as reals, dates and moments as moments.
+    """
     kinds = {fact.kind for fact in facts if fact.kind is not Kind.NULL}
     wide = next((kind for kind in (Kind.REAL, Kind.TIMESTAMP) if kind in kinds), None)
     return wide or next(iter(kinds), Kind.NULL)
 
 
 def repeated(node: Expression) -> list[Call]:
-    """The calls below an expression that stand in several places of it, those that others are made of first."""
+    """Return the calls that stand in several places of an expression.
+
+    Those that others are made of come first.
+    """
     seen: dict[int, Call] = {}
     calls: dict[int, Call] = {}
 
@@ -369,7 +405,9 @@ class Keyed:
     seed: str
 
     def ranks(self, cell: str = "cell") -> str:
-        """A keyed hash of 63 bits, different for each place in [0, 2^31) of a unit: those of the smallest ones count.
+        """Return SQL for a keyed hash of 63 bits, one for each place of a unit.
+
+        Places are in [0, 2^31); those of the smallest hashes count.
 
         With p = 2**31 - 1, q = 2**31 - 19 and keys k of the secret, t = k1 + k0 (seed mod p) + place (k3 + k2 (seed mod
         q)) and the hash is 2**32 (t**3 mod p) + place. No step leaves 64 bits, so all engines compute it with + * %
@@ -387,7 +425,10 @@ class Keyed:
 
 @cache
 def letters(name: str) -> tuple[str, str]:
-    """The letters that LOWER or UPPER changes, and those into which it changes them, each into one: as DuckDB does."""
+    """Return the letters that LOWER or UPPER changes, and their counterparts.
+
+    Each is changed into one letter, as DuckDB does it.
+    """
     import duckdb
 
     every = "".join(chr(code) for code in range(65, 0x1F000) if not 0xD800 <= code < 0xE000)

@@ -1,4 +1,4 @@
-"""Exact counts of what a policy leaves out or bends, for the owner of the data alone.
+"""Exact counts of rows that a policy leaves out or bends, for their owner alone.
 
 Nothing here is private in the sense of a guarantee: these numbers come straight from the rows, without noise, and cost
 nothing because nobody but the owner may see them. Values are never listed: a policy that is corrected from the
@@ -32,7 +32,10 @@ ALL_WELL = "Nothing is odd: every line was read, every row counts, and no value 
 
 @dataclass(frozen=True)
 class Finding:
-    """One exact number about the private rows. SECRET: for the owner alone. `normal` is what it would be at best."""
+    """One exact number about the private rows. SECRET: for the owner alone.
+
+    `normal` is the number at best.
+    """
 
     subject: str
     what: str
@@ -55,7 +58,10 @@ class Doctor:
         self._generator, self._run = engine.examiner()
 
     def examine(self, table: DeclaredTable) -> Iterator[Finding]:
-        """Everything worth counting about `table`, which the engine holds. A part may fail alone."""
+        """Count everything worth counting about `table`, which the engine holds.
+
+        A part may fail alone.
+        """
         tables = self._generator.tables
         several = table.name in tables
         self._held = tables[table.name if several else ""]
@@ -189,7 +195,9 @@ class Doctor:
         plain: Mapping[str, str] = NOTHING,
         lost: Mapping[str, str] = NOTHING,
     ) -> Iterator[Finding]:
-        """Numbers by what they say: of rows for which a condition holds, at best none, and any aggregates.
+        """Return exact numbers by the texts that say what they are.
+
+        They are numbers of rows for which a condition holds, at best none, and any aggregates.
 
         Args:
             plain: aggregates that may have any value.
@@ -212,7 +220,10 @@ class Doctor:
         return f"{value} IS NOT NULL AND NOT {self._listed(value, declared)}"
 
     def _listed(self, value: str, declared: Declaration) -> str:
-        """A condition that is true for declared keys, false for other values, and never NULL."""
+        """Return a condition that is true for declared keys, false for other values.
+
+        It is never NULL.
+        """
         keys = declared.keys or ()
         known = [self._generator.constant(key) for key in keys if key is not None]
         listed = f"coalesce({value} IN ({', '.join(known)}), FALSE)"

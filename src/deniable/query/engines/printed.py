@@ -31,7 +31,10 @@ class Seals:
         return f'"seal_{self._nonce}_{self._pieces.setdefault(sql, len(self._pieces))}"'
 
     def opened(self, statement: str) -> str:
-        """The statement with the pieces in their places; what is in a piece is looked at no more."""
+        """Return the statement with the pieces in their places.
+
+        Nothing inside a piece is looked at any more.
+        """
         pieces = list(self._pieces)
         return re.sub(rf'(["`])seal_{self._nonce}_(\d+)\1', lambda match: pieces[int(match[2])], statement)
 

@@ -1,4 +1,6 @@
-"""Exact integers from a server or cluster: the statements of DuckDB, printed for it, and one fetch of small results.
+"""Exact integers from a server or cluster, in one fetch of small results.
+
+The statements are those of DuckDB, printed for it.
 
 Nothing is drawn there: noise is added here, once, after the fetch, so an action that is repeated there draws nothing.
 """
@@ -26,7 +28,10 @@ if TYPE_CHECKING:
 
 
 def generator_of(runners: Mapping[str, StatementRunner], secret: bytes) -> Generator:
-    """Statements over the tables of runners of one engine, in which all that people wrote is sealed."""
+    """Return statements over the tables of runners of one engine.
+
+    All that people wrote is sealed in them.
+    """
     seals = Seals(hashlib.sha256(b"seals" + secret).hexdigest()[:16])
     tables = {
         name: SelectSource(seals.seal(runner.source), runner.types, runner.dialect, seals.seal)

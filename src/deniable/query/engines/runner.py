@@ -1,4 +1,6 @@
-"""A table on a server or cluster: its columns by kind, and the rows of one statement.
+"""A table on a server or cluster: its columns by kind, and its rows.
+
+The rows are those of one statement.
 
 What the other side says of a failure may quote a value, so none of it is passed on.
 """
@@ -31,7 +33,9 @@ class Described:
 
 
 class StatementRunner(ABC):
-    """`source` is how a statement names the table, `types` are its columns' types by the dialect's names.
+    """Access to one table of a server, through statements.
+
+    `source` is how a statement names the table, `types` are its columns' types by the dialect's names.
 
     Tables of one `server` may stand in one statement; `name` is what others may know of it, never a password, and
     `where` tells it apart from other servers, as does the `system` that has its files, where that says which it is.
@@ -47,11 +51,14 @@ class StatementRunner(ABC):
     types: Mapping[str, str]
 
     def unchanged(self) -> bool:
-        """Whether the table still has the columns and types that it had when it was opened."""
+        """Whether the table has the columns and types that it had when opened."""
         return True
 
     def cause(self) -> str | None:
-        """Why nothing can be read now, in one of few constant sentences; None if nobody knows. Reads no row."""
+        """Return why nothing can be read now; None if the cause is unknown.
+
+        In one of few constant sentences. Reads no row.
+        """
         return None
 
     @abstractmethod
@@ -67,7 +74,10 @@ class StatementRunner(ABC):
         return all(map(self.check, statements))
 
     def schema(self) -> Mapping[str, Kind | None]:
-        """The columns in their order; None for a type that queries cannot use. Reads no row."""
+        """Return the columns in their order.
+
+        None for a type that queries cannot use. Reads no row.
+        """
         return {name: self.dialect.kinds.get(base) for name, base in self.types.items()}
 
     def run(self, statement: str) -> list[tuple[Any, ...]]:

@@ -1,4 +1,7 @@
-"""Views that engines have in common: a SELECT in which each row comes from one row of one table."""
+"""Views as all engines read them: each row comes from one row of one table.
+
+Each is a SELECT.
+"""
 
 from collections.abc import Callable
 
@@ -8,7 +11,9 @@ CLAUSES = frozenset({"expressions", "from", "where", "kind"})
 
 
 def selects_rows(select: exp.Expr, understood: Callable[[exp.Expr], object], dialect: str) -> str | None:
-    """Why rows of a SELECT may not come each from one row of one table, in words; None if they do.
+    """Return why rows of a SELECT may not come each from one row of one table.
+
+    In words; None if they do.
 
     Args:
         understood: whether an expression's own node is a function of the row alone.

@@ -9,7 +9,9 @@ from deniable.query.rules.plan import Plan
 
 
 def bound(plan: Plan) -> Plan:
-    """Return the plan with the sensitivity of every aggregate; parts that are bounded already stay.
+    """Return the plan with the sensitivity of every aggregate.
+
+    Parts that are bounded already stay.
 
     A workload bounds its parts itself, in groups that its questions share.
     """

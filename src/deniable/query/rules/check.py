@@ -5,7 +5,9 @@ from deniable.query.rules.plan import Plan
 
 
 def check(plan: Plan) -> Plan:
-    """Return the plan unchanged, if HAVING, ORDER BY and the columns can be computed from noisy numbers alone.
+    """Return the plan unchanged, if its result side reads noisy numbers alone.
+
+    HAVING, ORDER BY and the columns are the result side.
 
     Raises: UnsupportedQueryError if not, or if there are too many groups.
     """

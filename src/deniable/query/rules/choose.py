@@ -1,4 +1,7 @@
-"""Rule `choose`: the noise of least expected error that the price and the budget admit."""
+"""Rule `choose`: the noise of least expected error.
+
+Only noise that the price and the budget admit is tried.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -18,7 +21,9 @@ Choice = tuple[KeySearch | None, Noises]  # a search for keys where there is one
 
 
 def choose(plan: Plan) -> Plan:
-    """Return the plan with noise for every part: the first choice, from the best on, that the budget can pay for.
+    """Return the plan with noise for every part.
+
+    The first choice, from the best on, that the budget can pay for.
 
     Raises: UnprovedError if the budget can pay for none.
     """
@@ -38,7 +43,10 @@ def choose(plan: Plan) -> Plan:
 
 
 def _choices(plan: Plan) -> Iterable[Choice]:
-    """Yield noise for the totals, and what finds keys that are not declared; the better choice first."""
+    """Yield noise for the totals, and the search for undeclared keys.
+
+    The better choice comes first.
+    """
     assert plan.totals_price is not None
     sensitivities = [total.sensitivity for total in plan.totals]
     question = plan.queries[0].question
@@ -54,7 +62,10 @@ def _choices(plan: Plan) -> Iterable[Choice]:
 def _weighted(
     price: Price, totals: Sequence[BoundedAggregate], importances: Sequence[float]
 ) -> Iterator[tuple[AdditiveNoise, ...]]:
-    """Yield noise for totals that share a price by their importances, that of least expected error first."""
+    """Yield noise for totals that share a price by their importances.
+
+    That of least expected error comes first.
+    """
     sensitivities = [total.sensitivity for total in totals]
     powers = {(False, 2 if price.rho is None else 1)}  # of the share, in the variance of Laplace and Gaussian noise
     if price.rho or price.delta:
@@ -75,7 +86,10 @@ def _weighted(
 
 
 def _priced(plan: Plan, noises: Sequence[AdditiveNoise]) -> tuple[tuple[PricedPart, ...], ...]:
-    """Return the parts of every question with their noise; parts that are no totals choose theirs themselves."""
+    """Return the parts of every question with their noise.
+
+    Parts that are no totals choose their own.
+    """
     left = iter(noises)
     return tuple(
         tuple(

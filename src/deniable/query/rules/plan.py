@@ -1,4 +1,7 @@
-"""Plans: what the rules take and return, from a question as it was asked to its price."""
+"""Plans: what the rules take and return.
+
+From a question as it was asked to its price.
+"""
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -67,7 +70,10 @@ class Request:
 
     @property
     def key(self) -> Hashable:
-        """A key under which the plan is kept, where the request is text and numbers alone; else None."""
+        """Return the key under which the plan is kept, or None.
+
+        A request of text and numbers alone has one.
+        """
         if self.written:
             return None
         given = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in ("limits", "written")}
@@ -79,7 +85,9 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """One question, or several that are priced together, with what the rules have derived so far.
+    """One question, or several priced together, and what is derived so far.
+
+    The rules derive it.
 
     Nothing here is computed from a private row. Fields are in the order in which rules fill them in.
 

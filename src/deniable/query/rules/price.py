@@ -26,7 +26,9 @@ def applied(rules: Sequence[Rule], plan: Plan) -> Plan:
 def price(
     query: Query, price: Price, budget: Budget | None = None, weights: Mapping[str, Real] | None = None
 ) -> PricedPlan:
-    """Return the plan that answers a question at a price, with the least expected error.
+    """Return the plan that answers a question at a price.
+
+    It has the least expected error.
 
     Args:
         query: the question over declared tables.
@@ -47,7 +49,9 @@ def together(
     *,
     parts: Sequence[Sequence[BoundedPart]] | None = None,
 ) -> tuple[list[PricedPlan], PrivacyLoss]:
-    """Return plans that answer several questions, which cost the price together, and the loss of all of them.
+    """Return plans of several questions that share a price, and their loss.
+
+    They cost the price together; the loss is that of all of them.
 
     Args:
         queries: the questions over declared tables.

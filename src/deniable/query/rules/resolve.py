@@ -1,4 +1,7 @@
-"""Rule `resolve`: what the names of the question mean, over declared tables and the bounds that searches gave."""
+"""Rule `resolve`: the meaning of the names of the question.
+
+They name declared tables, under the bounds that searches gave.
+"""
 
 from dataclasses import replace
 
@@ -9,7 +12,9 @@ from deniable.query.sql import parse
 
 
 def resolve(plan: Plan) -> Plan:
-    """Return the plan with its text read over its tables. Groups may be found where the price has a delta.
+    """Return the plan with its text read over its tables.
+
+    Groups may be searched for where the price has a delta.
 
     Raises: UnsupportedQueryError if the text is not one SELECT made of listed parts over declared names.
     """

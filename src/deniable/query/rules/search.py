@@ -1,4 +1,7 @@
-"""Rule `search`: which bounds and limits are not declared, and are searched for privately before the answer."""
+"""Rule `search`: which undeclared bounds and limits are searched for.
+
+The search is private, and comes before the answer.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,7 +15,7 @@ from deniable.query.rules.resolve import resolve
 
 
 def search(plan: Plan) -> Plan:
-    """Return the plan with the searches that its question needs, and what they leave of the price.
+    """Return the plan with the searches that it needs, and the rest of the price.
 
     A search whose answer is in the ledger is free. Nothing is searched here: what is not known yet has placeholders.
 

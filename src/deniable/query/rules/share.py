@@ -1,4 +1,7 @@
-"""Rule `share`: how totals share their price, by the expected errors of the columns that they are for."""
+"""Rule `share`: how totals share their price.
+
+The expected errors of the columns that they are for decide.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,7 +22,9 @@ _MIN_SHARE_PERCENT = 3  # percent that a total gets at least
 
 
 def share(plan: Plan) -> Plan:
-    """Return the plan with the importance of each total; with none where totals share equally.
+    """Return the plan with the importance of each total.
+
+    With none where totals share equally.
 
     Raises: InvalidParameterError if weights are given where they decide nothing, or name no noisy column.
     """

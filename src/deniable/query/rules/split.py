@@ -6,7 +6,9 @@ from deniable.query.rules.plan import Plan
 
 
 def split(plan: Plan) -> Plan:
-    """Return the plan with its price split: every part that is no total gets one share, the totals all of theirs.
+    """Return the plan with its price split between totals and other parts.
+
+    Every part that is no total gets one share, the totals all of theirs.
 
     A search for keys counts as a total, since it shares their noise.
     """

@@ -1,4 +1,7 @@
-"""Rule `state`: the public facts, the limits and the price of one question, as its arguments and its OPTIONS say."""
+"""Rule `state`: the public facts, the limits and the price of one question.
+
+Its arguments and its OPTIONS say them.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -33,7 +36,10 @@ def state(plan: Plan) -> Plan:
 
 
 def _price(request: Request) -> Price:
-    """Return the price of the answer; where an error decides it, one that says which delta or notion is meant."""
+    """Return the price of the answer.
+
+    Where an error decides it, one that says which delta or notion is meant.
+    """
     relative = is_relative(request.error)
     priced = request.epsilon is not None or request.rho is not None
     if request.error is not None and not relative and priced:

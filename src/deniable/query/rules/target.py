@@ -1,4 +1,7 @@
-"""The least price whose answer is as accurate as asked: from the public laws of the noise alone."""
+"""The least price whose answer is as accurate as asked.
+
+It follows from the public laws of the noise alone.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -38,7 +41,9 @@ def cheapest(
     delta: Fraction = Fraction(0),
     budget: Budget | None = None,
 ) -> PricedPlan:
-    """The plan with the least epsilon, to three digits, whose columns are within `error` of the truth.
+    """Return the plan with the least epsilon whose columns are within `error`.
+
+    To three digits; the error is the distance from the truth.
 
     Args:
         error: half the width of the interval that a column may have, in its unit; or that of each column that matters.
@@ -80,7 +85,9 @@ def cheapest(
 
 
 def is_relative(error: Target | None) -> bool:
-    """Whether an error is a share of the answer, such as "5%"; all of them are, or none.
+    """Whether an error is a share of the answer, such as "5%".
+
+    All of them are, or none.
 
     Raises: InvalidParameterError if only some are.
     """
@@ -120,7 +127,9 @@ def approached(
     stored: Callable[[Price], bool] = lambda _: False,
     check: Callable[[Price], None] = lambda _: None,
 ) -> Release:
-    """Answers at growing prices, until the wanted numbers are known to be within a share of the truth.
+    """Return answers at growing prices, until numbers are known to within a share.
+
+    The share is one of the truth.
 
     The first answer says how large the numbers are; each later price follows from the intervals before it, which are
     public. Those of the k-th answer hold with probability 1 - (1 - confidence) w(k) each, where the w(k) of `_level`
@@ -223,14 +232,20 @@ def _amount(price: Price) -> Fraction:
 
 
 def _at(maximum: Price, amount: Fraction, *, answers: int = 1) -> Price:
-    """A price for some answers; each has the same part of the delta, whatever it costs."""
+    """Return a price for some answers.
+
+    Each has the same part of the delta, whatever it costs.
+    """
     if maximum.rho is not None:
         return Price(rho=amount)
     return Price(epsilon=amount, delta=maximum.delta * answers / _MAX_ANSWERS)
 
 
 def _prices(lowest: Fraction, highest: Fraction | None) -> list[Fraction]:
-    """The prices of the grid from `lowest` to `highest`, ascending; the first one alone if there is no upper end."""
+    """Return the prices of the grid from `lowest` to `highest`, ascending.
+
+    The first one alone if there is no upper end.
+    """
     prices: list[Fraction] = []
     power = lowest.numerator.bit_length() - lowest.denominator.bit_length() - 1
     while True:
@@ -246,7 +261,10 @@ def _prices(lowest: Fraction, highest: Fraction | None) -> list[Fraction]:
 
 
 def _too_wide(release: Release, shares: Mapping[str, float], level: float) -> float:
-    """About how many times too wide the widest interval is for its share; 0 if every number is within its own."""
+    """Return about how many times too wide the widest interval is for its share.
+
+    0 if every number is within its own.
+    """
     worst = 0.0
     ends = release.intervals(level)
     for name, share in shares.items():
@@ -279,7 +297,10 @@ def _columns(query: Query, error: Target, promised: Callable[[Expression], bool]
 
 
 def _half_width(plan: PricedPlan, name: str, confidence: float) -> float:
-    """Half the width of an interval for a column: the sum of those of its parts, which share the doubt evenly."""
+    """Return half the width of an interval for a column.
+
+    The sum of those of its parts, which share the doubt evenly.
+    """
     expression = next(output.expression for output in plan.query.outcome.outputs if output.name == name)
     bases = bases_of(expression)
     at = np.eye(len(bases), len(bases) + 1)  # each total once, and at last none

@@ -1,4 +1,7 @@
-"""`deniable attack NAME`: what a release gives away, tried on the steward's own data. One file a subcommand."""
+"""`deniable attack NAME`: attacks on releases of the steward's own data.
+
+One file a subcommand.
+"""
 
 import typer
 

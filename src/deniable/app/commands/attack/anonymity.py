@@ -37,7 +37,9 @@ def anonymity(
     plot: Plot = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure k-anonymity, l-diversity, t-closeness and others of a table, and guess secrets by class.
+    """Measure k-anonymity, l-diversity, t-closeness and others of a table.
+
+    Secrets are guessed by class.
 
     Rows are people. With --compare the same table is released in several ways, and three attacks are tried on each:
     homogeneity, background knowledge, and the intersection of two releases. Nothing is released.

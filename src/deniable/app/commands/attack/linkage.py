@@ -25,7 +25,9 @@ def linkage(
     plot: Plot = None,
     as_json: AsJson = False,
 ) -> None:
-    """Join a table without names with a public roll, where a combination of values stands once in both.
+    """Join a table without names with a public roll.
+
+    A person is named where a combination of values stands once in both.
 
     deniable attack linkage patients.csv --roll voters.csv --columns zip,birth,sex --name voter
     """

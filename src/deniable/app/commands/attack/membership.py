@@ -28,7 +28,9 @@ def membership(
     plot: Plot = None,
     as_json: AsJson = False,
 ) -> None:
-    """Count how many members the scores of an attack find at a low false-positive rate.
+    """Count how many members an attack finds at a low false-positive rate.
+
+    It finds them by its scores.
 
     The threshold comes from one half of the strangers; the other half tests it. The picture is the whole curve.
 

@@ -30,7 +30,9 @@ def noise(
     plot: Plot = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show how many secrets come back from noisy counts of halves of the people, as the noise grows.
+    """Show how many secrets come back from noisy counts, as the noise grows.
+
+    The counts are those of halves of the people.
 
     The noise is told in units of the square root of the people: far below 1 nearly all secrets come back, far above 1
     about half of them, as by a coin. Reads no data.

@@ -24,7 +24,9 @@ def precision(
     plot: Plot = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say which true values cannot be behind published numbers, because floating-point noise cannot give them.
+    """Say which true values cannot be behind published numbers.
+
+    Floating-point noise cannot give them.
 
     Without --center, zero and powers of ten are tried. Give the numbers as precisely as they were released.
 

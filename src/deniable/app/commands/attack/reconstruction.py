@@ -63,7 +63,9 @@ def reconstruction(
     plot: Plot = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask how many of random groups have a secret, and compute from the answers who has it.
+    """Ask how many of random groups have a secret, and compute who has it.
+
+    The answers are all that is used.
 
     The same questions go to exact, suppressed, rounded and private counts of your own file. It shows the share of
     people whose secret came out right, beside the share that a guess gets. The answers are not released.

@@ -22,7 +22,9 @@ def synthetic(
     plot: Plot = None,
     as_json: AsJson = False,
 ) -> None:
-    """Single out, link and infer people of a table through synthetic rows, beside people who were never in it.
+    """Single out, link and infer people of a table through synthetic rows.
+
+    Beside them stand people who were never in it.
 
     What succeeds as often on the control is knowledge of the population. The rest is the residual risk.
 

@@ -45,7 +45,9 @@ def tracing(
     plot: Plot = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tell from the frequencies published about a pool who is in it, by the likelihood ratio and Homer's statistic.
+    """Tell from frequencies published about a pool who is in it.
+
+    By the likelihood ratio and Homer's statistic.
 
     Without files a pool is simulated and its frequencies published exactly, rounded and privately.
 

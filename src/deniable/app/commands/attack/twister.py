@@ -26,7 +26,9 @@ def twister(
     plot: Plot = None,
     as_json: AsJson = False,
 ) -> None:
-    """Try seeds of numpy's RandomState until the noise of one leaves whole numbers behind, and take it off.
+    """Recover the seed of numpy's noise, and take the noise off.
+
+    Seeds of RandomState are tried until the noise of one leaves whole numbers behind.
 
     The file holds noisy counts in the order in which they were drawn. Nothing else need be known.
 

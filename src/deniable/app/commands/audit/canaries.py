@@ -32,7 +32,9 @@ def canaries(
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the dice that order equal scores.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Bound epsilon by one run on data with canaries, each of which a fair coin of its own put in or left out.
+    """Bound epsilon by one run on data with canaries.
+
+    A fair coin of its own put each canary in or left it out.
 
     The file has a row for each canary. The exit code is 4 if the claim is false, 5 if none could be.
 

@@ -45,7 +45,9 @@ def exact(
     as_json: AsJson = False,
     plot: Plot = None,
 ) -> None:
-    """Compute epsilon of a function that returns probabilities, over all small tables and all sets of outputs.
+    """Compute epsilon of a function that returns probabilities.
+
+    All small tables and all sets of outputs are tried.
 
     Tables are tuples of sorted rows. Probabilities are whole numbers, Fractions or texts such as "1/3". The exit code
     is 4 if the claim is false.

@@ -55,7 +55,9 @@ def function(
     as_json: AsJson = False,
     plot: Plot = None,
 ) -> None:
-    """Run a noisy function on neighbouring inputs and say whether it can be as private as it claims.
+    """Test on neighbouring inputs if a function can be as private as it claims.
+
+    It is run many times, as its answers are noisy.
 
     The exit code is 4 if the claim is false, and 5 if no such run could show that. An audit never shows that a claim
     is true. The function's code runs here.

@@ -13,7 +13,10 @@ LARGEST_SECOND = 9_000_000_000_000
 
 
 def readable(table: pa.Table) -> pa.Table:
-    """`table` with missing values for what its types do not allow: broken text, moments that no calendar holds."""
+    """Return `table` with missing values where its types do not allow a value.
+
+    Such as broken text, and moments that no calendar holds.
+    """
     for index, field in enumerate(table.schema):
         with suppress(InvalidParameterError):  # of a type that no query takes
             column = arrow_of(table.column(index), field.name, None)
@@ -27,7 +30,10 @@ def readable(table: pa.Table) -> pa.Table:
 
 
 def _fine(kind: pa.DataType) -> pa.DataType:
-    """A type with microseconds in the place of seconds and milliseconds, of which DuckDB cannot take all."""
+    """Return a type with microseconds in place of seconds and milliseconds.
+
+    DuckDB cannot take all values of these.
+    """
     match kind:
         case pa.TimestampType() if kind.unit in ("s", "ms"):
             return pa.timestamp("us", kind.tz)
@@ -53,7 +59,10 @@ def _in_calendar(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
 
 def _nested(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Lists and the like as another type of theirs, each row by itself: missing where it does not fit."""
+    """Return lists and the like as another type of theirs, each row by itself.
+
+    Missing where a value does not fit.
+    """
     try:
         return pa.chunked_array([part for chunk in column.chunks for part in _rows(chunk, kind)], kind)
     except pa.ArrowNotImplementedError:  # whatever the rows are

@@ -1,4 +1,7 @@
-"""DuckDB, locked down: it may read one source, spill to one folder, and nothing else."""
+"""DuckDB, locked down.
+
+It may read one source, spill to one folder, and nothing else.
+"""
 
 import math
 import threading
@@ -56,7 +59,10 @@ def _tuples(connection: "duckdb.DuckDBPyConnection", statement: str) -> list[tup
 
 
 def _records(connection: "duckdb.DuckDBPyConnection", statement: str) -> Counted:
-    """Return the tally of the only column. Once rows come, Arrow calls every failure an OSError."""
+    """Return the tally of the only column.
+
+    Once rows come, Arrow calls every failure an OSError.
+    """
     import duckdb
 
     try:
@@ -71,7 +77,9 @@ def _arrow(connection: "duckdb.DuckDBPyConnection", statement: str) -> "pa.Table
 
 
 class DuckDBEngine(Engine):
-    """Exact aggregates over Parquet and CSV files, tables of DuckDB files, and Arrow tables in memory.
+    """Exact aggregates over Parquet, CSV, DuckDB files and tables in memory.
+
+    Tables in memory are Arrow tables.
 
     Args:
         parts: files and tables in memory, by name; the only one stands under "".
@@ -160,7 +168,10 @@ class DuckDBEngine(Engine):
         return {name: KINDS.get(base) for name, base in self._tables[table].types.items()}
 
     def unchanged(self) -> bool:
-        """Whether they have; files are opened again only if they may have been written since."""
+        """Whether the sources have the columns and types that they had when opened.
+
+        Files are opened again only if they may have been written since.
+        """
         with suppress(Exception):
             seen = _seen(part.paths for part in self._files.values())
             now = time.time_ns()
@@ -184,7 +195,9 @@ class DuckDBEngine(Engine):
             raise UnsupportedQueryError("the engine cannot run this query. Write it with simpler expressions.")
 
     def exact(self, plan: PricedPlan, *, secret: bytes, progress: Progress | None = None) -> list[Any]:
-        """The totals, in one pass, or in several that each take a share of the units, where memory is limited.
+        """Return the totals, in one pass or in several.
+
+        Each of several passes takes a share of the units, where memory is limited.
 
         What `progress` is told is turn / passes after each pass. The number of passes follows from the size of the
         file, its columns and the limit, which are public, so the shares are the same whatever the rows are; when they
@@ -233,7 +246,9 @@ class DuckDBEngine(Engine):
         turn: Callable[[Found, tuple[int, int]], object],
         progress: Progress | None = None,
     ) -> Found:
-        """Return what `begin` gives, after `turn` has added each share (turn, passes) of the units to it.
+        """Return the result of `begin`, after `turn` has added each share of the units.
+
+        A share is (turn, passes).
 
         If a turn needs more memory than allowed, all begins anew with more of them.
 
@@ -275,7 +290,10 @@ class DuckDBEngine(Engine):
         return table
 
     def _passes(self) -> int:
-        """A number of passes after which the memory should suffice: a pass that fails has wasted its time."""
+        """Return a number of passes after which the memory should suffice.
+
+        A pass that fails has wasted its time.
+        """
         import duckdb
 
         if self._memory is None:
@@ -293,8 +311,9 @@ class DuckDBEngine(Engine):
         fetch: Callable[["duckdb.DuckDBPyConnection", str], Any] = _tuples,
         keys_table: "pa.Table | None" = None,
     ) -> Any:
-        """All rows of a statement, which may read the keys that were found. An engine that broke down over a private
-        row is replaced: the next question must not learn of it.
+        """Return all rows of a statement, which may read the keys of a search.
+
+        An engine that broke down over a private row is replaced: the next question must not learn of it.
         """
         import duckdb
 
@@ -331,7 +350,10 @@ def _types(described: Sequence[tuple[Any, ...]]) -> dict[str, str]:
 
 
 def base_type(name: str) -> str:
-    """DECIMAL(10,2) is a DECIMAL, ENUM('a', 'b') an ENUM; arrays and structures keep their name, which is unknown."""
+    """Return the name of a type without its parameters.
+
+    DECIMAL(10,2) is a DECIMAL, ENUM('a', 'b') an ENUM; arrays and structures keep their name, which is unknown.
+    """
     head, _, inside = name.partition("(")
     if head == "DECIMAL" and name.endswith(")") and int(inside.split(",")[0]) > FLOAT_DIGITS:
         return "WIDE DECIMAL"
@@ -365,7 +387,10 @@ def _connect(memory: str | None, threads: int | None) -> "duckdb.DuckDBPyConnect
 
 
 def _twin_of(tables: str, memory: str | None) -> "duckdb.DuckDBPyConnection":
-    """A connection to tables without rows, made by the statements `tables`, that can read nothing else."""
+    """Return a connection to tables without rows that can read nothing else.
+
+    The statements `tables` make them.
+    """
     connection = _connect(memory, 1)
     connection.execute(tables)
     _lock(connection, [])

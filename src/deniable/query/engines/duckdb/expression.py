@@ -113,7 +113,10 @@ class DuckDB(Dialect):
         return f"CAST('0x' || left(md5({sql}), 15) AS BIGINT)"
 
     def stored(self, name: str, base: str) -> str:
-        """A column as it is stored; text without the collation of its table, in which "a" may equal "A"."""
+        """Return a column as it is stored; text without its collation.
+
+        In the collation of its table, "a" may equal "A".
+        """
         return f'({quoted(name)} COLLATE "binary")' if base == "VARCHAR" else quoted(name)
 
     def column(self, name: str, base: str, kind: Kind) -> str:
@@ -138,7 +141,10 @@ class DuckDB(Dialect):
         return self.let(name, f"{sql} + 0.0::DOUBLE", f"nullif({name}, {NAN})")
 
     def unit(self, name: str, base: str) -> str:
-        """An ENUM is its text, not its place in the list of all texts; -0.0 and 0.0 are one unit."""
+        """Return a unit as a value that is equal for one unit alone.
+
+        An ENUM is its text, not its place in the list of all texts; -0.0 and 0.0 are one unit.
+        """
         column = self.stored(name, base)
         if base == "ENUM":
             return f"CAST({column} AS VARCHAR)"

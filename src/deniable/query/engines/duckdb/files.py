@@ -1,4 +1,7 @@
-"""From a path to what DuckDB reads there: fixed files of agreed columns, by public facts about them alone."""
+"""Files that DuckDB reads at a path: fixed ones, of agreed columns.
+
+Public facts about them alone decide which these are.
+"""
 
 import glob
 import re
@@ -183,7 +186,9 @@ def _database(path: Path, table: str | None, connect: Connect) -> Located:
 
 
 def check_names(names: Iterable[str], *, renamed: Iterable[str] = ()) -> None:
-    """Refuse column names that differ only by case: the engine would rename one of them in silence.
+    """Refuse column names that differ only by case.
+
+    The engine would rename one of them in silence.
 
     Raises: CatalogError.
     """

@@ -1,4 +1,7 @@
-"""Rows of table expressions as SQL; every node but a table is a subquery. In DuckDB's words, printed for others."""
+"""Rows of table expressions as SQL; every node but a table is a subquery.
+
+In DuckDB's words, printed for others.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -58,7 +61,10 @@ class SelectSource:
 
 
 def rows_of(tree: TableExpression, tables: Mapping[str, SelectSource]) -> SelectSource:
-    """Return SQL for the rows of a table expression over tables by name; a source's only table has the name ""."""
+    """Return SQL for the rows of a table expression over tables by name.
+
+    A source's only table has the name "".
+    """
 
     def rows(inner: TableExpression) -> SelectSource:
         return rows_of(inner, tables)
@@ -195,7 +201,9 @@ def _total(total: Total, name: str, held: SelectSource) -> tuple[str, str]:
 
 
 def clamp(value: str, low: str, high: str, *, step: Fraction = Fraction(1)) -> str:
-    """`value` in [low, high]. The common case is tested first; NULL fails every test and stays NULL, as NaN becomes.
+    """Return `value` in [low, high]; NULL and NaN are NULL.
+
+    The common case is tested first; NULL fails every test and stays NULL, as NaN becomes.
 
     NaN equals itself and lies above all numbers, on every engine.
     What is to be divided by a step above 1 must not be so small that the quotient is 0: there PostgreSQL would stop.

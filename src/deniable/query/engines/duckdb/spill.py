@@ -1,4 +1,7 @@
-"""Folders for intermediate results that do not fit in memory: private, and gone when nobody uses them any more."""
+"""Folders for intermediate results that do not fit in memory.
+
+They are private, and gone when nobody uses them any more.
+"""
 
 import atexit
 import os
@@ -16,7 +19,9 @@ _FOLDERS: dict[int, str] = {}  # by process: a fork begins with that of its pare
 
 
 def spill_folder() -> str:
-    """A new folder of this process alone, removed when it ends; those that earlier processes left are removed now.
+    """Return a new folder of this process alone, removed when it ends.
+
+    Those that earlier processes left are removed now.
 
     All that a process asks for lie in one folder, locked for as long as the process, or one forked from it, lives,
     however that ends: the system lets go of the lock. What is not locked belongs to nobody. Folders of other people are
@@ -39,7 +44,10 @@ def _folder_of_process() -> str:
 
 
 def _remove(folder: str, owner: int) -> None:
-    """Remove a folder at the end of the process that made it: a fork ends without taking its parent's."""
+    """Remove a folder at the end of the process that made it.
+
+    A fork ends without taking its parent's.
+    """
     if os.getpid() == owner:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -57,7 +65,10 @@ def _remove_left() -> None:
 
 
 def _locked(folder: str, *, wait: bool = True) -> int | None:
-    """A descriptor that holds the lock of a folder until it is closed; None if another holds it, or it is gone."""
+    """Return a descriptor that holds the lock of a folder until it is closed.
+
+    None if another holds it, or it is gone.
+    """
     import fcntl
 
     try:

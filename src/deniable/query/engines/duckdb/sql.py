@@ -28,7 +28,9 @@ SAMPLES: Mapping[Kind, Key] = {Kind.INTEGER: 0, Kind.TEXT: "", Kind.DATE: date(2
 
 
 class Generator:
-    """SQL for questions over declared tables, each by its name; the one table of a source that has no other is "".
+    """SQL for questions over declared tables, each by its name.
+
+    The one table of a source that has no other is "".
 
     Args:
         tables: all of one dialect, and under the same seals.
@@ -63,7 +65,9 @@ class Generator:
         return rows_of(tree, self.tables)
 
     def plan(self, plan: PricedPlan, *, secret: bytes, share: tuple[int, int] = (0, 1)) -> str:
-        """The statement whose rows are (cell, one integer per aggregate), for the cells that occur.
+        """Return the statement whose rows are (cell, one integer per aggregate).
+
+        They are those of the cells that occur.
 
         Args:
             share: (turn, passes): of all units, those whose turn it is. The totals of all turns add up to the answer.
@@ -86,7 +90,7 @@ class Generator:
     def statements(
         self, plan: PricedPlan, *, secret: bytes, share: tuple[int, int] = (0, 1)
     ) -> Iterator[tuple[list[int], str]]:
-        """All statements of a plan, or of a `share` as in `plan`, each with the places of the parts that it answers."""
+        """Return all statements of a plan, each with the indices of its parts."""
         question = plan.query.question
         together = [index for index, part in enumerate(plan.parts) if _in_totals(part)]
         if together:
@@ -98,8 +102,10 @@ class Generator:
                 yield [index], self.distinct(question, part, secret=secret)
 
     def trials(self, plan: PricedPlan) -> tuple[list[str], PricedPlan]:
-        """Statements like those of a plan, which show before the payment whether the engine can run it; and the plan
-        that they are of, some of whose keys were found.
+        """Return statements like those of a plan, for a trial, and their plan.
+
+        They show before the payment whether the engine can run it. Some keys of their plan stand for those that a
+        search finds.
         """
         question = plan.query.question
         searched = []
@@ -109,7 +115,7 @@ class Generator:
         return [*searched, *(statement for _, statement in self.statements(plan, secret=bytes(16)))], plan
 
     def tally(self, question: Question, part: PricedPart, *, secret: bytes, share: tuple[int, int] = (0, 1)) -> str:
-        """The statement of what `tallied` gives, for an aggregate that is chosen by tallies.
+        """Return the statement of `tallied`, for an aggregate chosen by tallies.
 
         Of a unit with n > `rows` values in a group, so many count, evenly spaced in their order from a start that the
         keyed hash gives: each with chance rows / n. Groups are those that count in `plan`, which sees the same rows.
@@ -129,7 +135,7 @@ class Generator:
         return self._layered(layers, self.tallied(f"ranked WHERE {kept}"))
 
     def tallied(self, source: str) -> str:
-        """The key of every row that counts: who fetches them counts faster. From afar, each key once with its count."""
+        """Return the key of every row that counts; from afar, each key with its count."""
         return (
             f"SELECT {KEY} FROM {source}"
             if self._seals is None
@@ -137,7 +143,9 @@ class Generator:
         )
 
     def distinct(self, question: Question, part: PricedPart, *, secret: bytes) -> str:
-        """The statement whose rows are (cell, different values), of which a unit shows those of the least keyed hash.
+        """Return the statement whose rows are (cell, different values).
+
+        A unit shows those of the smallest keyed hashes.
 
         Values of several units may be the same, so shares of the units cannot be counted one by one.
         """
@@ -157,7 +165,9 @@ class Generator:
         return self._layered(layers, f"SELECT cell, count(DISTINCT x0) FROM {source} GROUP BY cell")
 
     def keys(self, question: Question, search: KeySearch, *, secret: bytes, share: tuple[int, int] = (0, 1)) -> str:
-        """The statement whose rows are (values of the keys that are not declared, weight), for those that occur.
+        """Return the statement whose rows are (undeclared keys, weight).
+
+        Of the values that occur.
 
         A unit with more than `groups` of them keeps those with the smallest keyed hashes; should two hashes be equal,
         their keys decide, so that never more than `groups` remain.
@@ -184,7 +194,9 @@ class Generator:
         return self._layered(layers, f"{weighed} GROUP BY {listed}")
 
     def rows(self, tree: TableExpression, expressions: Sequence[Expression]) -> str:
-        """Return the statement for the rows of a table expression that have a unit: each expression, and the unit.
+        """Return the statement for the rows that have a unit: expressions, unit.
+
+        The rows are those of a table expression.
 
         A unit keeps its identity and loses its type, so that numbers stay numbers and all else is told by its text.
         """
@@ -213,7 +225,7 @@ class Generator:
         return [f"picked AS ({picked})", f"placed AS ({placed})"]
 
     def _picked(self, question: Question, parts: Sequence[PricedPart]) -> str:
-        """Row by row: the unit, the keys and what each aggregate reads, filtered. Each argument is computed once."""
+        """Return SQL of unit, keys and arguments, row by row; each is computed once."""
         source = self.source(question.rows)
         items = [f"{source.narrow(key)} AS k{index}" for index, key in enumerate(question.keys)]
         outer = [f"k{index}" for index in range(len(items))]
@@ -232,7 +244,7 @@ class Generator:
         return f"SELECT {', '.join(outer) or 'one'} FROM ({held}) AS held"
 
     def _placed(self, question: Question, parts: Sequence[PricedPart], turn: int, passes: int) -> str:
-        """Rows with the number of their group; rows outside the public groups, or of no unit, are gone."""
+        """Return SQL of the rows of public groups that have a unit, with the group."""
         carried = [f"x{index}" for index, _ in _arguments(parts)]
         joins: list[str] = []
         filters: list[str] = []
@@ -251,7 +263,7 @@ class Generator:
         return f"SELECT {items} FROM picked{''.join(joins)}{where}"
 
     def _position(self, axis: Axis, question: Question, joins: list[str], filters: list[str]) -> str:
-        """SQL for the position of a row's keys among their public values; adds what it needs to `joins`, `filters`."""
+        """Return the position of a row's keys in SQL; adds to `joins` and `filters`."""
         index = axis.indices[0]
         values = axis.values
         if question.keys[index].facts.keys is None:
@@ -301,7 +313,9 @@ def _value(part: PricedPart, argument: Expression, name: str) -> str:
 
 
 def _on_lattice(part: PricedAggregate, value: str, *, real: bool) -> str:
-    """The argument of a sum as an integer, not yet centred: NULL and NaN first, then the clamp, then the grid.
+    """Return the argument of a sum as an integer, not yet centred.
+
+    NULL and NaN first, then the clamp, then the grid.
 
     A whole number stays one. The ends of the clamp are exact in every type here, so no rounding leaves the range.
     """
@@ -322,7 +336,7 @@ def _arguments(parts: Sequence[PricedPart]) -> Iterator[tuple[int, Expression]]:
 
 
 def _value_of(index: int, parts: Sequence[PricedPart]) -> int:
-    """The part whose column x holds the value of part `index`: COUNT(v) reads that of SUM(v), NULL where v is."""
+    """Return the part whose column x holds part `index`: COUNT(v) reads SUM(v)'s."""
     aggregate = parts[index].aggregate
     if isinstance(aggregate, CountAggregate) and aggregate.argument is not None:
         for other, part in enumerate(parts):
@@ -378,7 +392,7 @@ def _spread(layers: list[str], question: Question, parts: Sequence[PricedAggrega
 
 
 def _units(index: int, parts: Sequence[PricedAggregate]) -> str:
-    """The number of pairs of a unit and a group; of those in which a value is, if one is asked for."""
+    """Return the number of pairs of a unit and a group, with a value where asked."""
     return f"count(*){'' if parts[index].aggregate.argument is None else f' FILTER (WHERE s{index} > 0)'}"
 
 
@@ -399,12 +413,14 @@ def _spread_total(index: int, parts: Sequence[PricedAggregate], total_rows: int)
 
 
 def _shared(value: str, steps: int, max_keys: int) -> str:
-    """Return a value in lattice steps; if n rows are more than `max_keys`, their part of it, rounded towards 0."""
+    """Return a value in lattice steps, or its part where more than `max_keys` share."""
     return f"CASE WHEN n > {max_keys} THEN ({value} * {max_keys * steps}) // n ELSE {value} * {steps} END"
 
 
 def _pairs(layers: list[str], question: Question, keyed: Keyed, *columns: str) -> str:
-    """The pairs of a unit and a group that count, with columns of theirs; adds what it needs to `layers`.
+    """Return the pairs of a unit and a group that count, with their columns.
+
+    Adds what it needs to `layers`.
 
     Of a unit in too many groups, those of the smallest ranks count. The bound holds for any ranks; the key only keeps
     the choice unpredictable.
@@ -419,7 +435,7 @@ def _pairs(layers: list[str], question: Question, keyed: Keyed, *columns: str) -
 
 
 def _counted(layers: list[str], question: Question, keyed: Keyed) -> str:
-    """The rows of `placed` in the groups of a unit that count; adds what it needs to `layers`."""
+    """Return the rows of `placed` in a unit's groups that count; adds to `layers`."""
     if question.table.groups >= question.cells:
         return "placed"
     return f"placed JOIN {_pairs(layers, question, keyed)} USING (u, cell)"  # a unit and a group stand there once

@@ -1,4 +1,4 @@
-"""Statements that are planned by a DuckDB of their own, over tables without rows, and never run.
+"""Statements planned by a DuckDB of their own, over no rows, and never run.
 
 DuckDB does not look for an interruption while it binds names, so this happens in a thread that can be left alone.
 """
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 class PlanningTrial:
-    """Tells whether DuckDB can plan statements, within `MAX_SECONDS` and open to Ctrl-C.
+    """Trial of whether DuckDB can plan statements in time.
+
+    It ends after `MAX_SECONDS` and is open to Ctrl-C.
 
     Args:
         connect: opens a DuckDB that holds the tables.

@@ -1,4 +1,6 @@
-"""Views inside a DuckDB file, where a row of the view comes from one row of a table of the same file.
+"""Views in a DuckDB file, where a row comes from one row of one table.
+
+The table is in the same file.
 
 A view that joins, groups, sorts or looks into files is refused: there, one row could change others, or the view could
 not be read at all. What a row makes fail is NULL, as everywhere.
@@ -72,7 +74,10 @@ def view_source(
 
 
 def _is_understood(node: exp.Expr) -> bool:
-    """Whether an expression's own node is a function of the row alone; `rowid` is a place among other rows."""
+    """Whether an expression's own node is a function of the row alone.
+
+    `rowid` is a place among other rows.
+    """
     odd = isinstance(node, exp.In) and node.args.get("query") is not None
     odd = odd or (isinstance(node, exp.Star) and any(node.args.values()))
     odd = odd or (isinstance(node, exp.Column) and node.name.casefold() == "rowid")

@@ -32,7 +32,10 @@ ROUGH = "Its last digits depend on the server's library. Compute it outside of t
 
 
 def _within(value: str, low: str, high: str, wanted: str = "$0") -> str:
-    """`wanted`, with `value` for $0, where `value` lies between two numbers that are not reached; else NULL."""
+    """Return `wanted` where `value` lies between two numbers, else NULL.
+
+    `value` replaces $0; the two numbers are not reached.
+    """
     inside = f"nullif(nullif(least(greatest({value}, {low}), {high}), {low}), {high})"
     return f"CAST({wanted.replace('$0', inside)} AS BIGINT)"
 
@@ -43,12 +46,18 @@ def _whole(value: str) -> str:
 
 
 def _truncated(wanted: str) -> str:
-    """A float as an integer, NULL if it does not fit: the ends are the floats beside the range of integers."""
+    """Return a float as an integer, NULL if it does not fit.
+
+    The ends are the floats beside the range of integers.
+    """
     return _sized(_within("$1", "CAST(-9223372036854777856 AS DOUBLE PRECISION)", "2^63", wanted))
 
 
 def _sized(sql: str, sign: str = "") -> str:
-    """`sql` with its shorthands: a and b for the sizes of $1 and $2, 2^n, PLAIN for $1 and $2 with a sign between."""
+    """Return `sql` with its shorthands written out.
+
+    a and b stand for the sizes of $1 and $2, 2^n for a power, PLAIN for $1 and $2 with a sign between.
+    """
     words = {"a": "abs($1)", "b": "abs($2)", "PLAIN": f"($1) {sign} ($2)", "INFINITE": INFINITE}
     words["SIGNED"] = f"CASE WHEN (($1) > 0) = (($2) > 0) THEN {INFINITE} ELSE -{INFINITE} END"
     words["USUAL"] = "BETWEEN CAST('1e-150' AS DOUBLE PRECISION) AND CAST('1e150' AS DOUBLE PRECISION)"

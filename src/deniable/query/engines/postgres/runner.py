@@ -1,4 +1,6 @@
-"""One table or view of a PostgreSQL server: its columns, and the rows of one statement.
+"""One table or view of a PostgreSQL server, and the rows of one statement.
+
+Its columns too.
 
 Every statement has a connection and a transaction of its own, which may only read, finds no function or table by a path
 that others can set, and ends after a while. A role needs CONNECT, USAGE and SELECT, and may come through a pooler that
@@ -81,7 +83,9 @@ SPOKEN: Mapping[str, str] = {
 
 
 class PostgresRunner(StatementRunner):
-    """A table, whose name is "schema.table", or "table" in the schema public; `url` as libpq takes it.
+    """A table of a PostgreSQL server, whose name is "schema.table".
+
+    Or "table" in the schema public; `url` as libpq takes it.
 
     Raises: SourceError if it cannot be opened, or is a view in which rows could touch; InvalidParameterError if the
         server is too old or not in UTF-8.
@@ -167,7 +171,10 @@ class ServerFacts:
 
 
 def answer(connection: Any, statement: str, values: Sequence[object] | None = None) -> Rows:
-    """The rows of one statement, in binary and without a name that a pooler would keep."""
+    """Return the rows of one statement.
+
+    In binary, and without a name that a pooler would keep.
+    """
     rows: Rows = connection.execute(statement.encode(), values, prepare=False, binary=True).fetchall()
     return rows
 
@@ -208,7 +215,10 @@ def attempt(
 
 
 def in_planning(url: str, work: Callable[[Any], T]) -> tuple[T | None, str | None]:
-    """Return what `attempt` does, within the time for planning and open to Ctrl-C: what is asked before a payment."""
+    """Return the result of `attempt`, within the time for planning.
+
+    It is open to Ctrl-C: it serves what is asked before a payment.
+    """
     held: list[Any] = []
 
     def leave() -> None:
@@ -222,7 +232,10 @@ def in_planning(url: str, work: Callable[[Any], T]) -> tuple[T | None, str | Non
 
 
 def _address(url: str, connection: Any) -> str:
-    """Host and port of a URL, as it names them; else those of the connection, which come from elsewhere."""
+    """Return host and port of a URL, as it names them.
+
+    Else those of the connection, which come from elsewhere.
+    """
     from psycopg.conninfo import conninfo_to_dict
 
     named = conninfo_to_dict(url)

@@ -61,7 +61,10 @@ CURE = "A row here must come from one row of a table. Make a table of it (CREATE
 
 
 def refusal(tree: Sequence[tuple[Any, ...]]) -> str | None:
-    """Return why a table or view cannot be asked, by the rows of `TREE`; None if it can."""
+    """Return why a table or view cannot be asked; None if it can.
+
+    The rows of `TREE` decide.
+    """
     for kind, populated, policies, generated, own, definition in tree:
         why = None
         if kind not in (*TABLES, *VIEWS):
@@ -95,7 +98,10 @@ def _of_view(definition: str) -> str | None:
 
 
 def _is_total(node: exp.Expr) -> bool:
-    """Whether an expression has a value whatever the row holds, which is a function of the row alone."""
+    """Whether an expression has a value whatever the row holds.
+
+    It is then a function of the row alone.
+    """
     if isinstance(node, exp.Cast):
         inner = node.this.unnest()
         return isinstance(inner, exp.Literal) or node.to.sql("postgres") == "TEXT"

@@ -1,4 +1,6 @@
-"""Answers with too many groups for one machine: Spark's executors add the noise, and what they write is the answer.
+"""Answers with too many groups for one machine, written by Spark's executors.
+
+They add the noise, and what they write is the answer.
 
 Exact rows are cut into blocks by public numbers. What becomes of a block is a function of its rows and of a key of the
 release, so a task that Spark repeats writes the same again. Proof: docs/theory/query/repeats.md.
@@ -47,7 +49,10 @@ WORKERS = (
 
 @cache
 def copy_of_deniable() -> str:
-    """The version of deniable, and a fingerprint of what it draws from a key that everybody knows."""
+    """Return the version of deniable, and a fingerprint of its draws.
+
+    They are drawn from a key that everybody knows.
+    """
     stream = Streams(DeterministicBits(0)).stream(1)
     drawn = hashlib.sha256()
     for mechanism in (Laplace(scale=Fraction(1000)), Gaussian(sigma_squared=Fraction(10**6))):
@@ -87,7 +92,10 @@ class GroupBlocks:
 
 
 def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Rows of one block, which follow each other, in one piece or several, with its number."""
+    """Yield rows of one block, in one piece or several, with its number.
+
+    They follow each other.
+    """
     for batch in batches:
         numbers = batch.column("block").to_numpy()
         starts = np.flatnonzero(np.diff(numbers, prepend=-1)).tolist()
@@ -127,7 +135,9 @@ class SparkEngine(RemoteEngine):
     _runner: SparkRunner
 
     def prepare(self, plan: PricedPlan, folder: str, *, intervals: bool, bits: Bits) -> Callable[[bytes], str]:
-        """Return a function that writes the answer, given the secret of `exact`, to a new folder and returns its path.
+        """Return a function that writes the answer and returns its path.
+
+        It takes the secret of `exact`, and writes to a new folder.
 
         A group that nobody is in is written there now, under a name that Spark hides and the answer replaces. No row is
         read before the call of what is returned.
@@ -195,7 +205,10 @@ class SparkEngine(RemoteEngine):
         return self._runner.session.read.parquet(folder)
 
     def _find(self, plan: PricedPlan, generator: Generator, folder: str, secret: bytes, bits: Bits) -> PricedPlan:
-        """The plan for the keys that are shown. They are numbered in a view; the driver knows how many they are."""
+        """Return the plan for the keys that are shown.
+
+        They are numbered in a view; the driver knows how many they are.
+        """
         question, search, session = plan.query.question, plan.key_search, self._runner.session
         assert search is not None
         names = list(question.sought)
@@ -228,7 +241,10 @@ class SparkEngine(RemoteEngine):
             raise ExecutionError
 
     def _noisy(self, exact: Any, blocks: GroupBlocks, schema: pa.Schema, count: int) -> Any:
-        """Exact rows of `count` blocks with noise. A number of partitions that is given does not change with them."""
+        """Return exact rows of `count` blocks with noise.
+
+        A number of partitions that is given does not change with them.
+        """
         from pyspark.sql.pandas.types import from_arrow_schema
 
         parts = exact.repartition(max(1, min(count, self._shuffled())), "block").sortWithinPartitions("block")
@@ -239,7 +255,9 @@ class SparkEngine(RemoteEngine):
 
 
 def _new_folders(session: Any, folder: str) -> list[tuple[Any, Any, bool]]:
-    """The folders of an answer and those around them that do not exist yet, inside out, each with its file system.
+    """Return the missing folders of an answer, each with its file system.
+
+    Inside out, those around them too.
 
     Also whether it is deleted with what is in it. None on Spark Connect.
     """
@@ -264,7 +282,10 @@ def _view(folder: str) -> str:
 
 
 def _sample(plan: PricedPlan) -> tuple[PricedPlan, pa.Table]:
-    """The plan where one tuple of unknown values was found, and its first group, in which there is nothing."""
+    """Return the plan where a search gave one tuple of unknown values.
+
+    And its first group, in which there is nothing.
+    """
     keys = arrow_schema(plan.query.question.sought)
     numbers = ["block", "cell", *(f"a{index}" for index in range(len(plan.parts)))]
     row = {name: pa.array([0]) for name in numbers} | {key.name: pa.nulls(1, key.type) for key in keys}
@@ -272,7 +293,10 @@ def _sample(plan: PricedPlan) -> tuple[PricedPlan, pa.Table]:
 
 
 def _exact(plan: PricedPlan, generator: Generator, secret: bytes, view: str) -> str:
-    """The statement whose rows are the groups, all of them: (block, cell, keys that were found, exact integers)."""
+    """Return the statement whose rows are all the groups.
+
+    (block, cell, keys from the search, exact integers).
+    """
     question = plan.query.question
     columns = [f"cell DIV {GROUPS} AS block", "cell"]
     joins = ""

@@ -1,4 +1,7 @@
-"""Expressions as Spark SQL in ANSI mode: try_ functions give NULL where it would stop, and floats never do."""
+"""Expressions as Spark SQL in ANSI mode.
+
+try_ functions give NULL where it would stop, and floats never do.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -39,16 +42,20 @@ def quoted(name: str) -> str:
 
 
 def text(value: str) -> str:
-    """A string constant, without a backslash: what one means depends on a setting. ${name} would become a variable's
-    value, so that different texts were one, and one key two groups of a row.
+    """Return a string constant without a backslash.
+
+    The meaning of a backslash depends on a setting. ${name} would become a variable's value, so that different texts
+    were one, and one key two groups of a row.
     """
     plain = dialect.text(value)
     return f"CAST(X'{value.encode().hex()}' AS STRING)" if set(value) & set("'\\$") else plain
 
 
 def _like() -> str:
-    """LIKE without an escape. Spark 4.0 quotes each half of a character beyond 16 bits by itself, so that patterns with
-    one match nothing: Java's regular expressions take these, where a pattern is a quotation with holes.
+    """Return LIKE without an escape.
+
+    Spark 4.0 quotes each half of a character beyond 16 bits by itself, so that patterns with one match nothing: Java's
+    regular expressions take these, where a pattern is a quotation with holes.
     """
     start = text(r"(?s)\A\Q")
     pattern = "$2"

@@ -43,7 +43,9 @@ _LEFT: deque[tuple[Any, str]] = deque()
 
 
 def session_in_hand() -> Any:
-    """The active session of Spark, or a new one, as SPARK_REMOTE or spark-defaults.conf say.
+    """Return the active session of Spark, or a new one.
+
+    As SPARK_REMOTE or spark-defaults.conf say.
 
     Raises: MissingExtraError without pyspark; SourceError if none can be started.
     """
@@ -141,7 +143,9 @@ class SparkRunner(StatementRunner):
 
 
 def _drop_left() -> None:
-    """Drop two views that were left, and none of a cached frame: with the view, Spark would empty the cache.
+    """Drop two views that were left, and none of a cached frame.
+
+    With the view, Spark would empty the cache.
 
     Each new view drops two, so they do not pile up.
     """
@@ -166,7 +170,10 @@ def _said(session: Any) -> dict[str, str]:
 
 
 def _setting(session: Any, name: str) -> str:
-    """A setting of a session; "" if it has none. Spark 4.3 checks a default that is asked with, so none is given."""
+    """Return a setting of a session; "" if it has none.
+
+    Spark 4.3 checks a default that is asked with, so none is given.
+    """
     with suppress(Exception):
         return str(session.conf.get(name)).lower().replace("etc/utc", "utc")
     return ""

@@ -48,7 +48,9 @@ def _of_plan(lines: list[str]) -> str | None:
 
 
 def _is_total(said: str, *, casts: bool) -> bool:
-    """Whether expressions have a value whatever a row holds, which is a function of the row alone.
+    """Whether expressions have a value whatever a row holds.
+
+    It is then a function of the row alone.
 
     Args:
         casts: whether they may be casts of columns to any type: a view's own, to the types that it was made with.
