@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from deniable.layout import aligned
+
 if TYPE_CHECKING:
     from rich.panel import Panel
 
@@ -100,9 +102,7 @@ def show_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, right: f
     if sys.stdout.isatty():
         _rich_table(header, cells, right)
         return
-    from deniable.release.display import aligned
-
-    for line in aligned(header, cells, right=[name in right for name in header]):
+    for line in aligned([header, *cells], right=[name in right for name in header], ruled=True):
         typer.echo(line)
 
 
@@ -118,9 +118,8 @@ def show_pairs(pairs: Sequence[tuple[str, str]]) -> None:
             table.add_row(Text(printable(subject), style="bold"), Text(printable(said)))
         Console().print(table)
         return
-    width = max(len(subject) for subject, _ in pairs)
-    for subject, said in pairs:
-        typer.echo(f"{printable(subject):<{width}}  {printable(said)}")
+    for line in aligned([(printable(subject), printable(said)) for subject, said in pairs]):
+        typer.echo(line)
 
 
 def _rich_table(header: Sequence[str], rows: Sequence[Sequence[str]], right: frozenset[str]) -> None:

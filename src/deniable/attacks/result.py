@@ -1,9 +1,8 @@
 """Outcome of an attack, beside a guesser who did not see the release."""
 
-import html
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable import layout
 from deniable.attacks.numbers import check_probability
 from deniable.errors import InvalidParameterError, MissingExtraError
 
@@ -166,8 +166,7 @@ class AttackResult:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        first, *others = (html.escape(line) for line in str(self).splitlines())
-        return f"<p><b>{first}</b></p><p>{'<br>'.join(others)}</p>"
+        return layout.headed(str(self))
 
     def to_data(self) -> dict[str, object]:
         """Return plain data for JSON, without the values learned about single people."""
@@ -253,10 +252,10 @@ class Comparison(Mapping[str, AttackResult]):
         return f"<Comparison: {shares}>"
 
     def __str__(self) -> str:
-        return as_text(self._rows())
+        return "\n".join(layout.aligned(self._rows()))
 
     def _repr_html_(self) -> str:
-        return as_html(self._rows())
+        return layout.table(self._rows())
 
     def plot(self, *, ax: "Axes | None" = None) -> "Axes":
         """Draw a bar with its interval for each release, and a line at its baseline.
@@ -296,18 +295,6 @@ class Comparison(Mapping[str, AttackResult]):
 def legend_above(ax: "Axes") -> None:
     """Put the legend above the axes, where it hides nothing."""
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, frameon=False)
-
-
-def as_text(rows: Sequence[Sequence[str]]) -> str:
-    """Return the text of a table, in columns of equal width."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
-
-
-def as_html(rows: Sequence[Sequence[str]]) -> str:
-    """Return the HTML of a table, for a notebook."""
-    cells = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows)
-    return "<table>" + "".join(f"<tr>{row}</tr>" for row in cells) + "</table>"
 
 
 def new_axes(ax: "Axes | None") -> "Axes":

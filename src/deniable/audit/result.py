@@ -1,6 +1,5 @@
 """Outcome of an audit: a lower bound on epsilon, its event, and the claim."""
 
-import html
 import json
 import math
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable import layout
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import exact_rational, probability, shown
 from deniable.privacy import ApproximateLoss, PrivacyLoss, PureLoss
@@ -135,8 +135,7 @@ class AuditResult:
         return "\n".join(line for line in lines if line)
 
     def _repr_html_(self) -> str:
-        first, *others = (html.escape(line) for line in str(self).splitlines())
-        return f"<p><b>{first}</b></p><p>{'<br>'.join(others)}</p>"
+        return layout.headed(str(self))
 
     def to_data(self) -> dict[str, object]:
         """Return plain data for JSON; an infinite epsilon as null."""

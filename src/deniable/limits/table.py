@@ -1,11 +1,11 @@
 """Table of what is possible, what is impossible and what `deniable` attains."""
 
-import html
 import json
 import math
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 
+from deniable import layout
 from deniable.limits.learning import iterated_logarithm
 from deniable.limits.marginals import marginals_error
 from deniable.limits.packing import histogram_error, packed_error, threshold_error
@@ -51,22 +51,10 @@ class LimitTable:
     rows: tuple[Limit, ...]
 
     def __str__(self) -> str:
-        cells = [_HEADINGS, *map(_shown, self.rows)]
-        widths = [max(len(line[index]) for line in cells) for index in range(len(_HEADINGS))]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells
-        ]
-        return "\n".join([self.title, *lines])
+        return "\n".join([self.title, *layout.aligned([_HEADINGS, *map(_shown, self.rows)])])
 
     def _repr_html_(self) -> str:
-        head, *body = [
-            "".join(f"<td>{html.escape(cell)}</td>" for cell in line) for line in [_HEADINGS, *map(_shown, self.rows)]
-        ]
-        lines = "".join(f"<tr>{line}</tr>" for line in body)
-        return (
-            f"<table><caption>{html.escape(self.title)}</caption>"
-            f"<thead><tr>{head.replace('td>', 'th>')}</tr></thead><tbody>{lines}</tbody></table>"
-        )
+        return layout.table(map(_shown, self.rows), heads=_HEADINGS, caption=self.title)
 
     def to_data(self) -> dict[str, object]:
         """Return plain data for JSON."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from deniable import layout
 from deniable.privacy.budget.rule import Remaining
 from deniable.query.expression import columns_of, text_cut
 from deniable.query.plan import PricedPlan
@@ -82,9 +83,7 @@ class Explanation:
         }
 
     def __str__(self) -> str:
-        pairs = list(self.rows())
-        width = max(len(printable(subject)) for subject, _ in pairs)
-        return "\n".join(f"{printable(subject):<{width}}  {printable(statement)}" for subject, statement in pairs)
+        return "\n".join(layout.aligned([tuple(map(printable, pair)) for pair in self.rows()]))
 
     def __repr__(self) -> str:
         cost = "stored, free" if self.stored else f"cost {price(self.plan.total, every=True)}"

@@ -3,11 +3,12 @@
 import html
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from deniable import layout
 from deniable.numbers.rationals import decimal_text
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.warning import with_warning
@@ -102,23 +103,8 @@ def as_page(release: "Release", *, title: str = "", origin: str = "") -> str:
 def as_text(release: "Release") -> str:
     """Return an aligned table of values with errors, the cost, and what is left."""
     heads, columns = zip(*_cells(release), strict=True)
-    lines = aligned(heads, list(zip(*columns, strict=True)), right=_numeric(release))
+    lines = layout.aligned([heads, *zip(*columns, strict=True)], right=_numeric(release), ruled=True)
     return "\n".join([*lines, *_footer(release)])
-
-
-def aligned(heads: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[bool] = ()) -> list[str]:
-    """Return the lines of a table: heads, a rule and rows, in columns of equal width.
-
-    Args:
-        right: for each column, whether its cells end below each other; by default all begin there.
-    """
-    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
-    padded = [str.rjust if each else str.ljust for each in right or [False] * len(heads)]
-    lines = [heads, ["-" * width for width in widths], *rows]
-    return [
-        "  ".join(pad(cell, width) for pad, cell, width in zip(padded, row, widths, strict=True)).rstrip()
-        for row in lines
-    ]
 
 
 def as_line(release: "Release") -> str:
@@ -142,26 +128,24 @@ def as_html(release: "Release") -> str:
     bounds = _shown(release).intervals(release.level)
     classes = [' class="number"' if right else "" for right in _numeric(release)]
     cells = _cells(release)
-    heads = "".join(
-        f"<th{style}>{as_markup(name)}</th>{'' if isinstance(part, Key) else '<th></th>'}"
-        for part, (name, _), style in zip(release.parts, cells, classes, strict=True)
-    )
-    rows = [f"<tr>{heads}</tr>"]
-    for at in range(min(len(release), _ROWS)):
-        row = []
-        for part, (_, column), style in zip(release.parts, cells, classes, strict=True):
-            bar = "" if isinstance(part, Key) else f"<td>{_bar(release[part.name], bounds[part.name], at)}</td>"
-            row.append(f"<td{style}>{as_markup(column[at])}</td>{bar}")
-        rows.append("<tr>" + "".join(row) + "</tr>")
+    rows: list[list[str]] = [[] for _ in range(1 + min(len(release), _ROWS))]  # heads first
+    for part, (name, column), style in zip(release.parts, cells, classes, strict=True):
+        rows[0].append(layout.cell(as_markup(name), tag="th", attributes=style))
+        for row, text in zip(rows[1:], column, strict=True):
+            row.append(layout.cell(as_markup(text), attributes=style))
+        if not isinstance(part, Key):
+            rows[0].append(layout.cell("", tag="th"))
+            for at, row in enumerate(rows[1:]):
+                row.append(layout.cell(_bar(release[part.name], bounds[part.name], at)))
     footer = [*_footer(release), *([f"protects {release.protects}"] if release.protects else [])]
     lines = "".join(
         f'<div class="{"unsafe" if line == _UNSAFE else "small"}">{as_markup(line)}</div>' for line in footer
     )
     question = f"<code>{as_markup(release.text)}</code>" if release.text else ""
-    table = f'<div class="wide"><table>{"".join(rows)}</table></div>'
-    pairs = provenance_rows(release)
-    details = "".join(f"<tr><th>{as_markup(word)}</th><td>{as_markup(said)}</td></tr>" for word, said in pairs)
-    more = f'<details class="small"><summary>provenance</summary><table>{details}</table></details>' if details else ""
+    table = f'<div class="wide">{layout.assembled(rows)}</div>'
+    pairs = [tuple(map(printable, pair)) for pair in provenance_rows(release)]
+    details = f"<summary>provenance</summary>{layout.table(pairs, subjects=True)}"
+    more = f'<details class="small">{details}</details>' if pairs else ""
     return f'<div class="deniable"><style>{_STYLE}</style>{question}{table}{lines}{more}</div>'
 
 

@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar, overload
 
+from deniable import layout
 from deniable.privacy import Budget
 from deniable.privacy.budget.rule import Remaining
 from deniable.privacy.charge import Charge
-from deniable.release.display import aligned, as_markup, printable
+from deniable.release.display import as_markup, printable
 
 Row = tuple[str, ...]
 Item = TypeVar("Item")
@@ -76,23 +77,25 @@ class Listing(Sequence[dict[str, str]]):
     def __str__(self) -> str:
         if not self.rows:
             return self.empty
-        heads, *rows = ([printable(cell) for cell in row] for row in (self.heads, *self.rows))
-        return "\n".join(aligned(heads, rows))
+        return "\n".join(layout.aligned(self._printed(), ruled=True))
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         if not self.rows:
             return f"<div>{as_markup(self.empty)}</div>"
-        heads = "".join(f"<th>{as_markup(head)}</th>" for head in self.heads)
-        rows = "".join("<tr>" + "".join(f"<td>{as_markup(cell)}</td>" for cell in row) + "</tr>" for row in self.rows)
-        return f'<table class="deniable-listing"><tr>{heads}</tr>{rows}</table>'
+        heads, *rows = self._printed()
+        return layout.table(rows, heads=heads, kind="deniable-listing")
+
+    def _printed(self) -> list[list[str]]:
+        """Return the rows as they are shown, heads first."""
+        return [[printable(cell) for cell in row] for row in self._cells]
 
 
 def pairs_as_html(pairs: Iterator[tuple[str, str]]) -> str:
     """Return subjects and what is said about them, as a table for notebooks."""
-    cells = "".join(f"<tr><th>{as_markup(subject)}</th><td>{as_markup(said)}</td></tr>" for subject, said in pairs)
-    return f'<table class="deniable-explanation">{cells}</table>'
+    rows = [[printable(subject), printable(said)] for subject, said in pairs]
+    return layout.table(rows, subjects=True, kind="deniable-explanation")
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from deniable import layout
 from deniable.attacks.anonymity.closeness import Ground, distances, name_ground
 from deniable.attacks.anonymity.measures import Secrets, count_secrets, read_classes
 from deniable.attacks.frames import Names, read_names
-from deniable.attacks.result import as_html, as_text
 from deniable.errors import InvalidParameterError
 
 
@@ -87,10 +87,10 @@ class Anonymity:
         return f"<Anonymity: {self.sentence}>"
 
     def __str__(self) -> str:
-        return "\n".join([self.sentence, *([as_text(self._table())] if self.sensitive else [])])
+        return "\n".join([self.sentence, *(layout.aligned(self._table()) if self.sensitive else [])])
 
     def _repr_html_(self) -> str:
-        return f"<p>{html.escape(self.sentence)}</p>{as_html(self._table())}"
+        return f"<p>{html.escape(self.sentence)}</p>{layout.table(self._table())}"
 
     def to_data(self) -> dict[str, object]:
         """Return plain data for JSON; an infinite measure is the text "infinity"."""

@@ -9,6 +9,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from deniable import layout
 from deniable.numbers.interval import Interval, round_down, round_up
 from deniable.numbers.rationals import Real, decimal_text, positive_integer, probability, quotient_text
 from deniable.privacy.notions.tradeoff import TradeOff
@@ -88,10 +89,8 @@ class Report:
         lines += ["", "What an attacker can learn, knowing everybody else's data"]
         lines += [f"  - {text}" for text in self._meanings()]
         if self.accounts:
-            rows = self._table()
-            width = max(len(name) for name, _ in rows)
             lines += ["", f"Other accountants at delta = {self._at}"]
-            lines += [f"  {name:<{width}}  {value}" for name, value in rows]
+            lines += [f"  {line}" for line in layout.aligned(self._table())]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -101,12 +100,11 @@ class Report:
         def listed(texts: tuple[str, ...]) -> str:
             return "<ul>" + "".join(f"<li>{safe(text)}</li>" for text in texts) + "</ul>"
 
-        table = "".join(f"<tr><td>{safe(name)}</td><td>{safe(value)}</td></tr>" for name, value in self._table())
         return (
             f"<p><b>{safe(self._guarantee())}</b></p><p>Counted: <code>{safe(self._counted)}</code></p>"
             f"<p>Proved for:</p>{listed(self.assumptions)}"
             f"<p>What an attacker can learn, knowing everybody else's data:</p>{listed(tuple(self._meanings()))}"
-            f"<p>Other accountants at delta = {safe(self._at)}:</p><table>{table}</table>"
+            f"<p>Other accountants at delta = {safe(self._at)}:</p>{layout.table(self._table())}"
         )
 
     def to_data(self) -> dict[str, object]:
