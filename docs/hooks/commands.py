@@ -110,6 +110,6 @@ def value(info: Any, kind: Any) -> str:
     """What stands for the value of an option; nothing for a switch."""
     if kind is bool:
         return ""
-    if isinstance(kind, type) and issubclass(kind, Enum):  # a list of numbers is no class
+    if isinstance(kind, type) and issubclass(kind, Enum):  # a list of numbers is not a class
         return "\\|".join(str(choice.value) for choice in kind)
     return str(info.metavar or {Path: "FILE", str: "NAME", int: "N"}[kind])

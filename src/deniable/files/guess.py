@@ -58,7 +58,7 @@ def guess_csv(source: str | Path) -> Csv:
     Args:
         source: the path of the file.
 
-    Raises: SourceError if it is no file, or names no columns.
+    Raises: SourceError if it is not a file, or names no columns.
 
     >>> import deniable as dn
     >>> form = dn.guess_csv(dn.datasets.path("visits.csv"))

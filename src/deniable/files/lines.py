@@ -23,7 +23,7 @@ LF, CR = 10, 13
 SWAP = bytes.maketrans(b"\r\n", b"\n\r")
 UTF_8 = ("utf-8", "ascii")
 
-NO_LETTER = "deniable.no-letter"  # an error handler: what is no letter becomes a lone surrogate, which is no text
+NO_LETTER = "deniable.no-letter"  # an error handler: what is not a letter becomes a lone surrogate, which is not a text
 codecs.register_error(NO_LETTER, lambda error: ("\udcff", error.end))  # type: ignore[attr-defined]
 
 Report = Callable[[int, str, str], None]  # line, column or "", what was wrong
@@ -288,7 +288,7 @@ class CsvRows:
             self._report(line, "", "a quoted field that does not end as it should; the line was not read")
             return None
         if not fields:
-            return None  # an empty line is no row
+            return None  # an empty line is not a row
         wanted = len(self._names)
         if len(fields) > wanted:
             if any(fields[wanted:]):

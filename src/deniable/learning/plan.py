@@ -331,7 +331,7 @@ class TrainingRun:
     def _restore(self, checkpoint: str) -> None:
         data = read_json(checkpoint, "a checkpoint")
         if not isinstance(data, Mapping) or data.get("plan") != self.plan.to_data() or data.get("run") != "training":
-            raise InvalidParameterError("this is no checkpoint of this plan. Go on with the plan that was paid for.")
+            raise InvalidParameterError("this is not a checkpoint of this plan. Go on with the plan that was paid for.")
         try:
             self.step = whole_number("step", data["step"], lower=0, upper=self.plan.steps)
             self.norm = self._next_norm = float(data["norm"])

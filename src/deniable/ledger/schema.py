@@ -104,7 +104,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (create_tables, i
 def identify(connection: sqlite3.Connection, location: str) -> int:
     """Return how many migrations the database has.
 
-    Raises: LedgerError if it is no ledger, or a ledger from a newer version. Nothing is written.
+    Raises: LedgerError if it is not a ledger, or a ledger from a newer version. Nothing is written.
     """
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     if application != APPLICATION:

@@ -60,7 +60,7 @@ class Storage(ABC):
     def upgrade(self) -> None:
         """Apply migrations that are missing.
 
-        Raises: LedgerError if it is no ledger, or that of a newer version. Nothing is written then.
+        Raises: LedgerError if it is not a ledger, or that of a newer version. Nothing is written then.
         """
 
     @abstractmethod

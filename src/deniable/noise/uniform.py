@@ -52,7 +52,7 @@ def below(limit: int, *, size: Size = None, bits: Bits = SECURE) -> NDArray[np.i
         size: shape of the result; None for an array without dimensions.
         bits: leave it out, except in tests.
 
-    Raises: InvalidParameterError if limit is no int of its range.
+    Raises: InvalidParameterError if limit is not an int of its range.
     """
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= LARGEST_LIMIT:
         raise InvalidParameterError(f"limit must be an int in [1, 2^63], got {limit!r}")

@@ -82,7 +82,7 @@ def exact_rational(name: str, value: object) -> Fraction:
         name: the parameter's name, for the message.
         value: int, Fraction, Decimal, float or text; numpy scalars of these kinds too. A bool is refused.
 
-    Raises: InvalidParameterError for NaN, infinity, a bool, or anything that is no number.
+    Raises: InvalidParameterError for NaN, infinity, a bool, or anything that is not a number.
     """
     if type(value) is ReadableFraction:
         return value
@@ -111,7 +111,7 @@ def strict_rational(name: str, value: object, *, lower: Fraction, upper: Fractio
 
     Samplers read their parameters by it, for they round nothing.
 
-    Raises: InvalidParameterError if it is no exact rational (a float is not), or outside.
+    Raises: InvalidParameterError if it is not an exact rational (a float is not), or outside.
     """
     if isinstance(value, bool) or not isinstance(value, Rational):
         raise InvalidParameterError(

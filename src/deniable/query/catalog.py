@@ -57,7 +57,7 @@ class DeclaredTable:
     """A private table as the planner sees it.
 
     How much of one unit can count: at most `rows` rows in a group, in at most `groups` groups; or, where `total_rows`
-    is given instead, at most that many rows in all, wherever they lie. `assumed` names the bounds that nobody gave,
+    is given instead, at most that many rows in all, wherever they lie. `assumed` names the bounds that were not given,
     `auto` those that are found privately where a question needs them, `own` those that one question set for itself.
     The rows of a `public` table are nobody's: everybody may know them. Those of a table with a `path` belong to every
     unit whose rows in the parent hold their key.
@@ -76,7 +76,7 @@ class DeclaredTable:
     own: tuple[str, ...] = ()
     public: bool = False
     path: Path | None = None
-    # What each declared name means that is no column: an expression, or several together. `declared` makes them.
+    # What each declared name means that is not a column: an expression, or several together. `declared` makes them.
     declared_expressions: Mapping[str, tuple[Expression, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -66,7 +66,7 @@ class Chosen:
 
         What was not given is what the catalog declares.
 
-        Raises: CatalogError if something is needed that nobody declared.
+        Raises: CatalogError if something that is needed is undeclared.
         """
         parameters = {
             word: _plain(word, value) if word in _PRICE else _plain_bounds(word, value) if word in _BOUNDS else value

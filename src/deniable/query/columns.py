@@ -287,7 +287,7 @@ def node_of(value: object) -> exp.Expr:
 def condition_of(value: object) -> exp.Expr:
     """The node of a condition.
 
-    Raises: InvalidParameterError if it is no expression.
+    Raises: InvalidParameterError if it is not an expression.
     """
     if not isinstance(value, Expr):
         raise InvalidParameterError(f'a condition is needed, such as dn.col("age") > 30, got {value!r}')

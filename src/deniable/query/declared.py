@@ -72,7 +72,7 @@ def stated(tables: Mapping[str, DeclaredTable], columns: Mapping[str, Any] | Non
 def _expressions(
     name: str, schema: Mapping[str, Kind | None], columns: Mapping[str, Declaration]
 ) -> dict[str, tuple[Expression, ...]]:
-    """Return what each declared name that is no column means.
+    """Return what each declared name that is not a column means.
 
     An expression, or several together.
     """
@@ -101,7 +101,7 @@ def _declared(text: str, declared: Declaration, table: DeclaredTable) -> tuple[E
 def _parsed(text: str, table: DeclaredTable) -> tuple[Expression, ...]:
     """Return the row expressions in a text, one or several.
 
-    None if it is no list of them, or one name.
+    None if it is not a list of them, or one name.
 
     Raises: UnsupportedQueryError if one is an expression that a question could not hold.
     """

@@ -68,7 +68,7 @@ def declared_tables(
 def of_one_table(columns: Mapping[str, Any], name: str) -> Mapping[str, Declaration]:
     """Return declarations of a single table, given directly or under its name.
 
-    Raises: CatalogError if it stands under another name, or is no declaration.
+    Raises: CatalogError if it stands under another name, or is not a declaration.
     """
     example = 'columns={"age": dn.Number(lower=0, upper=120), "ward": dn.Keys(["a", "b"])}'
     if not isinstance(columns, Mapping):

@@ -40,7 +40,7 @@ class Release:
         budget_left: what the ledger had left after it; None if there is no ledger.
         text: the question as it was asked.
         safe: False if the noise came from a test stream. Such a release says so wherever it is shown, its tables in
-            every form begin with the column `unsafe_test_noise`, and it is no number unless `unsafe=True` is said.
+            every form begin with the column `unsafe_test_noise`, and it is not a number unless `unsafe=True` is said.
         notes: what a reader must know, one sentence each.
         protects: whose data the cost is about, such as "one patient of visits (add/remove)"; empty if not known.
         provenance: the payment in the ledger and the policy; None if there is no ledger.

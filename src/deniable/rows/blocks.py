@@ -26,7 +26,7 @@ def plain(values: object, what: str = "values", *, columns: int | None = None) -
     are those of numpy. A frame of numbers is a table of them, and any other one a table of objects.
 
     Args:
-        columns: how many numbers a row of a list has; None for one that is no list.
+        columns: how many numbers a row of a list has; None for one that is not a list.
     """
     if columns is not None and isinstance(values, list | tuple):
         return table(values, what, columns=columns)[0]

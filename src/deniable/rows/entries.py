@@ -94,7 +94,7 @@ def number(entry: Any) -> float:
 def whole(entry: Any) -> int | None:
     """Return the nearest whole number, or one of 65 bits on the same side.
 
-    None for what is no number.
+    None for what is not a number.
     """
     value = _unwrapped(entry)
     if isinstance(value, str):
@@ -240,7 +240,7 @@ def _datetime(value: datetime) -> datetime:
 
 def _text(value: str) -> str:
     plain = str.__str__(value)
-    plain.encode()  # raises for half of a pair, which is no text
+    plain.encode()  # raises for half of a pair, which is not a text
     return plain
 
 

@@ -1,4 +1,4 @@
-"""Numbers as floats, one column or a table of them; what is no number is NaN.
+"""Numbers as floats, one column or a table of them; what is not a number is NaN.
 
 A list and a column of objects hold whatever they hold. A column with a type that holds no numbers is refused, which
 its type alone decides.
@@ -21,12 +21,12 @@ _NOT_NUMBERS = "{what} must be numbers, got {kind}. Pass an array, a series or a
 
 @silence()
 def numbers(values: object, what: str = "values") -> Floats:
-    """Return one column as float64 of shape (rows,); what is no number is NaN.
+    """Return one column as float64 of shape (rows,); what is not a number is NaN.
 
     Args:
         values: a list, or one column of numpy, pandas, Polars, Arrow or narwhals.
 
-    Raises: InvalidParameterError if it is no single column, or has a type that holds no numbers.
+    Raises: InvalidParameterError if it is not a single column, or has a type that holds no numbers.
     """
     return floats(column(values, what), what)
 
@@ -39,7 +39,7 @@ def table(values: object, what: str = "values", *, columns: int) -> tuple[Floats
         values: a two-dimensional array, a frame, or a list of rows. A row that is not `columns` values is NaN.
         columns: how many there should be. An array or a frame may have others.
 
-    Raises: InvalidParameterError if it is no table of numbers, or two columns have one name.
+    Raises: InvalidParameterError if it is not a table of numbers, or two columns have one name.
     """
     (entries,), names = grid(values, what, columns, lambda given, name: (floats(given, name),))
     return entries, names

@@ -90,7 +90,7 @@ def indices_of(values: object, keys: tuple[Any, ...]) -> Indices:
         public = pa.array(list(map(key, keys)))
         kind = str(public.type)
         moments = pa.types.is_temporal(rows.type)
-        if moments and pa.types.is_integer(public.type):  # 1 is no moment
+        if moments and pa.types.is_integer(public.type):  # 1 is not a moment
             raise pa.ArrowInvalid
         if not moments and _is_text(rows.type) != _is_text(public.type):  # and not "1"
             raise pa.ArrowInvalid

@@ -25,7 +25,7 @@ def grid(values: object, what: str, columns: int, read: Read) -> tuple[list[NDAr
     Args:
         columns: how many a row of a list must have; all its entries are missing otherwise. One alone needs no list.
 
-    Raises: InvalidParameterError if it is no table, or two columns have one name.
+    Raises: InvalidParameterError if it is not a table, or two columns have one name.
     """
     frame = frame_of(values, what)
     if frame is not None:
@@ -52,7 +52,7 @@ def grid(values: object, what: str, columns: int, read: Read) -> tuple[list[NDAr
 
 
 def frame_of(values: object, what: str) -> Any:
-    """Return a frame of any library as one of narwhals; None for what is no frame."""
+    """Return a frame of any library as one of narwhals; None for what is not a frame."""
     if not hasattr(type(values), "columns"):
         return None
     import narwhals as nw

@@ -5,7 +5,7 @@ A type that holds no numbers is refused. What one row holds is never refused:
 * a real number counts as the nearest whole one, since one missing value makes floats of a column of integers;
 * a number beyond public bounds, an infinite one too, is moved to the nearest end; without bounds, if it is beyond 64
   bits, it is spoilt;
-* NaN, None, a masked entry, text that is no number, a row of another length are spoilt. What becomes of them is the
+* NaN, None, a masked entry, text that is not a number, a row of another length are spoilt. What becomes of them is the
   mechanism's policy: they are left out under add/remove, and count as a fixed public row under replace, where the
   number of rows is public.
 
@@ -44,7 +44,7 @@ def read(
         name: the parameter's, for the message.
         rows: one column of any container; or a table, of an array, a frame or a list of rows.
         lower: public, within int64; upper likewise. None where there are no bounds.
-        columns: how many numbers a row has; None for one number that is no list. A row of one may come without one.
+        columns: how many numbers a row has; None for one number that is not a list. A row of one may come without one.
 
     Raises: InvalidParameterError for another number of dimensions or columns, or a type that holds no numbers.
     """

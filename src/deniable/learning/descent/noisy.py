@@ -122,7 +122,7 @@ class NoisyDescent(metaclass=InWords):
         All of it may be published if it is safe.
 
         Args:
-            rows, labels: secret; (rows, columns) and (rows,). A row with a value that is no number adds nothing, nor
+            rows, labels: secret; (rows, columns) and (rows,). A row with a value that is not a number adds nothing, nor
                 does one on which the loss fails.
             bits: leave it out, except in tests.
             ledger: charged before a row is read; None charges nothing.

@@ -182,7 +182,7 @@ def _added(one: _Masses, other: _Masses, *, upper: bool) -> _Masses:
 
 
 def _common_step(one: float, other: float) -> float:
-    """Return the smaller step, or a part of it if the larger is no multiple of it.
+    """Return the smaller step, or a part of it if the larger is not a multiple of it.
 
     0 stands for a single loss.
     """

@@ -121,7 +121,7 @@ def positive(count: Expression) -> Expression:
 def summand(name: str, node: exp.Expr, where: Expression | None, scope: "ResultScope") -> Expression:
     """The bounded number that an aggregate reads, in rows that satisfy its FILTER.
 
-    Raises: UnsupportedQueryError if it is no number, has no public bounds, or is always the same.
+    Raises: UnsupportedQueryError if it is not a number, has no public bounds, or is always the same.
     """
     value = translate(node, scope.rows)
     if not value.facts.kind.is_number:

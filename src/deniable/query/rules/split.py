@@ -8,7 +8,7 @@ from deniable.query.rules.plan import Plan
 def split(plan: Plan) -> Plan:
     """Return the plan with its price split between totals and other parts.
 
-    Every part that is no total gets one share, the totals all of theirs.
+    Every part that is not a total gets one share, the totals all of theirs.
 
     A search for keys counts as a total, since it shares their noise.
     """

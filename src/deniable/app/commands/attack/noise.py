@@ -34,7 +34,7 @@ def noise(
 
     The counts are those of halves of the people.
 
-    The noise is told in units of the square root of the people: far below 1 nearly all secrets come back, far above 1
+    The noise is given in units of the square root of the people: far below 1 nearly all secrets come back, far above 1
     about half of them, as by a coin. Reads no data.
 
     deniable attack noise --people 4096 --plot threshold.png
