@@ -93,7 +93,14 @@ def test_no_docstring_has_a_phrase_that_readers_stumbled_over(room: str) -> None
 
 
 @pytest.mark.parametrize(
-    "text", ["at most so many rows", "the file is no TOML", "it ends in seconds", "Parquet needs it not", "keys that nobody declared"]
+    "text",
+    [
+        "at most so many rows",
+        "the file is no TOML",
+        "it ends in seconds",
+        "Parquet needs it not",
+        "keys that nobody declared",
+    ],
 )
 def test_a_phrase_is_noticed(text: str) -> None:
     assert PHRASES.search(text)

@@ -1,4 +1,4 @@
-"""Bounds that nobody declared: paid for once, before a row is read, and said in the answer."""
+"""Undeclared bounds: paid for once, before a row is read, and said in the answer."""
 
 from dataclasses import replace
 from typing import Any

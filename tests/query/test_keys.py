@@ -1,4 +1,4 @@
-"""Groups that nobody declared: who is found, what one unit changes, and that a key of one unit stays hidden."""
+"""Undeclared groups: who is found, what one unit changes, and that a key of one unit stays hidden."""
 
 from dataclasses import replace
 from datetime import date
