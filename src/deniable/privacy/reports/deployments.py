@@ -1,4 +1,7 @@
-"""Published uses of differential privacy, from a list of data: what each epsilon is per, and whom it protects."""
+"""Published uses of differential privacy, from a list of data.
+
+Each says what its epsilon is per, and whom it protects.
+"""
 
 from __future__ import annotations
 
