@@ -1,4 +1,4 @@
-"""`deniable marginals`: measure tables of counts that agree with each other, and write them."""
+"""`deniable marginals`: measure tables of counts that agree, and write them."""
 
 from contextlib import ExitStack
 from pathlib import Path
