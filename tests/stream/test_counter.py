@@ -328,7 +328,7 @@ def test_streams_that_need_rows_refuse_counts() -> None:
     assert persons._pending.tolist() == [3 * persons.plan.size]
     with pytest.raises(InvalidParameterError, match="plan, or facts"):
         Counter(plan=StreamPlan(**FACTS), steps=3)
-    with pytest.raises(InvalidParameterError, match="no step"):
+    with pytest.raises(InvalidParameterError, match="0 released steps"):
         sums.history()
 
 

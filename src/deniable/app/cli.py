@@ -25,6 +25,7 @@ from deniable.app.commands.init import init
 from deniable.app.commands.marginals import marginals
 from deniable.app.commands.query import query
 from deniable.app.commands.shell import shell
+from deniable.app.commands.stream import stream
 from deniable.app.commands.synthesize import synthesize
 from deniable.app.terminal import complain
 from deniable.errors import BudgetExceededError, DeniableError
@@ -70,7 +71,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     pretty_exceptions_show_locals=False,
 )
-for command in (init, import_, explain, query, marginals, synthesize, shell, budget, account, doctor, demo):
+for command in (init, import_, explain, query, marginals, synthesize, stream, shell, budget, account, doctor, demo):
     app.command(command.__name__.rstrip("_"))(command)
 app.add_typer(attack, name="attack")
 app.add_typer(audit, name="audit")
@@ -101,7 +102,7 @@ def main() -> None:
 
     A stream that cannot show a sign shows its code: a charged answer must not fail on ±.
     """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+    for terminal in (sys.stdout, sys.stderr):
+        if isinstance(terminal, io.TextIOWrapper):
+            terminal.reconfigure(errors="backslashreplace")
     app(prog_name="deniable", args=sys.argv[1:])

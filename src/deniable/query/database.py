@@ -28,6 +28,7 @@ from deniable.query.responder import Responder
 from deniable.query.rules.plan import Request, Target
 from deniable.query.rules.target import approached, is_relative
 from deniable.query.statistics import answer_statistic
+from deniable.query.streamed import StreamMethods
 from deniable.query.synthetic import TableMethods
 from deniable.query.workload import Workload, plan_workload
 from deniable.query.written import check_writes, write
@@ -35,7 +36,7 @@ from deniable.release import Release
 from deniable.release.listing import BudgetStatus, Listing, pairs_as_html
 
 
-class Database(TableMethods, HierarchyMethods):
+class Database(TableMethods, HierarchyMethods, StreamMethods):
     """Private tables with a budget, and questions about them. Made by `connect`.
 
     Args:

@@ -208,15 +208,16 @@ class Counter(metaclass=InWords):
                 self._advance(list(part[1:]))
             return self._table(first, self.step)
 
-    def history(self, *, rising: bool = False) -> Release:
-        """Return all steps that were released, again, free.
+    def history(self, *, since: int = 1, rising: bool = False) -> Release:
+        """Return steps that were released, again, free.
 
         Args:
+            since: the first of them.
             rising: never let a total fall or be below 0: post-processing, which biases it.
         """
-        if not self.step:
-            raise InvalidParameterError("no step was released yet")
-        return self._table(1, self.step, rising=rising)
+        if not 1 <= since <= self.step:
+            raise InvalidParameterError(f"since must be one of {self.step} released steps, got {since}")
+        return self._table(since, self.step, rising=rising)
 
     def standard_errors(self, *, window: int | None = None) -> Floats:
         """Return the standard errors of the totals of all released steps, or of a window; shape (steps,).
