@@ -1,4 +1,4 @@
-"""Frozen parts of plans, whose fields are read when they are made and written as plain data."""
+"""Parts of plans, read when they are made and written as plain data."""
 
 from dataclasses import dataclass, fields
 from fractions import Fraction
@@ -10,7 +10,10 @@ from deniable.privacy import PrivacyUnit, Relation
 
 @dataclass(frozen=True, kw_only=True)
 class Part(metaclass=InWords):
-    """Base class of plans and their parts: fields are read when it is made, and written as plain data."""
+    """Base class of plans and their parts.
+
+    Fields are read when it is made, and written as plain data.
+    """
 
     def __post_init__(self) -> None:
         read_fields(self)

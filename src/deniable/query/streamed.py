@@ -1,4 +1,4 @@
-"""Streams of a table: rows of each closed step, as the engine hands them out, go into one counter."""
+"""Streams of a table: rows of each step that has ended go into a counter."""
 
 from abc import ABC, abstractmethod
 from contextlib import suppress
@@ -132,7 +132,7 @@ class StreamedTable:
         return condition_of(" AND ".join(texts), self.responder)
 
     def _rows(self, step: int) -> tuple[Any, Any, Any]:
-        """Return values, keys and units of the rows of one step; None for a column that the stream does not take."""
+        """Return values, keys and units of rows of one step; None where not taken."""
         table = self.responder.table
         names = [name for name in (self.value, self.key) if name is not None]
         columns: list[Expression] = [table.column(name) for name in names] or [table.column(self.moment)]
@@ -168,7 +168,7 @@ class StreamMethods(ABC):
         where: str | None = None,
         **facts: Any,
     ) -> StreamedTable:
-        """Declare a stream of the table: totals of its rows so far, released once in every step.
+        """Declare a stream: totals of the rows so far, released once in every step.
 
         Nothing is read or paid yet: `advance` opens the stream, which is charged once, and releases the steps that have
         ended.

@@ -1,4 +1,7 @@
-"""Counts and sums that are released step by step, under one price; see docs/guide/streams.md."""
+"""Counts and sums that are released step by step, under one price.
+
+See docs/guide/streams.md.
+"""
 
 from deniable.stream.counter import Counter
 from deniable.stream.plan import StreamPlan

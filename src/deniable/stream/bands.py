@@ -14,7 +14,7 @@ _MAX_SIMULATED_STEPS = 1024
 
 
 def band_factor(strategy: PricedStrategy, *, steps: int, level: float, cells: int) -> float:
-    """Return the number of standard errors within which all totals of all steps stay together.
+    """Return the half width of a band for all steps, in standard errors.
 
     Args:
         strategy: whose errors are correlated.

@@ -1,4 +1,4 @@
-"""Contributions of rows to one step: clamped, placed at their keys, and limited for each unit.
+"""Contributions of rows to one step: clamped, and limited for each unit.
 
 Which rows of a unit count depends on that unit's own rows alone, in the order in which they came, so adding or removing
 a unit changes nothing about any other.
@@ -78,7 +78,7 @@ def _totals(plan: StreamPlan, columns: Arrivals, step: int, connection: sqlite3.
 
 
 def _amounts(plan: StreamPlan, values: object) -> Integers | None:
-    """Return clamped values in grid steps; a value that is no number is marked. Of a count, which rows have one."""
+    """Return clamped values in grid steps; of a count, 1; _MISSING for no number."""
     if values is None:
         return None
     column = numbers(values)
@@ -92,7 +92,10 @@ def _amounts(plan: StreamPlan, values: object) -> Integers | None:
 def _allowed(
     plan: StreamPlan, step: int, owners: Integers, names: list[Any], connection: sqlite3.Connection
 ) -> NDArray[np.bool_]:
-    """Return which rows count: the first of each unit, in steps that it may still use; notes what it used."""
+    """Return which rows count, and note what their units have used.
+
+    They are the first rows of each unit, in steps that it may still use.
+    """
     texts = ["" if name is None else f"{same(name)[0].__name__}:{text(name)}" for name in names]
     units, unit_of_name = np.unique(np.array(texts, dtype=object), return_inverse=True)  # 1, 1.0, True are one unit
     unit_of_row = unit_of_name.astype(np.int64)[owners]
@@ -117,7 +120,7 @@ def _allowed(
 
 
 def _usage(units: list[str], connection: sqlite3.Connection) -> NDArray[np.int64]:
-    """Return for each unit the steps that it used, the latest of them, and its rows in that; shape (3, units)."""
+    """Return used steps, the latest one, and rows in that; shape (3, units)."""
     connection.execute("CREATE TEMP TABLE IF NOT EXISTS arriving (number INTEGER PRIMARY KEY, unit TEXT NOT NULL)")
     connection.execute("DELETE FROM arriving")
     connection.executemany("INSERT INTO arriving VALUES (?, ?)", enumerate(units))

@@ -170,7 +170,9 @@ class Counter(metaclass=InWords):
         return self._step
 
     def release(self, step: int | None = None) -> Release:
-        """Close the open step, and return its noisy totals; a step that was released is returned as it was.
+        """Close the open step, and return its noisy totals.
+
+        A step that was released is returned as it was.
 
         Args:
             step: public; 1 for the first. Later than the open one, all steps between are closed too, as empty ones.
@@ -220,7 +222,7 @@ class Counter(metaclass=InWords):
         return self._table(since, self.step, rising=rising)
 
     def standard_errors(self, *, window: int | None = None) -> Floats:
-        """Return the standard errors of the totals of all released steps, or of a window; shape (steps,).
+        """Return standard errors of the totals of all released steps; shape (steps,).
 
         Args:
             window: one of the plan; None for totals.
@@ -228,7 +230,7 @@ class Counter(metaclass=InWords):
         return self._standard_errors(window, self.step)
 
     def band(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Return the ends of a band around the totals that holds for all steps of the stream at once.
+        """Return the ends of a band around totals that holds for all steps at once.
 
         Without a horizon it holds for the steps so far.
 
@@ -310,7 +312,7 @@ class Counter(metaclass=InWords):
 
     @contextmanager
     def _reloading(self) -> Iterator[None]:
-        """Run a change of state; if it fails, what is on the disk is read again, or nothing more can be done."""
+        """Run a change of state; if it fails, read again what is on the disk."""
         try:
             yield
         except BaseException:

@@ -1,4 +1,4 @@
-"""Plan of a stream: declared facts, the strategy with the least error, its noise and its loss."""
+"""Plan of a stream: its declared facts, strategy, noise and loss."""
 
 import json
 import math
@@ -173,12 +173,12 @@ class StreamPlan(Part):
         return json.dumps(data, sort_keys=True, default=repr)
 
     def strategies(self) -> "list[PricedStrategy]":
-        """Return the strategies that can be had, the one with the least expected error first."""
+        """Return all strategies, the one with the least expected error first."""
         priced = [PricedStrategy.of(name, each, self) for name, each in self._candidates()]
         return sorted(priced, key=self._error) if len(priced) > 1 else priced
 
     def _error(self, strategy: "PricedStrategy") -> float:
-        """Return the greatest error of a total; where windows are declared, the root mean square of all errors."""
+        """Return what strategies are compared by: greatest error, or that of windows."""
         return strategy.expected_error if self.windows else strategy.correlation.errors(self.uses)[0]
 
     def chosen(self) -> "PricedStrategy":
@@ -186,7 +186,7 @@ class StreamPlan(Part):
         return self.strategies()[0]
 
     def explain(self) -> str:
-        """Return a text about price, protection and the expected errors of all strategies, before anything is paid."""
+        """Return price, protection and expected errors of all strategies, as text."""
         what = "rows" if self.bounds is None else f"values in [{self.bounds[0]:g}, {self.bounds[1]:g}]"
         horizon = "any number of steps" if self.steps is None else f"{self.steps} steps"
         lines = [f"{horizon} of {what}, {self.price} in all; protects {self.protects}"]
@@ -244,7 +244,7 @@ class PricedStrategy:
 
     @classmethod
     def from_json(cls, text: str, plan: StreamPlan) -> "PricedStrategy":
-        """Return the strategy of a text from `to_json`; every check of its matrix runs again."""
+        """Return the strategy of a text from `to_json`, checked again."""
         data = json.loads(text)
         multiplier = Fraction(data["noise_multiplier"])
         return cls(
@@ -271,7 +271,7 @@ class PricedStrategy:
         return self.plan.price.stated(loss)
 
     def standard_errors(self, steps: int, *, window: int | None = None) -> Floats:
-        """Return standard errors of totals so far, or of sums over a window, for the first steps; shape (steps,).
+        """Return standard errors of totals, or of a window, shape (steps,).
 
         Args:
             steps: how many.
@@ -284,9 +284,10 @@ class PricedStrategy:
 
     @cached_property
     def expected_error(self) -> float:
-        """Greatest standard error of a total; where windows are declared, the root mean square of all that is released.
+        """Greatest standard error of a total.
 
-        Without a horizon it is that of the first million steps.
+        Where windows are declared, it is the root mean square of all that is released. Without a horizon it is that of
+        the first million steps.
         """
         steps = min(self.plan.uses.steps, 10**6)
         totals = self.standard_errors(steps)

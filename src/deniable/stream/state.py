@@ -1,4 +1,4 @@
-"""Durable state of a stream: one SQLite file, in which every step is released once.
+"""Durable state of a stream: a file in which every step is released once.
 
 The file is as private as the rows: it holds the exact sums behind the noise. Noise is drawn inside the transaction that
 stores it, and a value leaves only after that is on the disk, so whatever dies, no step has two values.
@@ -143,7 +143,10 @@ class StateFile:
 
 
 def packed(state: Any) -> str:
-    """Return the state of a correlation as text: arrays of integers of any size or of floats, in dicts and lists."""
+    """Return the state of a correlation as text.
+
+    It has arrays of floats, or of integers of any size, in dicts and lists.
+    """
     return json.dumps(_plain(state))
 
 

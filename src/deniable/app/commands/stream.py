@@ -1,4 +1,4 @@
-"""`deniable stream`: release what a growing table adds, step by step, under one charge."""
+"""`deniable stream`: release what a growing table adds, under one charge."""
 
 from contextlib import ExitStack
 from datetime import datetime

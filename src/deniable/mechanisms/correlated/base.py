@@ -1,4 +1,4 @@
-"""Noise of a stream of sums that partly cancels over time: what all correlations have in common.
+"""Base of noise that partly cancels over time.
 
 A stream of exact sums x_1, x_2, ... leaves as w = C x + z with independent noise z on a lattice; everything later is
 computed from w alone. Proofs: docs/theory/mechanisms/correlated.md.
@@ -134,7 +134,7 @@ class NoiseCorrelation(Part):
         """
 
     def estimator(self, uses: Uses) -> Floats:
-        """Return the matrix from released noise to errors of sums of first steps, for at most 4,096 steps.
+        """Return the matrix from noise to errors of first sums, of up to 4,096 steps.
 
         Args:
             uses: how a row takes part; its steps are the rows of the matrix.
@@ -157,7 +157,7 @@ class NoiseCorrelation(Part):
         return np.cumsum(sums, axis=0)
 
     def spreads(self, uses: Uses, *, window: int | None = None) -> Floats:
-        """Return standard deviations of sums of first steps, or of the last `window` steps, for noise of variance 1.
+        """Return standard deviations of sums of steps, for noise of variance 1.
 
         Args:
             uses: how a row takes part.

@@ -1,4 +1,4 @@
-"""Lower-triangular correlation of at most a thousand steps, for any sums of steps, with a certificate."""
+"""Dense correlation for any sums of steps, with a certificate."""
 
 import math
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ _OVER_RELAXATION = 1.8  # exponent of a step of the fixed point; 1 takes twice a
 
 
 class Optimum(NamedTuple):
-    """Gram matrix X = C^T C of a strategy, with unit sensitivity, and what is proved about its error.
+    """Gram matrix C^T C of a strategy of unit sensitivity, and its proved error.
 
     Args:
         gram: shape (steps, steps).
@@ -72,13 +72,13 @@ class Triangular(NoiseCorrelation):
 
     @classmethod
     def square_root(cls, uses: Uses) -> "Triangular":
-        """Return the square root of the matrix of sums of first steps, the best Toeplitz matrix for them."""
+        """Return the square root of the matrix of first sums, the best Toeplitz one."""
         coefficients = ToeplitzStrategy.square_root(steps=_checked(uses)).coefficients
         return cls(rows=tuple(coefficients[: step + 1][::-1] for step in range(uses.steps)))
 
     @classmethod
     def best(cls, uses: Uses, *, windows: Sequence[int] = (), totals: bool = False) -> "Triangular":
-        """Return the strategy with the least root mean squared error of all these sums together.
+        """Return the strategy with the least mean squared error of all these sums.
 
         It is the best for one participation; several use the same matrix.
 
@@ -147,7 +147,7 @@ class Triangular(NoiseCorrelation):
 
 
 def workload_gram(steps: int, *, windows: Sequence[int], totals: bool) -> Floats:
-    """Return W^T W over the number of queries, of sums over windows and of first steps; shape (steps, steps)."""
+    """Return W^T W over the number of queries; shape (steps, steps)."""
     queries = [np.tri(steps)] if totals else []
     queries += [np.tri(steps) - np.tri(steps, k=-window) for window in windows]
     if not queries:

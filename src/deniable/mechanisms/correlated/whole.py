@@ -48,7 +48,7 @@ class WholeBuffered(Buffered):
 
     @classmethod
     def lasting(cls, *, buffers: int = 6) -> "WholeBuffered":
-        """Return buffers for a stream without a horizon, near the optimum at every step up to 2^24.
+        """Return buffers that are near the optimum at every step up to 2^24.
 
         Args:
             buffers: their largest number, at most 8.
@@ -75,7 +75,7 @@ class WholeBuffered(Buffered):
         return np.asarray(exact + (scaled + (1 << (_BITS + _GUARD - 1)) >> (_BITS + _GUARD)))
 
     def fine(self, uses: Uses) -> int:
-        """Return a number of parts at which rounding costs a thousandth of the sensitivity."""
+        """Return parts of which rounding costs a thousandth of the sensitivity."""
         return int(2 ** max(0, math.ceil(math.log2(1000 * self._rounding(uses) / uses.lattice))))
 
     def _rounding(self, uses: Uses) -> float:
