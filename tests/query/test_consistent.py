@@ -8,8 +8,10 @@ import pyarrow as pa
 import pytest
 
 import deniable as dn
+from deniable.errors import UnsupportedQueryError
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import Relation
+from deniable.query import consistent
 from deniable.query.aggregates.aggregate import PricedAggregate
 from deniable.query.consistent import measured
 from deniable.query.expression import Column, Facts, Kind
@@ -90,6 +92,40 @@ def test_consistent_answers_agree_and_are_the_least_squares() -> None:
     place = family.questions[2].aggregates.index(family.finest.aggregates[0])
     order = family.group_indices(family.questions[2])
     assert found[2][place].values[order] == pytest.approx(solved)
+
+
+def test_thousands_of_groups_agree_and_averages_of_them_hold() -> None:
+    """Of 3,000 intervals at level 0.9 the share that holds has a deviation of 0.006; noise in few steps holds more."""
+    count = 60_000
+    who = np.arange(count)
+    source = pa.table({"who": who, "g": who % 60, "h": (who // 60) % 50, "x": (who % 7).astype(float)})
+    keys = {"g": dn.Keys(list(range(60))), "h": dn.Keys(list(range(50))), "x": dn.Number(lower=0, upper=7)}
+    db = dn.connect(source, name="t", unit="who", columns=keys, budget=dn.Budget(epsilon=9))
+    texts = [
+        "SELECT g, COUNT(*) AS n FROM t GROUP BY g",
+        "SELECT h, g, COUNT(*) AS n, AVG(x) AS m FROM t GROUP BY h, g",
+    ]
+    by_g, fine = db.workload(texts, epsilon=4, consistent=True, nonnegative=True)
+    table = fine.to_arrow(level=0.9).to_pandas()
+    assert len(table) == 3_000
+    assert table.groupby("g")["n"].sum().to_numpy() == pytest.approx(by_g["n"], abs=1e-3)
+    truth = (
+        source.to_pandas()
+        .groupby(["h", "g"])["x"]
+        .agg(["size", "mean"])
+        .loc[list(zip(table["h"], table["g"], strict=True))]
+    )
+    for column, right in (("n", truth["size"]), ("m", truth["mean"])):
+        held = (table[f"{column}_lower"].to_numpy() <= right) & (right <= table[f"{column}_upper"].to_numpy())
+        assert 0.88 < held.mean() < 0.98
+
+
+def test_more_groups_than_can_be_held_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(consistent, "MAX_GROUPS", 5)
+    db = database()
+    with pytest.raises(UnsupportedQueryError, match="at most 5 groups, also the finest"):
+        db.workload(TEXTS, epsilon=1, consistent=True)
+    assert not db.history()
 
 
 def test_consistent_intervals_hold_and_counts_are_not_negative() -> None:

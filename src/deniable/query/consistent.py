@@ -13,18 +13,19 @@ from numpy.typing import NDArray
 
 from deniable.errors import UnsupportedQueryError
 from deniable.noise.bits import DeterministicBits
-from deniable.noise.simulation import uniforms
 from deniable.numbers.arrays import Floats
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.query.aggregates.aggregate import BoundedAggregate, PricedAggregate
 from deniable.query.answer import divisors_of
 from deniable.query.evaluate import evaluate, numbers
-from deniable.query.expression import Column, bases_of
+from deniable.query.expression import Column, Expression, bases_of
 from deniable.query.plan import Outcome, OutputColumn, PricedPlan, Query, Question
 from deniable.release.columns import Bounds, Estimate
+from deniable.synthesis.residuals import Measurement, ResidualSpace, Table
 
-MOST_GROUPS = 1_000  # of all consistent questions together, and of their finest groups
+MAX_GROUPS = 2**20  # of all consistent questions together, and of their finest groups
 _DRAWS = 4096
+_GROUPS_PER_BLOCK = 1024  # whose draws are held at a time
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,9 @@ class Consistent:
     """A consistent total of every group, in its unit.
 
     Args:
-        centre: the same before anything was cut at 0; draws: of its error, of shape (groups, draws).
+        values: of shape (groups,).
+        centre: the same before anything was cut at 0.
+        draws: of its error, which has one law in all groups, of shape (draws,).
         counted: whether the total is not below 0.
     """
 
@@ -70,9 +73,9 @@ class QuestionFamily:
             )
         finest = replace(first, keys=keys, aggregates=aggregates)
         groups = sum(each.cells for each in questions)
-        if max(finest.cells, groups) > MOST_GROUPS:
+        if max(finest.cells, groups) > MAX_GROUPS:
             raise UnsupportedQueryError(
-                f"consistent answers have at most {MOST_GROUPS:,} groups, also the finest; these have "
+                f"consistent answers have at most {MAX_GROUPS:,} groups, also the finest; these have "
                 f"{max(finest.cells, groups):,}."
             )
         return cls(questions, finest)
@@ -141,10 +144,9 @@ class QuestionFamily:
 
         By least squares over the finest groups, weighted by the variances.
 
-        The errors are known sums of the independent noises, whatever the data, as long as nothing is cut at 0.
+        The errors are known sums of the independent noises, whatever the data, as long as nothing is cut at 0. Tables
+        of groups are sums of residuals, on which least squares works one by one: `deniable.synthesis.residuals`.
         """
-        from scipy.optimize import nnls
-
         bits = DeterministicBits(0)  # of no noise: it draws what errors could be, always the same
         consistent_of: list[dict[int, Consistent]] = [{} for _ in plans]
         for aggregate in self.finest.aggregates:
@@ -154,31 +156,48 @@ class QuestionFamily:
                 for index, part in enumerate(plan.parts)
                 if isinstance(part, PricedAggregate) and part.aggregate == aggregate
             ]
-            sizes = [question.cells for *_, question in held]
-            made = np.concatenate([np.eye(question.cells)[:, self.group_indices(question)] for *_, question in held])
-            spread = np.repeat([part.law.standard_deviation() for _, _, part, _ in held], sizes)
-            known = np.concatenate([part.lattice.to_reals(noisy[at][index]) for at, index, part, _ in held])
-            uniform = np.split(uniforms((len(made), _DRAWS), bits=bits), np.cumsum(sizes)[:-1])
-            drawn = np.concatenate([part.law.quantile(u) for u, (_, _, part, _) in zip(uniform, held, strict=True)])
-            scaled = made / spread[:, None]
-            left, singular, _ = np.linalg.svd(scaled, full_matrices=False)
-            basis = left[:, singular > singular[0] * 1e-9]
-            centre = values = spread * (basis @ (basis.T @ (known / spread)))
-            errors = spread[:, None] * (basis @ (basis.T @ (drawn / spread[:, None])))
+            tables = [self._table(question) for *_, question in held]
+            measurements = [
+                Measurement(table, part.law, residual=False, step=float(part.lattice.grid))
+                for (_, _, part, _), table in zip(held, tables, strict=True)
+            ]
+            space = ResidualSpace(tuple(len(values) for values in self.finest.key_values), tuple(measurements))
+            arrays = [
+                self._arranged(part.lattice.to_reals(noisy[at][index]), question) for at, index, part, question in held
+            ]
+            unbiased = space.estimates(arrays)
             counted = nonnegative and aggregate.function == "count"
-            if counted:
-                values = made @ nnls(scaled, known / spread)[0]
-            parts = zip(*(np.split(each, np.cumsum(sizes)[:-1]) for each in (values, centre, errors)), strict=True)
-            for (at, index, *_), (value, middle, error) in zip(held, parts, strict=True):
-                consistent_of[at][index] = Consistent(value, middle, error, counted)
+            cut = space.nonnegative(tables, unbiased) if counted else unbiased
+            for (at, index, _, question), table in zip(held, tables, strict=True):
+                centre = self._flattened(space.table(table, unbiased), question)
+                values = np.maximum(self._flattened(space.table(table, cut), question), 0.0) if counted else centre
+                draws = space.spread_of_counts(table).draws(_DRAWS, bits=bits)[0]
+                consistent_of[at][index] = Consistent(values, centre, draws, counted)
         return [[each[index] for index in range(len(each))] for each in consistent_of]
+
+    def _table(self, question: Question) -> Table:
+        """Return the keys of a question as indices among those of the finest groups, ascending."""
+        return tuple(sorted(self.finest.keys.index(key) for key in question.keys))
+
+    def _axes(self, question: Question) -> list[int]:
+        """Return, for each key of a question, its axis in the table of its groups."""
+        table = self._table(question)
+        return [table.index(self.finest.keys.index(key)) for key in question.keys]
+
+    def _arranged(self, values: Floats, question: Question) -> Floats:
+        """Return the numbers of a question's groups with an axis for each key, in the order of the finest groups."""
+        shaped = np.reshape(values, [len(keys) for keys in question.key_values])
+        return shaped.transpose(np.argsort(self._axes(question)))
+
+    def _flattened(self, table: Floats, question: Question) -> Floats:
+        """Return what `_arranged` was given."""
+        return table.transpose(self._axes(question)).ravel()
 
 
 def measured(totals: Sequence[Consistent], output: OutputColumn) -> Estimate:
     """A column computed from consistent totals."""
     expression = output.expression
     shown = {f"base {index}": each.values for index, each in enumerate(totals)}
-    centre = {f"base {index}": each.centre for index, each in enumerate(totals)}
     values = numbers(evaluate(expression, shown)) + np.zeros(len(totals[0].values))
     counted = isinstance(expression, Column) and totals[int(expression.name[5:])].counted
     low = 0.0 if counted else float("-inf") if expression.facts.lower is None else float(expression.facts.lower)
@@ -192,17 +211,42 @@ def measured(totals: Sequence[Consistent], output: OutputColumn) -> Estimate:
 
         Above a level that needs more draws nothing is known.
         """
-        names = bases_of(expression)
-        drawn = {name: centre[name][:, None] - totals[int(name[5:])].draws for name in names}
-        with np.errstate(all="ignore"):
-            could = numbers(evaluate(expression, drawn)) + np.zeros((len(values), _DRAWS))
         tail = _DRAWS * (1 - level) / 2
-        undefined = ~np.isfinite(could) | (tail < 1)
-        for divisor in divisors_of(expression):
-            undefined |= ~(numbers(evaluate(divisor, drawn)) * numbers(evaluate(divisor, centre))[:, None] > 0)
         outside = max(0, int(tail - tail**0.5))
-        lower = np.sort(np.where(undefined, -np.inf, could), axis=1)[:, outside]
-        upper = np.sort(np.where(undefined, np.inf, could), axis=1)[:, _DRAWS - 1 - outside]
+        if isinstance(expression, Column) and tail >= 1:
+            total = totals[int(expression.name[5:])]
+            drawn = np.sort(total.draws)
+            lower, upper = total.centre - drawn[_DRAWS - 1 - outside], total.centre - drawn[outside]
+            return Bounds(np.clip(lower, low, high), np.clip(upper, low, high))
+        parts = [
+            _ends_of_block(totals, expression, slice(at, at + _GROUPS_PER_BLOCK), outside if tail >= 1 else None)
+            for at in range(0, len(values), _GROUPS_PER_BLOCK)
+        ]
+        lower, upper = (np.concatenate(each) for each in zip(*parts, strict=True))
         return Bounds(np.clip(lower, low, high), np.clip(upper, low, high))
 
     return Estimate(name=output.name, estimates=values, ends=ends, post_processing="made consistent")
+
+
+def _ends_of_block(
+    totals: Sequence[Consistent], expression: Expression, groups: slice, outside: int | None
+) -> tuple[Floats, Floats]:
+    """Return the ends of intervals for some groups, between the `outside` smallest and largest of what could be.
+
+    Args:
+        outside: number of draws beyond each end; None where there are too few draws.
+    """
+    names = bases_of(expression)
+    centre = {name: totals[int(name[5:])].centre[groups, None] for name in names}
+    drawn = {name: centre[name] - totals[int(name[5:])].draws for name in names}
+    count = len(next(iter(centre.values())))
+    with np.errstate(all="ignore"):
+        could = numbers(evaluate(expression, drawn)) + np.zeros((count, _DRAWS))
+    undefined = ~np.isfinite(could) | (outside is None)
+    for divisor in divisors_of(expression):
+        undefined |= ~(numbers(evaluate(divisor, drawn)) * numbers(evaluate(divisor, centre)) > 0)
+    first = outside or 0
+    lower = np.partition(np.where(undefined, -np.inf, could), first, axis=1)[:, first].copy()
+    last = _DRAWS - 1 - first
+    upper = np.partition(np.where(undefined, np.inf, could), last, axis=1)[:, last].copy()
+    return lower, upper

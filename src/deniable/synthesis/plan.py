@@ -234,9 +234,7 @@ class MarginalPlan:
 
     def half_width(self, table: Table, level: float) -> float:
         """Return half the width of the interval of any count of a table."""
-        corner = np.zeros((1, *(self.domain.sizes[column] for column in table)))
-        corner[(0,) * corner.ndim] = 1
-        return float(self.space.spread_of(table, corner).half_widths(level)[0])
+        return float(self.space.spread_of_counts(table).half_widths(level)[0])
 
     @property
     def error(self) -> float:

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.mechanisms.additive.base import AdditiveNoise
+from deniable.noise.bits import Bits
+from deniable.noise.simulation import uniforms
 from deniable.numbers.arrays import Floats
 from deniable.privacy import Relation, Sensitivity
 
@@ -29,7 +30,6 @@ _KURTOSIS_POINTS = 4096  # quantiles from which the fourth moment of a noise is 
 _KURTOSIS_TAIL = 30.0  # up to the one that is exceeded with probability exp(-30) / 2
 LAPLACE_EXCESS = 3.0  # excess kurtosis of the Laplace law; noise in few steps has more
 _NORMAL = 0.05  # excess kurtosis up to which noise counts as normal: its quantiles differ by less than 0.1%
-_NO_LOAD = 1e-12  # weights up to which a measurement does not count in a sum: what rounding leaves of 0
 _MIXTURE_POINTS = 2000  # variances in a mixture of normal laws, for intervals
 NONNEGATIVE_STEPS = 2000  # at most, of the projection onto tables without negative counts
 NONNEGATIVE_TOLERANCE = 1e-4  # by which counts may be negative when it stops, in standard deviations
@@ -81,6 +81,18 @@ def residual_sensitivity(sizes: Sequence[int], *, rows: int, relation: Relation)
     return Sensitivity(l1=2 * rows * l1, l2_squared=rows**2 * apart, linf=rows * largest, relation=relation)
 
 
+class Noise(Protocol):
+    """A symmetric law of noise."""
+
+    def quantile(self, p: Floats) -> Floats:
+        """Return quantiles of the noise."""
+        ...
+
+    def standard_deviation(self) -> float:
+        """Return the standard deviation of the noise."""
+        ...
+
+
 @dataclass(frozen=True)
 class Measurement:
     """One noisy array of counts: of a whole table, or of its residual alone as `centred` counts.
@@ -89,11 +101,13 @@ class Measurement:
         table: its columns.
         noise: independent, on every count.
         residual: whether only the residual was measured.
+        step: of the lattice of the noise, in its unit.
     """
 
     table: Table
-    noise: AdditiveNoise
+    noise: Noise
     residual: bool
+    step: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -199,7 +213,8 @@ class ResidualSpace:
                 loads[index] = loads.get(index, 0.0) + load
         total = np.zeros(len(coefficients))
         fourth = np.zeros(len(coefficients))
-        steps = np.full(len(coefficients), np.inf)
+        steps = np.zeros(len(coefficients))
+        of_one = np.zeros(len(coefficients))
         for index, load in loads.items():
             measurement = self.measurements[index]
             common = tuple(column for column in measurement.table if column in table)
@@ -208,15 +223,24 @@ class ResidualSpace:
             times = self.cells(measurement.table) // self.cells(common)
             deviation = measurement.noise.standard_deviation()
             largest = np.abs(full).max(axis=axes)
-            steps = np.where(largest > _NO_LOAD, np.minimum(steps, largest), steps)
+            coarser = largest * measurement.step > steps
+            steps = np.where(coarser, largest * measurement.step, steps)
+            of_one = np.where(coarser, (largest * deviation) ** 2, of_one)
             total += times * deviation**2 * (full**2).sum(axis=axes)
             if excess := self._excess(measurement.noise):
                 fourth += times * excess * deviation**4 * (full**4).sum(axis=axes)
-        steps = np.where(np.isfinite(steps), steps, 0.0)
+        smoothed = np.sqrt(np.maximum(total - of_one, 0.0)) > steps / 2  # by the other noises of the sum
+        steps = np.where(smoothed, 0.0, steps)
         return Spread(np.sqrt(total), fourth / np.maximum(total, 1e-300) ** 2, steps)
 
+    def spread_of_counts(self, table: Table) -> "Spread":
+        """Return how far the error of any count of a table spreads."""
+        corner = np.zeros((1, *(self.sizes[column] for column in table)))
+        corner[(0,) * corner.ndim] = 1
+        return self.spread_of(table, corner)
+
     @staticmethod
-    def _excess(noise: AdditiveNoise) -> float:
+    def _excess(noise: Noise) -> float:
         """Return the excess kurtosis of a noise; 0 where it is as good as normal."""
         above = (np.arange(_KURTOSIS_POINTS) + 0.5) * (_KURTOSIS_TAIL / _KURTOSIS_POINTS)
         values = noise.quantile(1 - np.exp(-above) / 2)  # the noise is symmetric
@@ -269,7 +293,7 @@ class Spread:
     Args:
         deviations: standard deviation of each error.
         excess: excess kurtosis of each.
-        steps: of the finest lattice that each error is made of.
+        steps: of the lattice of the noise that each error is made of; 0 where other noises smooth it.
     """
 
     deviations: Floats
@@ -297,3 +321,17 @@ class Spread:
                 low, high = (middle, high) if float(erf(middle / spread).mean()) < level else (low, middle)
             widths = np.where(self.excess == value, high * self.deviations, widths)
         return np.asarray(widths + self.steps / 2)
+
+    def draws(self, size: int, *, bits: Bits) -> Floats:
+        """Return independent errors of the law of `half_widths`, of shape (errors, size), from public bits."""
+        from scipy.special import ndtri
+        from scipy.stats import gamma
+
+        shape = (len(self.deviations), size)
+        drawn = ndtri(uniforms(shape, bits=bits))
+        for value in np.unique(self.excess[self.excess > _NORMAL / 10]):
+            nu = LAPLACE_EXCESS / float(value)
+            mixed = np.sqrt(gamma.ppf(uniforms(shape, bits=bits), nu) / nu)
+            drawn = np.where((self.excess == value)[:, None], drawn * mixed, drawn)
+        outwards = np.sign(drawn) * (self.steps[:, None] / 2)
+        return np.asarray(drawn * self.deviations[:, None] + outwards)
