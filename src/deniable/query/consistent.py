@@ -176,7 +176,7 @@ class QuestionFamily:
         return [[each[index] for index in range(len(each))] for each in consistent_of]
 
     def _table(self, question: Question) -> Table:
-        """Return the keys of a question as indices among those of the finest groups, ascending."""
+        """Return the keys of a question as ascending indices among the finest keys."""
         return tuple(sorted(self.finest.keys.index(key) for key in question.keys))
 
     def _axes(self, question: Question) -> list[int]:
@@ -185,7 +185,10 @@ class QuestionFamily:
         return [table.index(self.finest.keys.index(key)) for key in question.keys]
 
     def _arranged(self, values: Floats, question: Question) -> Floats:
-        """Return the numbers of a question's groups with an axis for each key, in the order of the finest groups."""
+        """Return the numbers of a question's groups with an axis for each key.
+
+        The axes are in the order of the finest keys.
+        """
         shaped = np.reshape(values, [len(keys) for keys in question.key_values])
         return shaped.transpose(np.argsort(self._axes(question)))
 
@@ -231,7 +234,7 @@ def measured(totals: Sequence[Consistent], output: OutputColumn) -> Estimate:
 def _ends_of_block(
     totals: Sequence[Consistent], expression: Expression, groups: slice, outside: int | None
 ) -> tuple[Floats, Floats]:
-    """Return the ends of intervals for some groups, between the `outside` smallest and largest of what could be.
+    """Return the ends of intervals for some groups, from what the truth could be.
 
     Args:
         outside: number of draws beyond each end; None where there are too few draws.
