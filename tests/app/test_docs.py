@@ -146,13 +146,13 @@ def test_the_guide_shows_both_roads_to_an_answer() -> None:
 def test_every_command_and_option_is_documented() -> None:
     text = "".join(
         (DOCS / "guide" / page).read_text(encoding="utf-8")
-        for page in ("start.md", "query.md", "files.md", "marginals.md", "streams.md", "synthesis.md")
+        for page in ("start.md", "query.md", "files.md", "marginals.md", "streams.md", "synthesis.md", "hierarchies.md")
     )
     listed = CliRunner().invoke(app, ["--help"]).stdout
     commands = re.findall(r"^│ (\w+)\s", listed, re.MULTILINE)
     assert set(commands) == {
         "init", "import", "explain", "query", "budget", "account", "audit", "doctor", "demo", "attack", "shell",
-        "marginals", "stream", "synthesize",
+        "marginals", "stream", "synthesize", "hierarchy",
     }  # fmt: skip
     for command in commands:
         assert f"`deniable {command}" in text or f"$ deniable {command}" in text

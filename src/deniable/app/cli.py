@@ -20,6 +20,7 @@ from deniable.app.commands.budget import budget
 from deniable.app.commands.demo import demo
 from deniable.app.commands.doctor import doctor
 from deniable.app.commands.explain import explain
+from deniable.app.commands.hierarchy import hierarchy
 from deniable.app.commands.import_ import import_
 from deniable.app.commands.init import init
 from deniable.app.commands.marginals import marginals
@@ -71,7 +72,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     pretty_exceptions_show_locals=False,
 )
-for command in (init, import_, explain, query, marginals, synthesize, stream, shell, budget, account, doctor, demo):
+for command in (
+    init,
+    import_,
+    explain,
+    query,
+    marginals,
+    synthesize,
+    hierarchy,
+    stream,
+    shell,
+    budget,
+    account,
+    doctor,
+    demo,
+):
     app.command(command.__name__.rstrip("_"))(command)
 app.add_typer(attack, name="attack")
 app.add_typer(audit, name="audit")

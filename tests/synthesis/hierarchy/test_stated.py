@@ -53,6 +53,11 @@ def test_other_tables_are_refused(table: Any, text: str) -> None:
         read(at_least=table)
 
 
+def test_keys_may_be_text() -> None:
+    made = read(at_least={"state": ["n"], "county": ["2"], "age": ["1"], "sex": ["m"], "count": [4]})
+    assert made.minima[2][1].tolist() == [0, 0, 0, 4, 0, 0]
+
+
 def test_invariants_are_totals() -> None:
     with pytest.raises(InvalidParameterError, match="leave the counted columns out"):
         read(invariants={"state": ["n"], "age": [0], "sex": ["f"], "count": [3]})

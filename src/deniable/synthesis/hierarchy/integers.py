@@ -11,8 +11,9 @@ import numpy as np
 
 from deniable.numbers.arrays import Floats, Indices, Integers, Mask
 
-DUAL_STEPS = 40  # of the potentials before whole numbers are taken; more would save no path
+NEWTON_STEPS = 100  # of the potentials, before whole numbers are taken; a handful suffices
 SUM_TOLERANCE = 0.25  # of a sum: potentials that come this near are good enough to start with
+FIRST_DAMPING, LEAST_DAMPING = 1e-3, 1e-9  # of Newton's matrix, whose rows add up to 0
 
 
 def nearest_with_sum(points: Floats, totals: Integers) -> tuple[Integers, Floats]:
@@ -25,21 +26,10 @@ def nearest_with_sum(points: Floats, totals: Integers) -> tuple[Integers, Floats
     Returns: the numbers, and for each list a shift after which every point rounds to its number.
     Guarantee: the sum of squared distances is least among all such numbers.
     """
-    if points.shape[1] == 1:
-        finite = np.where(np.isfinite(points[:, 0]), points[:, 0], 0.0)
-        return totals[:, None].copy(), totals.astype(np.float64) - finite
-    with np.errstate(invalid="ignore"):
-        highest = points.max(axis=1, initial=-np.inf)
-        highest = np.where(np.isfinite(highest), highest, 0.0)
-        moved = points - highest[:, None]  # so that sums lose nothing to a common part
-        largest = -np.sort(-moved, axis=1)
-        limits = (np.cumsum(largest, axis=1) - totals[:, None]) / np.arange(1, points.shape[1] + 1)
-        positive = np.maximum((largest > limits).sum(axis=1), 1)
-        limit = limits[np.arange(len(points)), positive - 1]
-        limit = np.where(np.isfinite(limit), limit, 0.0)
-        shifted = moved - limit[:, None]
-        whole = np.floor(np.maximum(shifted, 0.0))
-        fractions = shifted - whole
+    shifts = _simplex_shifts(points, totals)
+    shifted = points + shifts[:, None]
+    whole = np.floor(np.maximum(shifted, 0.0))
+    fractions = shifted - whole
     left = totals - whole.sum(axis=1).astype(np.int64)
     order = np.argsort(-fractions, axis=1, kind="stable")
     ranks = np.empty_like(order)
@@ -49,7 +39,19 @@ def nearest_with_sum(points: Floats, totals: Integers) -> tuple[Integers, Floats
     ends = np.concatenate([np.ones((len(points), 1)), ranked, np.zeros((len(points), 1))], axis=1)
     rows = np.arange(len(points))
     between = (ends[rows, left] + np.maximum(ends[rows, left + 1], 0.0)) / 2
-    return numbers, 0.5 - between - limit - highest
+    return numbers, shifts + 0.5 - between
+
+
+def _simplex_shifts(points: Floats, totals: Integers) -> Floats:
+    """Shifts after which the parts of points above 0 have given sums, of shape (lists,); see `numbers.simplex`."""
+    highest = points.max(axis=1)
+    highest = np.where(np.isfinite(highest), highest, 0.0)
+    largest = -np.sort(highest[:, None] - points, axis=1)  # so that sums lose nothing to a common part
+    with np.errstate(invalid="ignore"):
+        limits = (np.cumsum(largest, axis=1) - totals[:, None]) / np.arange(1, points.shape[1] + 1)
+        positive = np.maximum((largest > limits).sum(axis=1), 1)
+    limit = limits[np.arange(len(points)), positive - 1]
+    return -np.where(np.isfinite(limit), limit, 0.0) - highest
 
 
 def nearest_with_margins(points: Floats, rows: Integers, columns: Integers) -> Integers:
@@ -76,19 +78,43 @@ def nearest_with_margins(points: Floats, rows: Integers, columns: Integers) -> I
 
 
 def _potentials(points: Floats, rows: Integers, columns: Integers) -> Floats:
-    """Shifts of columns near those of the nearest table of real numbers, by Newton's method on one side in turn."""
-    shifted = points.copy()
-    moved = np.zeros(columns.shape)
-    for _ in range(DUAL_STEPS):
-        missing = rows - np.maximum(shifted, 0).sum(axis=2)
-        shifted += (missing / np.maximum((shifted > 0).sum(axis=2), 1))[:, :, None]
-        missing = columns - np.maximum(shifted, 0).sum(axis=1)
-        step = missing / np.maximum((shifted > 0).sum(axis=1), 1)
-        shifted += step[:, None, :]
-        moved += step
-        if np.abs(missing).max(initial=0) < SUM_TOLERANCE:
+    """Shifts of columns after which the nearest real rows have about the sums of columns, of shape (tables, columns).
+
+    Every row is projected onto its own sum, so the dual problem is in the columns alone: concave and piecewise
+    quadratic, with the missing parts of the columns as its gradient. Newton's method with damping solves it.
+    """
+    tables, _, width = points.shape
+    potentials = np.zeros((tables, width))
+    damping = np.full(tables, FIRST_DAMPING)
+    nearest, missing, value = _dual(points, rows, columns, potentials)
+    diagonal = np.arange(width)
+    for _ in range(NEWTON_STEPS):
+        left = np.flatnonzero(np.abs(missing).max(axis=1) >= SUM_TOLERANCE)
+        if not left.size:
             break
-    return moved
+        active = (nearest[left] > 0).astype(np.float64)
+        scaled = active / np.maximum(active.sum(axis=2), 1)[:, :, None]
+        curvature = -scaled.transpose(0, 2, 1) @ active
+        own = active.sum(axis=1)
+        curvature[:, diagonal, diagonal] += own + damping[left][:, None] * (1 + own)
+        moved = potentials[left] + np.linalg.solve(curvature, missing[left][:, :, None])[:, :, 0]
+        reached, short, worth = _dual(points[left], rows[left], columns[left], moved)
+        better = (worth > value[left]) | (np.abs(short).max(axis=1) < np.abs(missing[left]).max(axis=1))
+        kept = left[better]
+        potentials[kept], nearest[kept] = moved[better], reached[better]
+        missing[kept], value[kept] = short[better], worth[better]
+        damping[left] = np.where(better, np.maximum(damping[left] / 10, LEAST_DAMPING), damping[left] * 10)
+    return potentials
+
+
+def _dual(points: Floats, rows: Integers, columns: Integers, potentials: Floats) -> tuple[Floats, Floats, Floats]:
+    """Nearest real rows after a shift of the columns, the missing parts of columns, and the value of the dual."""
+    shifted = (points + potentials[:, None, :]).reshape(-1, points.shape[2])
+    nearest = np.maximum(shifted + _simplex_shifts(shifted, rows.ravel())[:, None], 0.0).reshape(points.shape)
+    missing = columns - nearest.sum(axis=1)
+    inside = np.where(nearest > 0, points, 0.0)
+    value = (nearest * (nearest / 2 - inside)).sum(axis=(1, 2)) + (potentials * missing).sum(axis=1)
+    return nearest, missing, value
 
 
 class _Transport:

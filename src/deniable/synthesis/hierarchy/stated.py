@@ -85,10 +85,12 @@ def _read(
             f"{word} has the columns {sorted(names)}; it takes levels from {geography.levels[0]!r} on"
             + (f", and {', '.join(cells.names)} together or not at all." if cells.names else ".")
         )
-    known = {path: index for index, path in enumerate(geography.names_of(level))}
+    known = _by_text({path: index for index, path in enumerate(geography.names_of(level))})
     rows = len(table[COUNT])
     paths = list(zip(*(table[name] for name in geography.levels[:level]), strict=True)) if level else [()] * rows
-    cell_of = {keys: index for index, keys in enumerate(zip(*cells.keys_of(cells.whole).values(), strict=True))}
+    cell_of = _by_text(
+        {keys: index for index, keys in enumerate(zip(*cells.keys_of(cells.whole).values(), strict=True))}
+    )
     in_cells = list(zip(*(table[name] for name in cells.names), strict=True)) if left else None
     _check_known(word, "unit", paths, known)
     if in_cells is not None:
@@ -99,6 +101,11 @@ def _read(
     counts = [whole_number(COUNT, count, lower=0, upper=MAX_COUNT) for count in table[COUNT]]
     by_cell = None if in_cells is None else [cell_of[keys] for keys in in_cells]
     return level, [known[path] for path in paths], by_cell, counts
+
+
+def _by_text(known: dict[tuple[Any, ...], int]) -> dict[tuple[Any, ...], int]:
+    """Return indices of units or cells by their keys, and by the texts of these, as text files have them."""
+    return {tuple(map(str, keys)): index for keys, index in known.items()} | known
 
 
 def _check_known(word: str, noun: str, given: Sequence[tuple[Any, ...]], known: Mapping[tuple[Any, ...], int]) -> None:
