@@ -105,7 +105,23 @@ def measure(
     if log_density is not None:
         ratios = log_ratios(log_density, drawn, (data, neighbour), seed)
         outputs = outputs[0].joined(RATIO, ratios[: len(drawn[0])]), outputs[1].joined(RATIO, ratios[len(drawn[0]) :])
-    fitted, chosen, tested = _split(outputs, seed)
+    return _tested(result, drawn, _split(outputs, seed), goals, failure)
+
+
+def _tested(
+    result: AuditResult, drawn: tuple[Sample, Sample], parts: list[tuple[Outputs, Outputs]], goals: list[AuditGoal],
+    failure: float,
+) -> AuditResult:  # fmt: skip
+    """Return the result of a test of one event.
+
+    Args:
+        result: of the runs alone.
+        drawn: outputs of the runs, as they came.
+        parts: outputs on which scores are fitted, the event is chosen, and it is tested.
+        goals: what the audit may show.
+        failure: the probability with which the bound may be wrong.
+    """
+    fitted, chosen, tested = parts
     scores = fit(*fitted)
     tests = len(tested[0])
     result = replace(result, tried=tuple(dict.fromkeys(score.family for score in scores)))

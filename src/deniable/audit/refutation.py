@@ -1,14 +1,14 @@
 """Test of a claim by bets, which may stop at any time."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from deniable.audit.black_box import read_goals
-from deniable.audit.events import AuditGoal, choose
-from deniable.audit.outputs import encode, unread
+from deniable.audit.events import AuditGoal, OutputEvent, choose
+from deniable.audit.outputs import Outputs, encode, unread
 from deniable.audit.result import AuditResult, Number, read_failure
 from deniable.audit.running import MechanismRunner, Progress, one_sample, read_runs
 from deniable.audit.scores import fit
@@ -72,10 +72,8 @@ def refute(
         both = (one_sample([seen[0], fresh[0]]), one_sample([seen[1], fresh[1]]))
         outputs = encode(*both, low_bits=low_bits)
         old = slice(max(done - _MAX_CHOOSING, 0), done)
-        fitted, chosen = ([one[old][start::2] for one in outputs] for start in (0, 1))
-        scores = fit(*fitted)
-        tried |= dict.fromkeys(score.family for score in scores)
-        event = choose(scores, *chosen, goals=goals, runs=len(chosen[0]), failure=failure)
+        event, families = _chosen_event([one[old] for one in outputs], goals, failure)
+        tried |= dict.fromkeys(families)
         if event is not None:
             goals = [event.goal]
             bets.aim(event.goal.claimed if read is not None else math.inf)
@@ -95,6 +93,19 @@ def refute(
         inconclusive=unread(*seen) or ("" if any(_could_win(goal, read, betting, failure) for goal in goals) else
                                        f"{len(betting):,} runs that bet on an event cannot certify so much"),
     )  # fmt: skip
+
+
+def _chosen_event(
+    outputs: Sequence[Outputs], goals: list[AuditGoal], failure: float
+) -> tuple[OutputEvent | None, list[str]]:
+    """Return the event that separates two inputs best, and what was tried.
+
+    Families of scores were tried. Scores are fitted on every second run, and the event is chosen on the others.
+    """
+    fitted, chosen = ([one[start::2] for one in outputs] for start in (0, 1))
+    scores = fit(*fitted)
+    event = choose(scores, *chosen, goals=goals, runs=len(chosen[0]), failure=failure)
+    return event, [score.family for score in scores]
 
 
 def _could_win(goal: AuditGoal, claim: PrivacyLoss | None, runs: Any, failure: float) -> bool:

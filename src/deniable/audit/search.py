@@ -132,18 +132,17 @@ def search_pairs(
     failure = read_failure(confidence)
     _, goals = read_goals(claim, epsilon=epsilon, delta=delta)
     limit = None if seconds is None else float(positive_rational("seconds", seconds))
-    each = max(count // len(named), _MIN_RUNS)
-    hopes = dict.fromkeys(named, 0.0)
+    best = next(iter(named))
     used = 0
-    for index, (name, pair) in enumerate(named.items() if len(named) > 1 else ()):
+    if len(named) > 1:
         share = None if limit is None else limit * _SCREENING_SHARE / len(named)
-        runner = MechanismRunner(mechanism=mechanism, inputs=(pair[0], pair[1]), batched=batched, seconds=share)
-        outputs = encode(*runner.draw(each), low_bits=low_bits)
-        used += runner.called
-        hopes[name] = _hope(outputs, goals, count // 2, failure)
-        if progress is not None:
-            progress((index + 1) / len(named) / 2)
-    best = max(hopes, key=hopes.__getitem__)
+
+        def runner_on(pair: InputPair) -> MechanismRunner:
+            return MechanismRunner(mechanism=mechanism, inputs=(pair[0], pair[1]), batched=batched, seconds=share)
+
+        best, used = _screened(
+            named, runner_on, goals=goals, runs=count, failure=failure, low_bits=low_bits, progress=progress
+        )
     data, neighbour = named[best]
     result = measure(
         mechanism,
@@ -162,6 +161,29 @@ def search_pairs(
     )
     tried = (f"{len(named)} pair{'s' * (len(named) > 1)} of inputs, of which this was measured: {best}", *result.tried)
     return replace(result, runs=result.runs + used, tried=tried)
+
+
+def _screened(
+    named: Mapping[str, InputPair], runner_on: Callable[[InputPair], MechanismRunner], *, goals: list[AuditGoal],
+    runs: int, failure: float, low_bits: bool, progress: Progress | None,
+) -> tuple[str, int]:  # fmt: skip
+    """Return the name of the pair that looks best, and how many runs that took.
+
+    Args:
+        runs: of all pairs together, on each input.
+        progress: called with the share of the screening that is done, halved.
+    """
+    each = max(runs // len(named), _MIN_RUNS)
+    hopes = {}
+    used = 0
+    for index, (name, pair) in enumerate(named.items()):
+        runner = runner_on(pair)
+        outputs = encode(*runner.draw(each), low_bits=low_bits)
+        used += runner.called
+        hopes[name] = _hope(outputs, goals, runs // 2, failure)
+        if progress is not None:
+            progress((index + 1) / len(named) / 2)
+    return max(hopes, key=hopes.__getitem__), used
 
 
 def _hope(outputs: tuple[Any, Any], goals: list[AuditGoal], runs: int, failure: float) -> float:

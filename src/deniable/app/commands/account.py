@@ -90,11 +90,7 @@ def account(
             raise InvalidParameterError("give --epochs, --batch-size and --examples, or --rate and --steps, not both.")
         rate, steps = in_epochs(epochs, batch_size, examples)
     training = Training(noise_multiplier, rate, steps)
-    given = [composition is not None, opacus is not None, training != Training() or calibrate is not None]
-    if sum(given) > 1:
-        raise InvalidParameterError(
-            "give a file, --opacus, or --noise-multiplier with --rate, --steps and --calibrate, not two of them."
-        )
+    _check_one_source(composition, opacus, training != Training() or calibrate is not None)
     with waiting("counting..."):
         if calibrate is not None:
             training = training.calibrated(calibrate, epsilon=epsilon, delta=delta, tolerance=tolerance)
@@ -114,17 +110,25 @@ def account(
         if plot is not None:
             read = composition or opacus
             write_picture(loss.plot(), plot, never=() if read is None else (read,))
-    if said is None and answer.delta is None and answer.epsilon is not None and math.isinf(answer.epsilon.upper):
-        raise InvalidParameterError(
-            f"no epsilon is proved at delta = {delta}: give a larger --delta, such as 1e-6, or --epsilon to learn "
-            "delta."
-        )
+    if said is None:
+        answer.check()
     if as_json:
         typer.echo(json.dumps(answer.data() if said is None else said.to_data(), indent=2))
     elif said is not None:
         say(str(said))
     else:
         show_pairs(answer.rows())
+
+
+def _check_one_source(composition: Path | None, opacus: Path | None, by_options: bool) -> None:
+    """Refuse a loss that is given in two ways.
+
+    Raises: InvalidParameterError.
+    """
+    if sum([composition is not None, opacus is not None, by_options]) > 1:
+        raise InvalidParameterError(
+            "give a file, --opacus, or --noise-multiplier with --rate, --steps and --calibrate, not two of them."
+        )
 
 
 def _counted(training: "Training", composition: Path | None, opacus: Path | None) -> tuple["PrivacyLoss", str]:
@@ -239,6 +243,17 @@ class Counted:
     at_epsilon: str | None
     calibrated: tuple[str, str] | None
     examples: int | None = None
+
+    def check(self) -> None:
+        """Refuse an answer that says nothing.
+
+        Raises: InvalidParameterError if no epsilon is proved at the delta, and no delta was asked for.
+        """
+        if self.delta is None and self.epsilon is not None and math.isinf(self.epsilon.upper):
+            raise InvalidParameterError(
+                f"no epsilon is proved at delta = {self.at_delta}: give a larger --delta, such as 1e-6, or --epsilon "
+                "to learn delta."
+            )
 
     def rows(self) -> list[tuple[str, str]]:
         """Return pairs of a subject and its text."""

@@ -119,26 +119,8 @@ class Objective(_Penalised):
         strength = self._chosen(strength, max(self.guess, weakest))
         self.regularisation = strength if shared * math.log1p(problem.curved / strength) < left else weakest
         ratio = Fraction(problem.curved / self.regularisation) * (1 + Fraction(1, 2**40))
-        if price.delta:
-            self._law: rounded.Continuous = rounded.StandardNormal()
-            sensitivity = self._moves(_COARSE_STEPS, AddRemove)
-            cover = GaussianDPLoss(Fraction(1, _COVER))
-            self.noise = Gaussian.calibrated(sensitivity, mu_squared=cover.mu_squared)
-
-            def total(multiplier: Fraction) -> PrivacyLoss:
-                both = ObjectivePerturbationLoss(noise_multiplier=multiplier, curvature=ratio) + cover
-                return both.under_replace() if replaced else both
-
-            multiplier = calibrate(total, over=(0, 10**6), epsilon=price.epsilon, delta=price.delta)
-            self.loss = price.stated(total(multiplier))
-        else:
-            self._law = rounded.StandardLaplace()
-            sensitivity = self._moves(_COARSE_STEPS, problem.relation)
-            self.noise = Laplace.calibrated(sensitivity, epsilon=price.epsilon / _COVER)
-            jacobian = Fraction(math.log1p(float(ratio))) * (1 + Fraction(1, 2**40))
-            l1 = problem.moved * Fraction(math.isqrt(problem.columns << 80) + 1, 2**40)
-            multiplier = l1 / (left - jacobian)
-            self.loss = PureLoss(price.epsilon)
+        self._law: rounded.Continuous = rounded.StandardNormal() if price.delta else rounded.StandardLaplace()
+        multiplier = self._with_normal_term(ratio) if price.delta else self._with_laplace_term(ratio, left)
         self._scale = float(multiplier) * problem.steep * (1 + 2.0**-40)
         rounding = math.sqrt(problem.columns) * self._scale / _NOISE_STEPS
         self.step = self._step(2 * (CERTIFIED * problem.steep + rounding) / self.regularisation, _COARSE_STEPS)
@@ -147,6 +129,41 @@ class Objective(_Penalised):
             f"with penalty {self.regularisation:.4g}, before it is minimised."
         )
         self.bound = self._excess(problem.columns * (self._law.standard_deviation() * self._scale) ** 2)
+
+    def _with_normal_term(self, ratio: Fraction) -> Fraction:
+        """Set loss and output noise for a Gaussian term; return its noise multiplier.
+
+        Args:
+            ratio: the largest curvature of one row over the regularisation, rounded up.
+        """
+        price = self.problem.price
+        assert price.epsilon is not None
+        cover = GaussianDPLoss(Fraction(1, _COVER))
+        self.noise = Gaussian.calibrated(self._moves(_COARSE_STEPS, AddRemove), mu_squared=cover.mu_squared)
+
+        def total(multiplier: Fraction) -> PrivacyLoss:
+            both = ObjectivePerturbationLoss(noise_multiplier=multiplier, curvature=ratio) + cover
+            return both.under_replace() if self.problem.moved == 2 else both
+
+        multiplier = calibrate(total, over=(0, 10**6), epsilon=price.epsilon, delta=price.delta)
+        self.loss = price.stated(total(multiplier))
+        return multiplier
+
+    def _with_laplace_term(self, ratio: Fraction, left: Fraction) -> Fraction:
+        """Set loss and output noise for a Laplace term; return its scale.
+
+        Args:
+            ratio: the largest curvature of one row over the regularisation, rounded up.
+            left: the epsilon that the noise on the output leaves.
+        """
+        problem = self.problem
+        assert problem.price.epsilon is not None
+        sensitivity = self._moves(_COARSE_STEPS, problem.relation)
+        self.noise = Laplace.calibrated(sensitivity, epsilon=problem.price.epsilon / _COVER)
+        jacobian = Fraction(math.log1p(float(ratio))) * (1 + Fraction(1, 2**40))
+        l1 = problem.moved * Fraction(math.isqrt(problem.columns << 80) + 1, 2**40)
+        self.loss = PureLoss(problem.price.epsilon)
+        return l1 / (left - jacobian)
 
     def draw(self, rows: Floats, labels: Floats, bits: Bits) -> Floats:
         problem, limit = self.problem, rounded.LARGEST_BOUND

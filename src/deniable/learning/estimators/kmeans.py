@@ -113,13 +113,7 @@ class KMeans(Priced):
                 centres = (2 * simulation.uniforms((clusters, len(half)), bits=bits) - 1) * half
             else:
                 centres = start - space.middle
-            path = [centres]
-            for of_counts, of_sums in zip(of_rounds[::2], of_rounds[1::2], strict=True):
-                exact = totals(whole, nearest(points, path[-1]), clusters)
-                counts = of_counts.release(exact[0], bits=bits).value.astype(np.float64)[:, np.newaxis]
-                sums = of_sums.release(exact[1], bits=bits).value.astype(np.float64)
-                means = space.projected(sums * space.unit / np.maximum(counts, 1.0))
-                path.append(np.where(counts >= 1, means, path[-1]))
+            path = _noisy_path(whole, points, centres, space=space, noises=of_rounds, bits=bits)
             centres = np.array([space.projected(each) for each in path]) + space.middle
             return {
                 "cluster_centers_": centres[-1],
@@ -237,6 +231,31 @@ def totals(whole: Integers, cluster_of_row: Integers, clusters: int) -> tuple[In
     """
     sums = np.array([whole[cluster_of_row == cluster].sum(axis=0) for cluster in range(clusters)])
     return np.bincount(cluster_of_row, minlength=clusters), sums
+
+
+def _noisy_path(
+    whole: Integers, points: Floats, centres: Floats, *, space: _Space, noises: Sequence[AdditiveNoise], bits: Bits
+) -> list[Floats]:
+    """Return the centres before and after each round of Lloyd's algorithm.
+
+    Rounds use noisy counts and sums.
+
+    Args:
+        whole: private rows in lattice steps, shape (rows, features).
+        points: the same rows as floats, relative to the middle.
+        centres: at the start, relative to the middle.
+        space: of rows and centres.
+        noises: of the counts and the sums of each round, in turn.
+        bits: randomness.
+    """
+    path = [centres]
+    for of_counts, of_sums in zip(noises[::2], noises[1::2], strict=True):
+        exact = totals(whole, nearest(points, path[-1]), len(centres))
+        counts = of_counts.release(exact[0], bits=bits).value.astype(np.float64)[:, np.newaxis]
+        sums = of_sums.release(exact[1], bits=bits).value.astype(np.float64)
+        means = space.projected(sums * space.unit / np.maximum(counts, 1.0))
+        path.append(np.where(counts >= 1, means, path[-1]))
+    return path
 
 
 def _from_grid(points: Floats, half: Floats, clusters: int, noise: AdditiveNoise, bits: Bits) -> Floats:

@@ -89,20 +89,31 @@ class VoteAccount:
         best = checked_order(order) if order is not None else min(ORDERS, key=lambda o: self._publicly(o, share))
         a = float(best)
         unit = max(_worst(vote.choice, a) for vote, *_ in self._asked) / _LATTICE_STEPS
-        sized = [(vote.choice, a, unit, width, (self._teachers + 1, gaps.shape[1])) for vote, _, gaps in self._asked]
-        tables = [raised(*each) for each in sized]
-        moved = sum(2 * slope * len(gaps) for (_, slope), (*_, gaps) in zip(tables, self._asked, strict=True))
+        tables, moved = self._raised_tables(a, unit, width)
         noise = Laplace.calibrated(of_steps(moved, self._relation), epsilon=epsilon)
         cost = noise.privacy_loss(of_steps(moved, self._relation))
         text = f"epsilon of votes by order {a:g} and {noise}"
         left = Payment(ledger, text=text, bits=bits).charge(cost)
-        total = sum(int(table[gaps[:, 0]].sum()) for (table, _), (*_, gaps) in zip(tables, self._asked, strict=True))
+        total = sum(int(table[gaps[:, 0]].sum()) for table, (*_, gaps) in zip(tables, self._asked, strict=True))
         noisy = int(noise.release([total], bits=bits).value[0]) + noise.half_width(1 - 2 * missed)
         bound = renyi_epsilon(best, Fraction(unit) * max(noisy, 0) + Fraction(self._of_checks(a)), share)
         note = f"An upper bound at delta={float(share):g}, except with probability {float(missed):g}, for these rows "
         parts = (Estimate(name="epsilon", estimates=np.array([min(bound, self._publicly(best, share))])),)
         notes = (note + "and no other table. The ledger keeps the certified loss.",)
         return Release(parts=parts, cost=cost, budget_left=left, text=text, safe=bits.safe, notes=notes)
+
+    def _raised_tables(self, order: float, unit: float, spread: int) -> tuple[list[Votes], int]:
+        """Return raised divergences by gap, and the most that a row moves their sum.
+
+        They are tables of units, one for each question. Nothing private is read: the number of answers is public.
+        """
+        tables = []
+        moved = 0
+        for vote, _, gaps in self._asked:
+            table, slope = raised(vote.choice, order, unit, spread, (self._teachers + 1, gaps.shape[1]))
+            tables.append(table)
+            moved += 2 * slope * len(gaps)
+        return tables, moved
 
     def _publicly(self, order: Fraction, delta: Fraction) -> float:
         """Epsilon of the worst votes."""

@@ -184,18 +184,31 @@ def approached(
     said = " and ".join(f"{100 * share:.3g}% of {name}" for name, share in shares.items())
     note = f"The truth of every number is within {said} with {confidence:.0%} confidence each."
     if times:
-        word = "epsilon" if maximum.rho is None else "rho"
-        spent = _amount(maximum) - rest
-        more, whole, before = (f"{word}={_up(amount)}" for amount in (wanted, spent + wanted, spent))
-        note = (
-            f"Not all numbers are known to be within {said}. That needs about {more} more: ask again with {whole}, "
-            f"which counts the {before} that was paid, or for a larger error."
-        )
-        try:
-            check(_at(maximum, wanted))
-        except BudgetExceededError:
-            note += " The budget has less than that left."
+        note = _unmet(said, maximum, wanted, spent=_amount(maximum) - rest, check=check)
     return _together(steps, note, level)
+
+
+def _unmet(said: str, maximum: Price, wanted: Fraction, *, spent: Fraction, check: Callable[[Price], None]) -> str:
+    """Return the note of answers that are not as accurate as asked.
+
+    Args:
+        said: the shares of the truth, in words.
+        maximum: what all answers together could cost.
+        wanted: about the price that the next answer needs.
+        spent: on the answers so far.
+        check: raises if a price cannot be paid.
+    """
+    word = "epsilon" if maximum.rho is None else "rho"
+    more, whole, before = (f"{word}={_up(amount)}" for amount in (wanted, spent + wanted, spent))
+    note = (
+        f"Not all numbers are known to be within {said}. That needs about {more} more: ask again with {whole}, "
+        f"which counts the {before} that was paid, or for a larger error."
+    )
+    try:
+        check(_at(maximum, wanted))
+    except BudgetExceededError:
+        note += " The budget has less than that left."
+    return note
 
 
 def _together(steps: Sequence[Release], note: str, level: float) -> Release:
