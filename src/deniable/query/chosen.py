@@ -31,7 +31,7 @@ _KEYS_OF = {"keys": "groups", "other_keys": "second"}  # whose keys they are, el
 def scope_of(table: DeclaredTable, where: Expression | None) -> dict[str, object]:
     """Return whose rows a question is about, and how many of them count.
 
-    As data in its name in the ledger.
+    They are data in the question's name in the ledger.
     """
     return {
         "table": Scan(table).to_json(),

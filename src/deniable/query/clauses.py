@@ -222,7 +222,7 @@ def with_keys(
 ) -> Expression:
     """Return a GROUP BY expression, written `text`, with its public keys.
 
-    As they are declared, else as its facts say.
+    The keys are declared, or else its facts list them.
 
     Args:
         find: whether they may be found, too; then they are not listed.

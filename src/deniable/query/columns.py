@@ -162,16 +162,13 @@ class Expr:
         return Expr(exp.Cast(this=_held(self), to=exp.DataType.build(_TYPES[kind])), self.name)
 
     def filter(self, condition: "Expr") -> "Expr":
-        """Return the expression over only the rows for which a condition holds.
-
-        For an aggregate.
-        """
+        """Return the expression for an aggregate of the rows that fit a condition."""
         return Expr(exp.Filter(this=self.node.copy(), expression=exp.Where(this=condition_of(condition))), self.name)
 
     def alias(self, name: str) -> "Expr":
         """Return the expression under a name.
 
-        By default it has that of the first column in it.
+        Without one, an expression has the name of the first column in it.
         """
         return Expr(self.node, name)
 

@@ -142,7 +142,7 @@ class QuestionFamily:
     ) -> list[list[Consistent]]:
         """Return totals that are those of one table.
 
-        By least squares over the finest groups, weighted by the variances.
+        They are fitted by least squares over the finest groups, weighted by the variances.
 
         The errors are known sums of the independent noises, whatever the data, as long as nothing is cut at 0. Tables
         of groups are sums of residuals, on which least squares works one by one: `deniable.synthesis.residuals`.

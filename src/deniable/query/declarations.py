@@ -99,7 +99,7 @@ class Declaration:
     def _holds(self, value: Fraction) -> bool:
         """Whether a value lies within the bounds.
 
-        Within those of every number if there are none.
+        Without bounds, those of every number hold.
         """
         lower = Fraction(-LARGEST_BOUND) if self.lower is None else self.lower
         upper = Fraction(LARGEST_BOUND) if self.upper is None else self.upper

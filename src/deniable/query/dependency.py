@@ -43,7 +43,7 @@ def memoized(method: Method) -> Method:
 def determined(expressions: Iterable[Expression]) -> Names:
     """Return the columns whose values follow from those of expressions.
 
-    From columns themselves, or from columns read as another type.
+    An expression may be a column, or a column read as another type.
     """
     return frozenset(name for each in expressions if (name := _determined(each)) is not None)
 

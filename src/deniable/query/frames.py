@@ -345,7 +345,7 @@ class Ask:
     def agg(self, *aggregates: Expr, **named: object) -> "Ask":
         """Ask for one row of numbers about the rows of `as_frame`.
 
-        Such as the average of each unit's total.
+        An example is the average of each unit's total.
         """
         return self.as_frame().group_by().agg(*aggregates, **named)
 
@@ -362,7 +362,7 @@ class Ask:
     def explain(self, **price: Any) -> "Explanation":
         """Say what it would do and cost; spends nothing.
 
-        At a price as `Database.explain` takes it.
+        A price is given as to `Database.explain`.
         """
         return self.frame.database.explain(self, **price)
 

@@ -33,7 +33,7 @@ FUNCTIONS = {kind: kind.__name__.lower() for kind in _KINDS}
 class Total:
     """An exact aggregate of rows: count, sum, avg, min or max.
 
-    Of a value, which rows may lack; a count may be of all rows.
+    It is one of a value, which rows may lack; a count may be one of all rows.
     """
 
     function: str

@@ -117,7 +117,7 @@ class Join(TableExpression):
     def multiplicity(self, fixed: Names = NOTHING) -> int | None:
         """Return the rows of one side, times the partners that each has.
 
-        Of the left side, where rows without any are kept.
+        A join that keeps rows without a partner has those of the left side.
 
         Each join asks each side twice, so nothing is derived of many joins below each other.
         """

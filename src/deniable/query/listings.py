@@ -18,7 +18,7 @@ from deniable.release.listing import LazyRows, Listing
 def list_columns(tables: Mapping[str, DeclaredTable]) -> Listing:
     """Return the columns of tables with what is declared about them.
 
-    Of several tables, under the tables' names.
+    Names of several tables stand before those of their columns.
     """
     rows = []
     for table in tables.values():
@@ -30,7 +30,7 @@ def list_columns(tables: Mapping[str, DeclaredTable]) -> Listing:
 def list_history(ledger: Ledger) -> Listing:
     """Return the questions that were charged, oldest first.
 
-    With the analysts if there are several.
+    If there are several analysts, each question names its own.
     """
     history = ledger.history()
     heads = ["number", "time (UTC)", "question", "cost", "answer kept"]

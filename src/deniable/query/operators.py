@@ -126,7 +126,7 @@ def _substring(kinds: Sequence[Kind]) -> Kind | None:
 def _cut(facts: Sequence[Facts]) -> int:
     """Return the length of SUBSTRING: at most as many characters as it is given.
 
-    On whichever side of the start.
+    It does not matter on which side of the start they are.
     """
     text, length = facts[0], facts[2]
     return min(text.longest, max(map(abs, map(int, length.ends)))) if length.bounded else text.longest
@@ -281,7 +281,7 @@ def _case_values(facts: Sequence[Facts]) -> list[Facts]:
 def _first_days(*, days: int = 0, months: int = 0) -> Listing:
     """Return the days on which weeks or other periods begin.
 
-    Of a date with public bounds; at most `MOST_DAYS` of them.
+    The date has public bounds; there are at most `MOST_DAYS` of them.
 
     Args:
         days: of a period, counted from a Monday.

@@ -1,6 +1,6 @@
 """`SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(...)`: the price of a question.
 
-As BigQuery and GoogleSQL write it.
+BigQuery and GoogleSQL write it so.
 
 The options say the price, and may set smaller limits on a unit than are declared, never larger ones. So may the
 arguments `rows`, `groups` and `total_rows` of a question.

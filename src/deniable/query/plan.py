@@ -230,7 +230,7 @@ class PricedPlan:
     def key(self) -> str:
         """The question's name: equal for equal private parts.
 
-        Whatever the text looks like.
+        It does not depend on how the text looks.
         """
         return self.names[0].key
 

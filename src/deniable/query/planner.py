@@ -59,7 +59,7 @@ class PublicRows:
     def fingerprints(self, source: TableExpression) -> dict[str, str]:
         """Return a hash of the rows of each public table that a question reads.
 
-        By the table's name.
+        Hashes are listed by the table's name.
         """
         scans = {scan.source.name: scan for scan in public_tables(source)}
         for name, scan in scans.items():
@@ -92,7 +92,7 @@ class _Planned:
 class Planner:
     """Plans questions over declared tables, for the budget of a ledger.
 
-    On an engine that can run them.
+    It has an engine that can run them.
 
     Args:
         tables: the declared tables by name.
@@ -241,7 +241,7 @@ def _seeks_price(plan: Plan) -> bool:
 def _priced_at_least_cost(plan: Plan) -> PricedPlan:
     """Return the plan at the least price that gives the wanted accuracy.
 
-    By PRICING at one price after another.
+    The rules of PRICING run at one price after another.
     """
     request, (query,) = plan.request, plan.queries
     assert request is not None

@@ -90,7 +90,7 @@ class RowScope(Scope):
     def keys_of(self, expression: Expression) -> tuple[Key, ...] | None:
         """Return the public values of an expression.
 
-        As declared, or those of a column in the rows of a public table.
+        They are declared, or those of a column in the rows of a public table.
         """
         declared = self.source.keys_of(expression)
         if declared is None and self._public is not None and expression.facts.keys is None:

@@ -58,7 +58,7 @@ def open_source(
 def runner_of(source: object, table: str | None = None) -> StatementRunner | None:
     """Return a table or view of a PostgreSQL server or of Spark.
 
-    Of Spark's catalogue, or a DataFrame of Spark. The rows stay there.
+    Spark's is one of its catalogue, or a DataFrame. The rows stay there.
     """
     if isinstance(source, str) and source == SPARK:
         from deniable.query.engines.spark.runner import open_table

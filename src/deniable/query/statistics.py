@@ -30,7 +30,7 @@ from deniable.release import Release, stored
 def answer_statistic(asked: StatisticQuestion, responder: Responder, tables: Mapping[str, DeclaredTable]) -> Release:
     """Return a statistic of columns: rehearse, charge, read, release and keep it.
 
-    In this order.
+    The steps are in this order.
 
     Args:
         asked: the statistic, its columns and its public parameters.

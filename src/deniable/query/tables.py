@@ -180,7 +180,7 @@ def _derived(select: exp.Expr, known: Known) -> TableExpression:
 def aggregated(select: exp.Select, scope: RowScope, tree: TableExpression) -> Project:
     """Return the rows of a subquery that aggregates, by unit and group.
 
-    Those of a table expression are aggregated.
+    The rows of a table expression are aggregated.
     """
     _check_unordered(select)
     group, having = select.args.get("group"), select.args.get("having")
@@ -227,7 +227,7 @@ def _columns(select: exp.Select, scope: Scope, items: Sequence[Item]) -> dict[st
 def _prefixed(items: list[Item]) -> list[Item]:
     """Return items whose columns have names of their own.
 
-    Those of the tables, numbered where one table stands twice.
+    Names are those of the tables, numbered where one table stands twice.
     """
     seen: Counter[str] = Counter()
     prefixed = []

@@ -287,7 +287,7 @@ def condition(node: exp.Expr, scope: Scope, clause: str) -> Expression:
 def declarable(node: exp.Expr) -> str:
     """Return the text by which a declaration names the expression at `node`.
 
-    Wherever in a query that stands.
+    It is the same wherever in a query the node stands.
     """
     plain = node.copy().unnest()
     for column in plain.find_all(exp.Column):

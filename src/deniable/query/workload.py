@@ -104,7 +104,7 @@ class Workload:
 def _release(plan: PricedPlan, values: Any, totals: list[Consistent] | None, notes: list[str], **known: Any) -> Release:
     """Return the release of one question.
 
-    From its noisy numbers or from consistent totals.
+    It is made from noisy numbers of its own, or from consistent totals.
     """
     if totals is None:
         return build_release(plan, values, notes=tuple(notes), **known)

@@ -51,7 +51,7 @@ def write(plan: PricedPlan, folder: str, responder: Responder, *, intervals: boo
 def _name(plan: PricedPlan, *, intervals: bool) -> Name:
     """Return the name of files in the ledger.
 
-    Of the question, and of the columns that they hold.
+    It names the question and the columns that the files hold.
     """
     columns = [(each.name, each.expression.to_json()) for each in plan.query.outcome.outputs]
     said = f"{plan.key} in files {plan.names[0].order} {columns} {plan.query.outcome.having} {intervals}"

@@ -107,7 +107,7 @@ class ClippedGradients:
     def __call__(self, inputs: Any, targets: Any, *, batch_size: int | None = None) -> list[Tensor]:
         """Return the secret sum of clipped gradients for each trainable parameter.
 
-        In float64.
+        Sums are in float64.
 
         Args:
             inputs, targets: examples first; a tensor, a tuple of positional or a dict of named arguments.
@@ -251,7 +251,7 @@ class ClippedGradients:
     def _losses(self, inputs: Any, targets: Any, values: dict[str, Tensor] | None = None) -> Tensor:
         """Return the loss of each example.
 
-        At the parameters of the model, or at these values.
+        Parameters are those of the model, or these values.
         """
         args, kwargs = ((), inputs) if isinstance(inputs, dict) else (inputs, {})
         args = args if isinstance(args, tuple) else (args,)

@@ -193,7 +193,7 @@ class LayerCall:
 def _rows(leaf: Tensor, rows: slice) -> Tensor:
     """Return some examples of a leaf, without history.
 
-    In float32, unless it is more precise or an integer.
+    They are in float32, unless the leaf is more precise or holds integers.
     """
     whole = leaf.detach()[rows]
     return whole.float() if leaf.dtype in (torch.float16, torch.bfloat16) else whole

@@ -156,7 +156,7 @@ class Product(Piece):
     def _precise(self, factors: Tensor) -> Tensor:
         """Return the weighted sum in float64.
 
-        Over some examples and all their positions at a time.
+        It adds some examples at a time, with all their positions.
         """
         left = self.outputs
         right = self.inputs

@@ -260,7 +260,7 @@ def _merged(
 def integers(values: Sequence[Any]) -> NDArray[Any]:
     """Return whole numbers, or rows of them, as an int64 array.
 
-    As one of Python integers if some do not fit.
+    If some do not fit, the array holds Python integers.
     """
     array = np.array(values, dtype=object)
     return array.astype(np.int64) if all(abs(value) < 2**62 for value in array.flat) else array

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class CountAggregate(Aggregate):
     """The number of rows in which `argument` is not NULL.
 
-    Of all rows where there is no argument.
+    Without an argument, all rows count.
     """
 
     function: ClassVar[str] = "count"

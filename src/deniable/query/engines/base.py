@@ -73,7 +73,7 @@ class Engine(ABC):
     def exact(self, plan: PricedPlan, *, secret: bytes, progress: Progress | None = None) -> list[Any]:
         """Return one integer array of shape (cells,) per aggregate.
 
-        On the plan's lattice; a `Tally` where the aggregate is not additive.
+        Integers are on the plan's lattice. An aggregate that is not additive has a `Tally`.
 
         Args:
             secret: keys the hash that chooses which groups of a unit count.

@@ -134,7 +134,7 @@ class Dialect(ABC):
     def shared(self, sql: str, arguments: Sequence[str], long: Sequence[int]) -> str:
         """Return `sql` over arguments, of which long ones are written once.
 
-        Those with the numbers `long` are no mere names and are needed repeatedly.
+        `long` has the numbers of the arguments that are no mere names and are needed repeatedly.
         """
         if self.sharing is None or not long:
             return filled(sql, arguments)

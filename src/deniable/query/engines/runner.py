@@ -57,7 +57,7 @@ class StatementRunner(ABC):
     def cause(self) -> str | None:
         """Return why nothing can be read now; None if the cause is unknown.
 
-        In one of few constant sentences. Reads no row.
+        The answer is one of few constant sentences. Reads no row.
         """
         return None
 

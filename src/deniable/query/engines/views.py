@@ -11,9 +11,9 @@ CLAUSES = frozenset({"expressions", "from", "where", "kind"})
 
 
 def selects_rows(select: exp.Expr, understood: Callable[[exp.Expr], object], dialect: str) -> str | None:
-    """Return why rows of a SELECT may not come each from one row of one table.
+    """Return why a row of a SELECT may not come from one row of one table.
 
-    In words; None if they do.
+    The reason is in words; None if each does.
 
     Args:
         understood: whether an expression's own node is a function of the row alone.

@@ -1,6 +1,6 @@
 """Plans: what the rules take and return.
 
-From a question as it was asked to its price.
+They lead from a question as it was asked to its price.
 """
 
 from collections.abc import Callable, Hashable, Mapping

@@ -24,7 +24,7 @@ _MIN_SHARE_PERCENT = 3  # percent that a total gets at least
 def share(plan: Plan) -> Plan:
     """Return the plan with the importance of each total.
 
-    With none where totals share equally.
+    Totals that share equally have none.
 
     Raises: InvalidParameterError if weights are given where they decide nothing, or name no noisy column.
     """

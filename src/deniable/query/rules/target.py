@@ -43,7 +43,7 @@ def cheapest(
 ) -> PricedPlan:
     """Return the plan with the least epsilon whose columns are within `error`.
 
-    To three digits; the error is the distance from the truth.
+    Epsilon has three digits; the error is the distance from the truth.
 
     Args:
         error: half the width of the interval that a column may have, in its unit; or that of each column that matters.

@@ -47,7 +47,7 @@ def tracing(
 ) -> None:
     """Tell from frequencies published about a pool who is in it.
 
-    By the likelihood ratio and Homer's statistic.
+    The likelihood ratio and Homer's statistic are tried.
 
     Without files a pool is simulated and its frequencies published exactly, rounded and privately.
 

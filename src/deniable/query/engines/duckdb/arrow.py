@@ -15,7 +15,7 @@ LARGEST_SECOND = 9_000_000_000_000
 def readable(table: pa.Table) -> pa.Table:
     """Return `table` with missing values where its types do not allow a value.
 
-    Such as broken text, and moments that no calendar holds.
+    Broken text and moments that no calendar holds are such values.
     """
     for index, field in enumerate(table.schema):
         with suppress(InvalidParameterError):  # of a type that no query takes

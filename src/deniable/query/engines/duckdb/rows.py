@@ -1,6 +1,6 @@
 """Rows of table expressions as SQL; every node but a table is a subquery.
 
-In DuckDB's words, printed for others.
+The SQL is DuckDB's, printed for other engines.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -167,7 +167,7 @@ class Generator:
     def keys(self, question: Question, search: KeySearch, *, secret: bytes, share: tuple[int, int] = (0, 1)) -> str:
         """Return the statement whose rows are (undeclared keys, weight).
 
-        Of the values that occur.
+        It lists the values that occur.
 
         A unit with more than `groups` of them keeps those with the smallest keyed hashes; should two hashes be equal,
         their keys decide, so that never more than `groups` remain.
@@ -413,7 +413,7 @@ def _spread_total(index: int, parts: Sequence[PricedAggregate], total_rows: int)
 
 
 def _shared(value: str, steps: int, max_keys: int) -> str:
-    """Return a value in lattice steps, or its part where more than `max_keys` share."""
+    """Return a value in lattice steps; beyond `max_keys` rows a part, towards 0."""
     return f"CASE WHEN n > {max_keys} THEN ({value} * {max_keys * steps}) // n ELSE {value} * {steps} END"
 
 

@@ -1,6 +1,6 @@
 """One table or view of a PostgreSQL server, and the rows of one statement.
 
-Its columns too.
+It knows the columns of the table too.
 
 Every statement has a connection and a transaction of its own, which may only read, finds no function or table by a path
 that others can set, and ends after a while. A role needs CONNECT, USAGE and SELECT, and may come through a pooler that
@@ -85,7 +85,7 @@ SPOKEN: Mapping[str, str] = {
 class PostgresRunner(StatementRunner):
     """A table of a PostgreSQL server, whose name is "schema.table".
 
-    Or "table" in the schema public; `url` as libpq takes it.
+    The name "table" is one in the schema public; `url` is as libpq takes it.
 
     Raises: SourceError if it cannot be opened, or is a view in which rows could touch; InvalidParameterError if the
         server is too old or not in UTF-8.
@@ -173,7 +173,7 @@ class ServerFacts:
 def answer(connection: Any, statement: str, values: Sequence[object] | None = None) -> Rows:
     """Return the rows of one statement.
 
-    In binary, and without a name that a pooler would keep.
+    They come in binary; the statement has no name, which a pooler would keep.
     """
     rows: Rows = connection.execute(statement.encode(), values, prepare=False, binary=True).fetchall()
     return rows

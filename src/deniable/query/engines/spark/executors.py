@@ -257,7 +257,7 @@ class SparkEngine(RemoteEngine):
 def _new_folders(session: Any, folder: str) -> list[tuple[Any, Any, bool]]:
     """Return the missing folders of an answer, each with its file system.
 
-    Inside out, those around them too.
+    The innermost comes first, those around it follow.
 
     Also whether it is deleted with what is in it. None on Spark Connect.
     """
@@ -284,7 +284,7 @@ def _view(folder: str) -> str:
 def _sample(plan: PricedPlan) -> tuple[PricedPlan, pa.Table]:
     """Return the plan where a search gave one tuple of unknown values.
 
-    And its first group, in which there is nothing.
+    Its first group comes with it; there is nothing in that group.
     """
     keys = arrow_schema(plan.query.question.sought)
     numbers = ["block", "cell", *(f"a{index}" for index in range(len(plan.parts)))]

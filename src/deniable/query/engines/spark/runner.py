@@ -45,7 +45,7 @@ _LEFT: deque[tuple[Any, str]] = deque()
 def session_in_hand() -> Any:
     """Return the active session of Spark, or a new one.
 
-    As SPARK_REMOTE or spark-defaults.conf say.
+    SPARK_REMOTE or spark-defaults.conf say which a new one is.
 
     Raises: MissingExtraError without pyspark; SourceError if none can be started.
     """
