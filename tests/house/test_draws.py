@@ -59,6 +59,8 @@ HELD = {
     "statistics/order/interquartile_range.py:InterquartileRange._draws": "statistics/order/test_interquartile_range.py::test_the_charge_is_the_price",
     "statistics/regression/matchings.py:matched": "statistics/regression/test_matchings.py::test_all_rings_are_equally_likely",
     "statistics/vectors/tail_bound.py:RadiusSearch.tail": "statistics/vectors/test_mean.py::test_the_search_draws_with_the_loss_that_is_charged",
+    "stream/alarm.py:Alarm.__init__": "stream/test_alarm.py::test_alarms_ring_as_often_as_the_law_of_their_loss_says",
+    "stream/alarm.py:Alarm.check": "stream/test_alarm.py::test_alarms_ring_as_often_as_the_law_of_their_loss_says",
     "synthesis/model.py:fitted": "synthesis/test_model.py::test_pairs_of_the_model_are_those_of_the_rows",
     "synthesis/rows.py:spread": "synthesis/test_rows.py::test_columns_are_drawn_as_often_as_their_shares_say",
     "synthesis/synthesis.py:Synthesis.rows": "synthesis/test_synthesis.py::test_rows_are_a_table_with_the_declared_types",

@@ -3,10 +3,11 @@
 See docs/guide/streams.md.
 """
 
+from deniable.stream.alarm import Alarm
 from deniable.stream.counter import Counter
 from deniable.stream.plan import StreamPlan
 
-__all__ = ["Counter", "StreamPlan"]
+__all__ = ["Alarm", "Counter", "StreamPlan"]
 
 
 def __dir__() -> list[str]:

@@ -59,14 +59,9 @@ class Counter(metaclass=InWords):
     """
 
     def __init__(
-        self,
-        path: Path | str | None = None,
-        *,
-        ledger: Payer | None = None,
-        bits: Bits = SECURE,
-        plan: StreamPlan | None = None,
-        **facts: Any,
-    ) -> None:
+        self, path: Path | str | None = None, *, ledger: Payer | None = None, bits: Bits = SECURE,
+        plan: StreamPlan | None = None, **facts: Any,
+    ) -> None:  # fmt: skip
         if plan is not None and facts:
             raise InvalidParameterError("give a plan, or facts by name, not both")
         self.plan = StreamPlan(**facts) if plan is None else plan
@@ -84,8 +79,7 @@ class Counter(metaclass=InWords):
         with self._file.transaction() as connection:
             if not self._file.create(connection, identity, bits.safe):
                 strategy = self.plan.chosen()
-                loss = strategy.privacy_loss
-                self._left = payment.charge(loss)  # before the file says that it is paid: a crash costs, never reveals
+                self._left = payment.charge(strategy.privacy_loss)  # a crash costs, never reveals
                 blank = json.dumps([0] * self.plan.uses.dimensions)
                 connection.execute("UPDATE facts SET paid = 1, strategy = ?", (strategy.to_json(),))
                 connection.execute("INSERT INTO now VALUES (1, 0, 0, ?, '', '')", (blank,))
@@ -96,13 +90,9 @@ class Counter(metaclass=InWords):
     # --- what goes in ------------------------------------------------------------------------------------------------
 
     def add(
-        self,
-        count: int | Sequence[int] | NDArray[Any],
-        *,
-        step: int | None = None,
-        batch: str | None = None,
+        self, count: int | Sequence[int] | NDArray[Any], *, step: int | None = None, batch: str | None = None,
         bounded: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Add rows to the open step that were counted elsewhere.
 
         Args:
@@ -129,14 +119,9 @@ class Counter(metaclass=InWords):
                 self._pend(connection, totals * self.plan.size)
 
     def add_rows(
-        self,
-        values: Container | None = None,
-        *,
-        keys: Container | None = None,
-        units: Container | None = None,
-        step: int | None = None,
-        batch: str | None = None,
-    ) -> None:
+        self, values: Container | None = None, *, keys: Container | None = None, units: Container | None = None,
+        step: int | None = None, batch: str | None = None,
+    ) -> None:  # fmt: skip
         """Add rows to the open step, each clamped, and each unit kept within the plan.
 
         Args:
