@@ -260,3 +260,22 @@ def test_odd_rows_and_none_give_tables_of_the_same_form() -> None:
 
     forms = [form(connected(rows).marginals(2, **PRICE, bins=5)) for rows in (odd, table(), table().iloc[:0])]
     assert forms[0] == forms[1] == forms[2]
+
+
+# --- ranges ------------------------------------------------------------------------------------------------------
+
+
+def test_ranges_of_a_column_are_charged_once_and_near_the_truth() -> None:
+    db = connected(budget=dn.Budget(epsilon=200))
+    plan = db.explain_ranges("age", epsilon=100)
+    assert not db.history()
+    made = db.ranges("age", epsilon=100)
+    assert made.plan.error == plan.error
+    near = made.between([(0, 50), (50, 100)])
+    assert near["count"] == pytest.approx([250, 350], abs=8)
+    assert list(db.ranges("age", epsilon=100).counts) == list(made.counts)
+    assert len(db.history()) == 1
+    days = db.ranges("day", epsilon=50).between([(date(2025, 1, 1), date(2025, 1, 8))])
+    assert days["count"] == pytest.approx([140], abs=8)
+    with pytest.raises(CatalogError, match="note has no declared domain"):
+        db.ranges("note", epsilon=1)

@@ -33,6 +33,7 @@ from deniable.synthesis import Marginals, Synthesis
 from deniable.synthesis.domain import Attribute, Binned, DeclaredDomain, Listed
 from deniable.synthesis.measurements import Measurements, Measuring
 from deniable.synthesis.plan import MarginalPlan
+from deniable.synthesis.ranges import RangeCounts, RangePlan
 
 VERSION = 1  # of the way to measure: another one is another question
 BINS = 100
@@ -281,6 +282,66 @@ class TableMethods(ABC):
         price = Price.of(epsilon, delta, rho)
         shared: dict[str, Any] = {"columns": columns, "weights": weights, "objective": objective}
         return self._marginals(tables, price, where=None, bins=bins, **shared)[0]
+
+    def ranges(
+        self,
+        column: str,
+        *,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        rho: Real | None = None,
+        workload: str = "ranges",
+        where: str | None = None,
+        bins: int = BINS,
+        fresh: bool = False,
+    ) -> RangeCounts:
+        """Measure one column so that counts of all its ranges are as exact as can be.
+
+        Args:
+            column: name, with bounds or keys.
+            epsilon, delta, rho: cost of all ranges together.
+            workload: the sums that matter: all "ranges", or "prefixes".
+            where: condition on rows that count, as in SQL: "age > 30".
+            bins: of numbers, days and moments, at most.
+            fresh: whether to charge again for new noise although an answer is stored.
+
+        Guarantee: the cost holds for one unit, of which at most rows * groups rows count, drawn at random from more.
+        """
+        price = Price.of(epsilon, delta, rho)
+        plan = self._ranges(column, price, workload=workload, bins=bins)
+        condition = condition_of(where, self._responder)
+        question = SyntheticQuestion(self._responder.table, condition, plan, "ranges", {"workload": workload})
+        text, said, provenance = question.answer(self._responder, fresh=fresh)
+        return RangeCounts(plan=plan, counts=plan.counts_of(text), provenance=provenance, **said)
+
+    def explain_ranges(
+        self,
+        column: str,
+        *,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        rho: Real | None = None,
+        workload: str = "ranges",
+        bins: int = BINS,
+    ) -> RangePlan:
+        """Say how exact `ranges` would be, and what they would cost.
+
+        Charges nothing, and reads no private row.
+
+        Args:
+            column, workload, bins: as `ranges` takes them.
+            epsilon, delta, rho: cost of all ranges together.
+
+        Raises: as `ranges`, but for the budget.
+        """
+        return self._ranges(column, Price.of(epsilon, delta, rho), workload=workload, bins=bins)
+
+    def _ranges(self, column: str, price: Price, *, workload: str, bins: int) -> RangePlan:
+        """Return the plan of counts for ranges."""
+        table = self._responder.table
+        domain, _ = domain_of(table, [column], bins)
+        known: Any = {"price": price, "relation": table.relation, "rows": max_rows_of(table)}
+        return RangePlan(domain=domain, workload=workload, **known)
 
     def _marginals(
         self,

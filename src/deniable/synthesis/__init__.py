@@ -5,7 +5,8 @@
 
 from deniable.synthesis.hierarchy import HierarchicalCounts
 from deniable.synthesis.plan import MarginalPlan
+from deniable.synthesis.ranges import RangeCounts, RangePlan
 from deniable.synthesis.synthesis import Synthesis
 from deniable.synthesis.tables import Marginals
 
-__all__ = ["HierarchicalCounts", "MarginalPlan", "Marginals", "Synthesis"]
+__all__ = ["HierarchicalCounts", "MarginalPlan", "Marginals", "RangeCounts", "RangePlan", "Synthesis"]

@@ -227,26 +227,15 @@ class ResidualSpace:
             steps = np.where(coarser, largest * measurement.step, steps)
             of_one = np.where(coarser, (largest * deviation) ** 2, of_one)
             total += times * deviation**2 * (full**2).sum(axis=axes)
-            if excess := self._excess(measurement.noise):
+            if excess := excess_kurtosis(measurement.noise):
                 fourth += times * excess * deviation**4 * (full**4).sum(axis=axes)
-        smoothed = np.sqrt(np.maximum(total - of_one, 0.0)) > steps / 2  # by the other noises of the sum
-        steps = np.where(smoothed, 0.0, steps)
-        return Spread(np.sqrt(total), fourth / np.maximum(total, 1e-300) ** 2, steps)
+        return Spread.of(total, fourth, steps, of_one)
 
     def spread_of_counts(self, table: Table) -> "Spread":
         """Return how far the error of any count of a table spreads."""
         corner = np.zeros((1, *(self.sizes[column] for column in table)))
         corner[(0,) * corner.ndim] = 1
         return self.spread_of(table, corner)
-
-    @staticmethod
-    def _excess(noise: Noise) -> float:
-        """Return the excess kurtosis of a noise; 0 where it is as good as normal."""
-        above = (np.arange(_KURTOSIS_POINTS) + 0.5) * (_KURTOSIS_TAIL / _KURTOSIS_POINTS)
-        values = noise.quantile(1 - np.exp(-above) / 2)  # the noise is symmetric
-        moments = [float((values**power * np.exp(-above)).sum() / np.exp(-above).sum()) for power in (2, 4)]
-        excess = min(moments[1] / max(moments[0], 1e-300) ** 2 - 3, LAPLACE_EXCESS)
-        return excess if excess > _NORMAL else 0.0
 
     def nonnegative(self, tables: Sequence[Table], residuals: Mapping[Table, Floats]) -> dict[Table, Floats]:
         """Return the residuals nearest to these, by their variances, of which no table has a negative count.
@@ -286,6 +275,15 @@ class ResidualSpace:
         return values
 
 
+def excess_kurtosis(noise: Noise) -> float:
+    """Return the excess kurtosis of a noise; 0 where it is as good as normal."""
+    above = (np.arange(_KURTOSIS_POINTS) + 0.5) * (_KURTOSIS_TAIL / _KURTOSIS_POINTS)
+    values = noise.quantile(1 - np.exp(-above) / 2)  # the noise is symmetric
+    moments = [float((values**power * np.exp(-above)).sum() / np.exp(-above).sum()) for power in (2, 4)]
+    excess = min(moments[1] / max(moments[0], 1e-150) ** 2 - 3, LAPLACE_EXCESS)
+    return excess if excess > _NORMAL else 0.0
+
+
 @dataclass(frozen=True)
 class Spread:
     """The spread of errors that are sums of many noises, or of a few Laplace ones.
@@ -299,6 +297,20 @@ class Spread:
     deviations: Floats
     excess: Floats
     steps: Floats
+
+    @classmethod
+    def of(cls, variances: Floats, fourth: Floats, steps: Floats, of_one: Floats) -> "Spread":
+        """Return the spread of sums of noises.
+
+        Args:
+            variances: of the sums.
+            fourth: sums of the fourth cumulants of their terms.
+            steps: of the term with the coarsest lattice.
+            of_one: variance of that term; if the others have a deviation of half a step, they smooth it.
+        """
+        smoothed = np.sqrt(np.maximum(variances - of_one, 0.0)) > steps / 2
+        excess = fourth / np.maximum(variances, 1e-150) ** 2
+        return cls(np.sqrt(variances), excess, np.where(smoothed, 0.0, steps))
 
     def half_widths(self, level: float) -> Floats:
         """Return half the widths of intervals at a level.

@@ -99,7 +99,7 @@ class Marginals:
             held = tuple(values[level] for level in levels)
             parts.append(Key(name=attribute.name, values=held, kind=attribute.kind, edge=attribute.edge))
         counts = self._counts(table, self._residuals).transpose(axes).ravel()
-        parts.append(_column(counts, half))
+        parts.append(counts_column(counts, half))
         if nonnegative:
             parts.append(_tidied(self.nonnegative_counts(table).transpose(axes).ravel()))
         return self._release(parts, f"rows by {', '.join(keys)}" if keys else "number of rows")
@@ -134,7 +134,7 @@ class Marginals:
         parts: list[Key | Estimate] = [
             Key(name=name, values=tuple(values), kind="string") for name, values in zip(domain.names, keys, strict=True)
         ]
-        parts.append(_column(np.concatenate(counts), half))
+        parts.append(counts_column(np.concatenate(counts), half))
         if nonnegative:
             parts.append(_tidied(np.concatenate(tidied)))
         return self._release(parts, f"{len(counts)} tables")
@@ -164,7 +164,7 @@ class Marginals:
         flat = weights.reshape(len(weights), -1)
         sums = flat @ self._counts(table, self._residuals).ravel()
         spread = self.plan.space.spread_of(table, weights)
-        column = _column(sums, spread.half_widths, counted=bool((flat >= 0).all()), name="sum")
+        column = counts_column(sums, spread.half_widths, counted=bool((flat >= 0).all()), name="sum")
         index = Key(name="index", values=tuple(range(len(sums))), kind="int64")
         return self._release([index, column], f"weighted sums of rows by {', '.join(columns)}")
 
@@ -221,7 +221,7 @@ class Marginals:
         return f"<pre>{escape(str(self))}</pre>"
 
 
-def _column(values: Floats, half: Any, *, counted: bool = True, name: str = COUNT) -> Estimate:
+def counts_column(values: Floats, half: Any, *, counted: bool = True, name: str = COUNT) -> Estimate:
     """Return unbiased estimates with their intervals, whose ends are cut at 0 where the truth is not below it."""
 
     def ends(level: float) -> Bounds:
