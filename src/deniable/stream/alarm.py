@@ -77,7 +77,9 @@ class Alarm(metaclass=InWords):
         return self.mechanism.privacy_loss(self._sensitivity)
 
     def check(self, count: int) -> bool:
-        """Close a step: return whether the events of the last `window` steps are above the threshold, with noise.
+        """Close a step, and return whether the noisy events are above the threshold.
+
+        Events of the last `window` steps count.
 
         Args:
             count: secret; the events of the step.
