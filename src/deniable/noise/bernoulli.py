@@ -66,7 +66,8 @@ def packed(*, p: Fraction, words: int, bits: Bits = SECURE) -> NDArray[np.uint64
     coins = np.zeros(words, dtype=np.uint64)
     for start in range(0, words, _PACKED_BLOCK):
         part = coins[start : start + _PACKED_BLOCK]
-        open_, positions = np.full(part.size, 2**64 - 1, dtype=np.uint64), None  # coins that are equal to p so far
+        open_ = np.full(part.size, 2**64 - 1, dtype=np.uint64)  # coins that are equal to p so far
+        positions = None
         for digit in f"{digits:064b}".rstrip("0"):
             drawn = bits.words(open_.size)
             if digit == "1":
@@ -80,7 +81,8 @@ def packed(*, p: Fraction, words: int, bits: Bits = SECURE) -> NDArray[np.uint64
                 open_ &= ~drawn
             if (left := np.count_nonzero(open_)) < open_.size // 2:
                 kept = np.flatnonzero(open_)
-                positions, open_ = kept if positions is None else positions[kept], open_[kept]
+                positions = kept if positions is None else positions[kept]
+                open_ = open_[kept]
             if not left:
                 break
     return coins
@@ -98,7 +100,8 @@ def sample_exp(*, x: Fraction | int, size: Size = None, bits: Bits = SECURE) -> 
     """
     exponent = strict_rational("x", x, lower=Fraction(0), upper=_LARGEST_EXPONENT)
     threshold = _exp_threshold(exponent)
-    prefix, chance = refine.Prefix(threshold, WORD), balls.exp_of_minus(exponent)
+    prefix = refine.Prefix(threshold, WORD)
+    chance = balls.exp_of_minus(exponent)
     return _coins(threshold, lambda: refine.below(prefix, chance, bits), shape_of(size), bits)
 
 
@@ -150,7 +153,8 @@ def _rational_coin(chance: Fraction, bits: Bits) -> bool:
     """Draw a coin that is True with probability `chance` < 1, word by word, exactly."""
     while chance:
         scaled = chance * (1 << WORD)
-        threshold, word = math.floor(scaled), int(bits.words(1)[0])
+        threshold = math.floor(scaled)
+        word = int(bits.words(1)[0])
         if word != threshold:
             return word < threshold
         chance = scaled - threshold

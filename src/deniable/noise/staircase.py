@@ -81,9 +81,13 @@ class Stairs:
 
     def standard_deviation(self) -> float:
         """Return the square root of the variance, in float64."""
-        width, r, s0 = float(self.step), float(self.centre), self._below
-        s1, s2 = s0 * s0, s0 * s0 * (1 + 2 * s0)  # sums of (k - 1) b^k and (k - 1)^2 b^k
-        starts, squares = r * s0 + width * s1, r * r * s0 + 2 * r * width * s1 + width * width * s2
+        width = float(self.step)
+        r = float(self.centre)
+        s0 = self._below
+        s1 = s0 * s0  # the sum of (k - 1) b^k
+        s2 = s0 * s0 * (1 + 2 * s0)  # the sum of (k - 1)^2 b^k
+        starts = r * s0 + width * s1
+        squares = r * r * s0 + 2 * r * width * s1 + width * width * s2
         lower = width * squares + (width - 1) * width * (starts + (2 * width - 1) / 6 * s0)
         top = (r - 1) * r * (2 * r - 1) / 6
         return math.sqrt(2 * (top + lower) / self._total)

@@ -99,7 +99,9 @@ def _crossing(
         if above >= min(top, _MAX_ROOT):
             return (above if above < top else below), top
         below, high = above, low
-        above, factor = min(above * factor, top, _MAX_ROOT), factor if above < _ORDINARY else 4 * factor
+        next_above = min(above * factor, top, _MAX_ROOT)
+        factor = factor if above < _ORDINARY else 4 * factor
+        above = next_above
         low = excess(above)
     close_below = above * (1 - 2 * _CLOSE)
     if above == guess and below < close_below and (value := excess(close_below)) > 0:

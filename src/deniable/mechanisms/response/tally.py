@@ -100,9 +100,11 @@ def _upper_tail(tallies: Integers, holders: Integers, count: int, p: Floats, q: 
     needed = np.minimum((points - 1) / 2, np.ceil(points * 2.3 / np.maximum(width, 1e-9)))
     j = np.arange(int(needed.max()) + 1, dtype=np.float64)
     angle = 2 * math.pi * j / points[:, None]
-    sine, dip = np.sin(angle), 2 * np.sin(angle / 2) ** 2
+    sine = np.sin(angle)
+    dip = 2 * np.sin(angle / 2) ** 2
     cosine = 1 - dip
-    size, turn = -tallies * tilt, -tallies[:, None] * angle
+    size = -tallies * tilt
+    turn = -tallies[:, None] * angle
     logarithm = np.broadcast_to(size[:, None], angle.shape).copy()
     for number, chance in ((holders, p), (others, q)):
         real = chance[:, None] * (grown[:, None] * cosine - dip)  # of chance (e^z - 1)
