@@ -112,7 +112,8 @@ class Doctor:
 
     def _units(self, table: DeclaredTable, held: SelectSource) -> Iterator[Finding]:
         unit = held.unit(table.unit_column or "")
-        noun, rows, groups = table.unit.noun, table.rows, table.groups
+        noun = table.unit.noun
+        rows = table.rows
         limit = f"rows={rows} rows; without GROUP BY they count as {rows}"
         if table.total_rows is not None:
             rows = table.total_rows
@@ -140,16 +141,28 @@ class Doctor:
                 continue
             value = self._value(table.expressions.get(name) or Column(name, Facts(kind=declared.kind)))
             own = f"SELECT {unit} AS u, {value} AS k, count(*) AS n {known} AND {self._listed(value, declared)}"
-            counts = f"count(*) AS g, max(n) AS n, {_over('n', rows)} AS o"
-            per_unit = f"SELECT u, {counts} FROM ({own} GROUP BY 1, 2) GROUP BY 1"
-            odd, lost = {}, {}
-            if "groups" not in table.auto:
-                odd[f"units in more than groups={groups} groups of {name}; they keep {groups}"] = f"g > {groups}"
-                lost[f"groups of {name} beyond groups={groups}, whose rows do not count"] = _over("g", groups)
-            if "rows" not in table.auto:
-                odd[f"units with more than rows={rows} rows in one group of {name}"] = f"n > {rows}"
-                lost[f"rows beyond rows={rows} in one group of {name}, which do not count"] = "coalesce(sum(o), 0)"
-            yield from self._ask(noun, f"FROM ({per_unit})", odd, lost=lost)
+            yield from self._groups(table, name, own)
+
+    def _groups(self, table: DeclaredTable, name: str, own: str) -> Iterator[Finding]:
+        """Count units in too many groups of a column, or with too many rows in one.
+
+        Args:
+            table: the private table.
+            name: of the column, whose keys are declared.
+            own: selects u, the unit, k, a declared key, and n, the number of rows, without GROUP BY.
+        """
+        rows, groups = table.rows, table.groups
+        counts = f"count(*) AS g, max(n) AS n, {_over('n', rows)} AS o"
+        per_unit = f"SELECT u, {counts} FROM ({own} GROUP BY 1, 2) GROUP BY 1"
+        odd = {}
+        lost = {}
+        if "groups" not in table.auto:
+            odd[f"units in more than groups={groups} groups of {name}; they keep {groups}"] = f"g > {groups}"
+            lost[f"groups of {name} beyond groups={groups}, whose rows do not count"] = _over("g", groups)
+        if "rows" not in table.auto:
+            odd[f"units with more than rows={rows} rows in one group of {name}"] = f"n > {rows}"
+            lost[f"rows beyond rows={rows} in one group of {name}, which do not count"] = "coalesce(sum(o), 0)"
+        yield from self._ask(table.unit.noun, f"FROM ({per_unit})", odd, lost=lost)
 
     def _limits(self, name: str, declared: Declaration, kind: Kind | None) -> Iterator[str]:
         """Return what questions cannot do with a column."""

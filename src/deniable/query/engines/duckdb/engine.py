@@ -108,16 +108,7 @@ class DuckDBEngine(Engine):
             self._connection = self._open()
             self._tables: dict[str, SelectSource] = {}
             self._twins: dict[str, SelectSource] = {}
-            twins = ""
-            for number, (name, source) in enumerate(sources.items()):
-                described = self._connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
-                columns = ", ".join(f"{quoted(str(row[0]))} {row[1]}" for row in described)
-                twins += f"CREATE TABLE {TWIN}{number} ({columns}); "
-                types = _types(described)
-                self._tables[name], self._twins[name] = (
-                    SelectSource(source, types),
-                    SelectSource(f"{TWIN}{number}", types),
-                )
+            twins = self._describe(sources)
             self._connection.execute(twins)
         except duckdb.OutOfMemoryException:
             raise InvalidParameterError("memory is too little to open the source. Write it as '1GB' or more.") from None
@@ -138,6 +129,18 @@ class DuckDBEngine(Engine):
         width = sum(len(self._tables[name].types) for name in self._files)
         self._rows: int = sum(frame.num_rows for frame in self._frames.values())  # about
         self._rows += math.ceil(size / (CELL_BYTES * max(1, width)))
+
+    def _describe(self, sources: Mapping[str, str]) -> str:
+        """Enter tables, and their twins without rows; return SQL that makes the twins."""
+        twins = ""
+        for number, (name, source) in enumerate(sources.items()):
+            described = self._connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
+            columns = ", ".join(f"{quoted(str(row[0]))} {row[1]}" for row in described)
+            twins += f"CREATE TABLE {TWIN}{number} ({columns}); "
+            types = _types(described)
+            self._tables[name] = SelectSource(source, types)
+            self._twins[name] = SelectSource(f"{TWIN}{number}", types)
+        return twins
 
     @classmethod
     def from_arrow(cls, table: "pa.Table", *, memory: str | None = None, threads: int | None = None) -> Self:
