@@ -16,7 +16,7 @@ from deniable.ledger import Ledger
 from deniable.mechanisms import Gaussian
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Budget, PrivacyUnit, Replace
-from deniable.stream import Counter, StreamPlan
+from deniable.stream import Alarm, Counter, StreamPlan
 
 FACTS: dict[str, Any] = {"steps": 40, "epsilon": 1, "delta": "1e-6"}
 PERSON = PrivacyUnit(column="person", noun="person")
@@ -63,6 +63,19 @@ def test_what_a_budget_does_not_admit_leaves_no_stream(tmp_path: Path) -> None:
     books = ledger()
     Counter(path, ledger=books, **FACTS)  # it is charged now, as nothing was before
     assert len(books.entries()) == 1
+
+
+def test_a_stream_that_was_tried_without_a_ledger_is_charged_when_there_is_one(tmp_path: Path) -> None:
+    path, books = tmp_path / "days.stream", ledger(budget=Budget(epsilon=9, delta="1e-5"))
+    with Counter(path, **FACTS) as tried:
+        tried.release()
+    for _ in range(2):
+        assert Counter(path, ledger=books, **FACTS).step == 1
+    assert len(books.entries()) == 1
+    Alarm(tmp_path / "x.alarm", threshold=500, epsilon="1/2").check(1)
+    for _ in range(2):
+        Alarm(tmp_path / "x.alarm", threshold=500, epsilon="1/2", ledger=books).check(1)
+    assert len(books.entries()) == 2
 
 
 def test_ledgers_of_another_unit_or_relation_are_refused() -> None:
@@ -315,7 +328,8 @@ def test_counts_that_are_no_integers_are_refused_without_their_value(count: Any)
     assert "1.5" not in str(error.value)
     counter.add(2**80)  # of any size
     counter.release()
-    assert counter.history()["total"][0] == pytest.approx(2**80, rel=1e-9)
+    counter.extend([-(2**80), 10**5000, -(10**5000)])  # what no float holds is cut
+    assert counter.history()["total"] == pytest.approx([2**80, 0, 2**100, 0], rel=1e-9, abs=2**60)
 
 
 def test_streams_that_need_rows_refuse_counts() -> None:

@@ -74,6 +74,7 @@ def test_errors_scale_with_bounds() -> None:
         ({"bounds": (1, 1), **PRICE}, "bounds"),
         ({"bounds": (0, float("nan")), **PRICE}, "bounds"),
         ({"bounds": (0, 1e300), **PRICE}, "bounds"),
+        ({"bounds": (0, 5e-324), **PRICE}, "bounds"),
         ({"bounds": 3, **PRICE}, "bounds"),
         ({"rows": 2, **PRICE}, "unit="),
         ({"strategy": "best", **PRICE}, "strategy"),

@@ -62,12 +62,13 @@ class Alarm(metaclass=InWords):
         payment = Payment(ledger, text=text, name=identity, bits=bits, units=unit is not None)
         self._file = StateFile(path)
         with self._file.transaction() as connection:
-            if not self._file.create(connection, identity, bits.safe):
-                payment.charge(self.privacy_loss)
+            if self._file.create(connection, identity, bits.safe):
                 noise = Laplace(scale=self.mechanism.threshold_scale)
                 secret = {"level": int(noise.release([level], bits=bits).value[0]), "recent": []}
-                connection.execute("UPDATE facts SET paid = 1")
                 connection.execute("INSERT INTO now VALUES (1, 0, 0, '', ?, '')", (json.dumps(secret),))
+            if connection.execute("SELECT paid FROM facts").fetchone() == (0,) and ledger is not None:
+                payment.charge(self.privacy_loss)
+                connection.execute("UPDATE facts SET paid = 1")
         with self._file.reading() as connection:
             (self._file.changes,) = connection.execute("SELECT changes FROM now").fetchone()
 

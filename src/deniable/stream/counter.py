@@ -29,6 +29,7 @@ from deniable.stream.plan import PricedStrategy, StreamPlan
 from deniable.stream.state import StateFile, packed, unpacked
 
 _STEPS_PER_SAVE = 1000
+_MAX_COUNT = 2**100
 _NOTE = "One charge, when the stream was opened, covers all of its steps."
 
 
@@ -77,14 +78,16 @@ class Counter(metaclass=InWords):
         _check_unit(ledger, self.plan)
         self._file = StateFile(path)
         with self._file.transaction() as connection:
-            if not self._file.create(connection, identity, bits.safe):
-                strategy = self.plan.chosen()
-                self._left = payment.charge(strategy.privacy_loss)  # a crash costs, never reveals
+            if self._file.create(connection, identity, bits.safe):
+                described = self.plan.chosen().to_json()
                 blank = json.dumps([0] * self.plan.uses.dimensions)
-                connection.execute("UPDATE facts SET paid = 1, strategy = ?", (strategy.to_json(),))
+                connection.execute("UPDATE facts SET strategy = ?", (described,))
                 connection.execute("INSERT INTO now VALUES (1, 0, 0, ?, '', '')", (blank,))
-            (described,) = connection.execute("SELECT strategy FROM facts").fetchone()
-        self.strategy = PricedStrategy.from_json(described, self.plan)
+            described, paid = connection.execute("SELECT strategy, paid FROM facts").fetchone()
+            self.strategy = PricedStrategy.from_json(described, self.plan)
+            if not paid and ledger is not None:  # charged before the file says so: a crash costs, and reveals nothing
+                self._left = payment.charge(self.strategy.privacy_loss)
+                connection.execute("UPDATE facts SET paid = 1")
         self._load()
 
     # --- what goes in ------------------------------------------------------------------------------------------------
@@ -101,22 +104,12 @@ class Counter(metaclass=InWords):
             batch: a public name; a batch that was added before counts once, also after a crash.
             bounded: the caller kept the rows of each unit within the plan. Needed where the unit owns several rows.
 
-        Raises: InvalidParameterError for a stream of sums, or for a step that is not open; StreamError if another
-            process has gone on with the stream.
+        Raises: InvalidParameterError for a stream of sums, or a step that is not open; StreamError.
         """
-        if self.plan.bounds is not None:
-            raise InvalidParameterError("this stream adds up values: use add_rows, which clamps each of them")
-        if self.plan.unit is not None and not bounded:
-            raise InvalidParameterError(
-                "this stream protects a unit with several rows: use add_rows with units=, which keeps each within the "
-                "plan; or say bounded=True if the caller did"
-            )
-        totals = integers("count", np.atleast_1d(np.asarray(count, dtype=object))).astype(object)
-        if totals.shape != (self.plan.uses.dimensions,):
-            raise InvalidParameterError(f"count must be {self.plan.uses.dimensions} numbers, one for each key")
+        (totals,) = self._counted([count], bounded)
         with self._changing(step, batch) as connection:
             if connection is not None:
-                self._pend(connection, totals * self.plan.size)
+                self._pend(connection, totals)
 
     def add_rows(
         self, values: Container | None = None, *, keys: Container | None = None, units: Container | None = None,
@@ -131,8 +124,7 @@ class Counter(metaclass=InWords):
             step: public; that of the rows. It must be the open one.
             batch: a public name; a batch that was added before counts once, also after a crash.
 
-        Raises: InvalidParameterError if a column is missing, or for a step that is not open; StreamError if another
-            process has gone on with the stream.
+        Raises: InvalidParameterError if a column is missing, or a step is not open; StreamError.
 
         >>> import deniable as dn
         >>> spent = dn.stream.Counter(steps=12, bounds=(0, 50), keys=["food", "rent"], rho="1/2")
@@ -182,10 +174,7 @@ class Counter(metaclass=InWords):
 
         Returns: a release with one row for each of these steps and keys.
         """
-        if self.plan.bounds is not None or (self.plan.unit is not None and not bounded):
-            raise InvalidParameterError("extend takes counts of rows that were bounded: see add")
-        size = self.plan.uses.dimensions
-        steps = integers("counts", np.asarray(counts, dtype=object).reshape(-1, size)).astype(object) * self.plan.size
+        steps = self._counted(counts, bounded)
         with self._lock:
             first = self.step + 1
             self._require(self.step + len(steps))
@@ -270,6 +259,23 @@ class Counter(metaclass=InWords):
                 for step, noisy in connection.execute("SELECT step, noisy FROM releases ORDER BY step").fetchall():
                     correlation.unmixed(_floats(json.loads(noisy)), self._public, step, uses)
         self._file.changes = changes
+
+    def _counted(self, counts: Sequence[Any] | NDArray[Any], bounded: bool) -> NDArray[Any]:
+        """Return counts of rows in grid steps, cut to a range that floats hold; shape (steps, keys)."""
+        if self.plan.bounds is not None:
+            raise InvalidParameterError("this stream adds up values: use add_rows, which clamps each of them")
+        if self.plan.unit is not None and not bounded:
+            raise InvalidParameterError(
+                "this stream protects a unit with several rows: use add_rows with units=, which keeps each within the "
+                "plan; or say bounded=True if the caller did"
+            )
+        given = np.asarray(counts, dtype=object)
+        if given.ndim == 1 and self.plan.keys is None:
+            given = given[:, np.newaxis]
+        if given.shape[1:] != (self.plan.uses.dimensions,):
+            raise InvalidParameterError(f"count must be {self.plan.uses.dimensions} numbers, one for each key")
+        cut = np.clip(integers("count", given).astype(object), -_MAX_COUNT, _MAX_COUNT)  # no two get farther apart
+        return np.asarray(cut * self.plan.size)
 
     @contextmanager
     def _changing(self, step: int | None, batch: str | None) -> Iterator[Any]:

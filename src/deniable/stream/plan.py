@@ -28,9 +28,9 @@ STRATEGIES = ("auto", "buffered", "tree", "square root", "dense")
 STEPS_OF_A_VALUE = 2**16  # grid steps to the largest size of one value of a sum
 STEPS_OF_A_ROW = 2**10  # grid steps of one row that is counted, so that discrete noise is as good as real noise
 MAX_KEYS = 10**5
-_DENSE_STEPS = 512  # up to which the optimum for windows is searched for unasked
+_DENSE_STEPS = 512  # up to which the tree and the optimum are tried unasked
 _BUFFERS = 6
-_MAX_BOUND = 1e100  # so that sums of squares are floats
+_MIN_BOUND, _MAX_BOUND = 1e-100, 1e100  # so that sums of squares are floats
 _SLACK = 1 + Fraction(1, 10**9)  # more variance, so that roundings of mu stay within the price
 _KINDS: dict[str, type[NoiseCorrelation]] = {"WholeBuffered": WholeBuffered, "Tree": Tree, "Triangular": Triangular}
 _whole = partial(whole_number, lower=1)
@@ -61,15 +61,12 @@ def _read_unit(_: str, unit: object) -> PrivacyUnit:
 
 
 def _read_bounds(_: str, bounds: object) -> tuple[float, float]:
-    """Return public bounds as two floats.
-
-    Raises: InvalidParameterError unless they are finite and the lower one is below the upper one.
-    """
+    """Return public bounds as two floats."""
     try:
         lower, upper = map(float, bounds)  # type: ignore[call-overload]
     except (TypeError, ValueError, OverflowError):
         lower = upper = math.nan
-    if not (math.isfinite(lower) and math.isfinite(upper) and lower < upper and max(-lower, upper) < _MAX_BOUND):
+    if not (lower < upper and _MIN_BOUND < max(-lower, upper) < _MAX_BOUND):
         raise InvalidParameterError(f"bounds must be finite numbers (lower, upper), lower < upper, got {shown(bounds)}")
     return lower, upper
 
@@ -203,7 +200,7 @@ class StreamPlan(Part):
         made: list[tuple[str, NoiseCorrelation]] = []
         if asked in ("auto", "buffered"):
             made.append(("buffered", WholeBuffered.best(uses, buffers=_BUFFERS)))
-        if asked == "tree" or (asked == "auto" and not (self.windows and self.steps > _DENSE_STEPS)):
+        if asked == "tree" or (asked == "auto" and self.steps <= _DENSE_STEPS):
             made.append(("tree", Tree()))
         if asked == "square root":
             made.append(("square root", Triangular.square_root(uses)))

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from deniable.errors import StreamError
+from deniable.errors import StreamError, redacted
 
 VERSION = 1
 _PATIENCE = 30.0  # seconds that a transaction waits for others
@@ -39,7 +39,7 @@ class StateFile:
     """
 
     def __init__(self, path: Path | str | None) -> None:
-        self.location = "in memory" if path is None else str(path)
+        self.location = "in memory" if path is None else redacted(path)
         self._process = os.getpid()
         with self._in_plain_words():
             if path is None:
@@ -89,7 +89,7 @@ class StateFile:
                 self._connection.execute("COMMIT")
 
     def create(self, connection: sqlite3.Connection, plan: str, safe: bool) -> bool:
-        """Make the tables if there are none; return whether the stream is paid.
+        """Make the tables if there are none; return whether there were none.
 
         Raises: StreamError if the file is that of another stream, or something else.
         """
@@ -98,10 +98,10 @@ class StateFile:
             for statement in _SCHEMA.split(";"):
                 connection.execute(statement)
             connection.execute("INSERT INTO facts VALUES (1, ?, ?, 0, NULL, ?)", (VERSION, plan, safe))
-            return False
+            return True
         if not {"facts", "now", "releases"} <= tables:
             raise StreamError(f"{self.location} is not the state of a stream. Give another path.")
-        version, known, paid, kept_safe = connection.execute("SELECT version, plan, paid, safe FROM facts").fetchone()
+        version, known, kept_safe = connection.execute("SELECT version, plan, safe FROM facts").fetchone()
         if version != VERSION:
             raise StreamError(f"{self.location} was written by another version of deniable (format {version}).")
         if known != plan:
@@ -114,7 +114,7 @@ class StateFile:
             raise StreamError(
                 f"{self.location} was made with {'secure' if kept_safe else 'test'} bits. Go on with these."
             )
-        return bool(paid)
+        return False
 
     def close(self) -> None:
         """Let go of the file."""
