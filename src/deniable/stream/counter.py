@@ -261,7 +261,7 @@ class Counter(metaclass=InWords):
         self._file.changes = changes
 
     def _counted(self, counts: Sequence[Any] | NDArray[Any], bounded: bool) -> NDArray[Any]:
-        """Return counts of rows in grid steps, cut to a range that floats hold; shape (steps, keys)."""
+        """Return counts in grid steps, cut to what floats hold; shape (steps, keys)."""
         if self.plan.bounds is not None:
             raise InvalidParameterError("this stream adds up values: use add_rows, which clamps each of them")
         if self.plan.unit is not None and not bounded:
