@@ -98,12 +98,15 @@ def test_thousands_of_groups_agree_and_averages_of_them_hold() -> None:
     """Of 3,000 intervals at level 0.9 the share that holds has a deviation of 0.006; noise in few steps holds more."""
     count = 60_000
     who = np.arange(count)
-    source = pa.table({"who": who, "g": who % 60, "h": (who // 60) % 50, "x": (who % 7).astype(float)})
-    keys = {"g": dn.Keys(list(range(60))), "h": dn.Keys(list(range(50))), "x": dn.Number(lower=0, upper=7)}
+    source = pa.table(
+        {"who": who, "g": who % 30, "h": (who // 30) % 50, "k": who % 4 // 2, "x": (who % 7).astype(float)}
+    )
+    keys = {"g": dn.Keys(list(range(30))), "h": dn.Keys(list(range(50))), "k": dn.Keys([0, 1])}
+    keys["x"] = dn.Number(lower=0, upper=7)
     db = dn.connect(source, name="t", unit="who", columns=keys, budget=dn.Budget(epsilon=9))
     texts = [
         "SELECT g, COUNT(*) AS n FROM t GROUP BY g",
-        "SELECT h, g, COUNT(*) AS n, AVG(x) AS m FROM t GROUP BY h, g",
+        "SELECT h, k, g, COUNT(*) AS n, AVG(x) AS m FROM t GROUP BY h, k, g",
     ]
     by_g, fine = db.workload(texts, epsilon=4, consistent=True, nonnegative=True)
     table = fine.to_arrow(level=0.9).to_pandas()

@@ -42,6 +42,17 @@ def test_tables_agree_and_keys_come_in_the_order_that_was_asked_for() -> None:
     assert shape == pytest.approx(exact(0, 2), abs=12)
 
 
+def test_three_columns_come_in_any_order() -> None:
+    made = measured(tables=[["ward", "age", "ill"]], rho=5_000)
+    turned = made["ill", "ward", "age"]
+    assert turned["count"].reshape(3, 4, 21) == pytest.approx(exact(2, 0, 1), abs=2)
+    weights = np.zeros((1, 3, 4, 21))
+    weights[0, 1, 2, 15:] = 1
+    assert made.linear(["ill", "ward", "age"], weights)["sum"] == pytest.approx(
+        [exact(2, 0, 1)[1, 2, 15:].sum()], abs=5
+    )
+
+
 def test_all_tables_together_have_a_row_for_each_count() -> None:
     made = measured()
     whole = made.release(nonnegative=True)
