@@ -111,7 +111,7 @@ def test_thousands_of_groups_agree_and_averages_of_them_hold() -> None:
     by_g, fine = db.workload(texts, epsilon=4, consistent=True, nonnegative=True)
     table = fine.to_arrow(level=0.9).to_pandas()
     assert len(table) == 3_000
-    assert table.groupby("g")["n"].sum().to_numpy() == pytest.approx(by_g["n"], abs=1e-3)
+    assert table.groupby("g")["n"].sum().to_numpy() == pytest.approx(by_g["n"], abs=1e-2)
     truth = (
         source.to_pandas()
         .groupby(["h", "g"])["x"]
