@@ -99,7 +99,7 @@ def test_thousands_of_groups_agree_and_averages_of_them_hold() -> None:
     count = 60_000
     who = np.arange(count)
     source = pa.table(
-        {"who": who, "g": who % 30, "h": (who // 30) % 50, "k": who % 4 // 2, "x": (who % 7).astype(float)}
+        {"who": who, "g": who % 30, "h": (who // 30) % 50, "k": who // 1500 % 2, "x": (who % 7).astype(float)}
     )
     keys = {"g": dn.Keys(list(range(30))), "h": dn.Keys(list(range(50))), "k": dn.Keys([0, 1])}
     keys["x"] = dn.Number(lower=0, upper=7)
