@@ -67,8 +67,8 @@ HELD = {
     "synthesis/rows.py:levels_of_rows": "synthesis/test_rows.py::test_columns_are_drawn_as_often_as_their_shares_say",
     "variants/journey.py:Journey._is_close": "variants/test_journey.py::test_a_noisy_test_has_the_law_that_its_price_assumes",
     "variants/kernel.py:Kernel.release": "variants/test_kernel.py::test_draws_have_the_law_of_the_weights",
-    "variants/places.py:PlanarLaplace.__post_init__": "variants/test_places.py::test_reports_are_on_the_grid_in_the_region_and_as_far_as_stated",
-    "variants/places.py:PlanarLaplace.release": "variants/test_places.py::test_reports_are_on_the_grid_in_the_region_and_as_far_as_stated",
+    "variants/locations.py:PlanarLaplace.__post_init__": "variants/test_locations.py::test_reports_are_on_the_grid_in_the_region_and_as_far_as_stated",
+    "variants/locations.py:PlanarLaplace.release": "variants/test_locations.py::test_reports_are_on_the_grid_in_the_region_and_as_far_as_stated",
 }
 # Contracts that hold these draws besides against the loss that is stated, on neighbours and whole histories.
 MEASURED = {

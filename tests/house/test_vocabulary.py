@@ -80,6 +80,10 @@ def test_no_name_is_one_that_the_glossary_avoids(room: str) -> None:
     assert [f"{path}:{line} {name}" for path, line, name in uses if name in AVOIDED] == []
 
 
+def test_no_file_is_named_by_a_word_that_the_glossary_avoids() -> None:
+    assert [str(path.relative_to(SOURCE)) for path in MODULES if path.stem.strip("_") in AVOIDED] == []
+
+
 def test_a_name_that_the_glossary_avoids_is_noticed() -> None:
     tree = ast.parse("def f(place, *, row):\n    found = self.told = _MOST = 1")
     assert {name for _, name in names_in(tree) if name in AVOIDED} == {"place", "found", "told", "MOST"}

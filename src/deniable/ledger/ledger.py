@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from deniable.errors import LedgerError, UnprovedError
-from deniable.ledger import asker, chain
-from deniable.ledger.asker import Process
+from deniable.ledger import chain, process
 from deniable.ledger.entry import Entry, Record, check_analyst
 from deniable.ledger.history import History
 from deniable.ledger.opening import opening_of, storage_at
+from deniable.ledger.process import Process
 from deniable.ledger.source import Source, difference, is_other_table, is_same
 from deniable.ledger.storage import Connection, Storage
 from deniable.privacy.budget import Budget, Filter
@@ -221,7 +221,7 @@ class Ledger:
                 if stored is not None or awaited:
                     return stored
                 if write:
-                    number = self._append(connection, entry, charge, asked_by=asker.this_process())
+                    number = self._append(connection, entry, charge, asked_by=process.this_process())
                     self._storage.begin(connection, number)  # before anybody can see the reservation
                     return number
         return None

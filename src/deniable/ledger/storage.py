@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Protocol
 from urllib.parse import quote
 
 from deniable.errors import LedgerError, LedgerTamperedError, redacted
-from deniable.ledger import asker, schema
+from deniable.ledger import process, schema
 
 PATIENCE = 30.0  # seconds that a transaction waits for others
 
@@ -76,15 +76,15 @@ class Storage(ABC):
 
     def begin(self, connection: Any, number: int) -> None:
         """Note that this process answers a reservation, which it is about to commit."""
-        asker.begin(self.identity, number)
+        process.begin(self.identity, number)
 
     def end(self, number: int) -> None:
         """Note that it has answered, or given up."""
-        asker.end(self.identity, number)
+        process.end(self.identity, number)
 
     def in_progress(self, connection: Any, by: object, number: int) -> bool:
         """Whether somebody is at work on a reservation."""
-        return asker.in_progress(by, self.identity, number)
+        return process.in_progress(by, self.identity, number)
 
     def close(self) -> None:  # noqa: B027 - memory has nothing to let go of
         """Let go of the database until the next transaction."""
@@ -104,8 +104,8 @@ class Kept:
     def take(self, mark: object) -> Any:
         """Return a connection that was given back under this mark, or None."""
         while self._idle:
-            process, kept, connection = self._idle.pop()
-            if process != os.getpid():
+            owner, kept, connection = self._idle.pop()
+            if owner != os.getpid():
                 self._inherited.append(connection)
             elif kept == mark:
                 return connection
@@ -272,8 +272,8 @@ class MemoryStorage(SqliteStorage):
 
 def _close(idle: list[tuple[int, object, Any]]) -> None:
     while idle:
-        process, _, connection = idle.pop()
-        if process == os.getpid():
+        owner, _, connection = idle.pop()
+        if owner == os.getpid():
             connection.close()
 
 

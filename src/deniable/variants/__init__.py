@@ -2,8 +2,8 @@
 
 from deniable.variants.journey import Journey
 from deniable.variants.kernel import Kernel
+from deniable.variants.locations import PlanarLaplace
 from deniable.variants.metric import Metric, MetricLoss, measured_epsilon
-from deniable.variants.places import PlanarLaplace
 from deniable.variants.pufferfish import Pufferfish, independent, record_pairs
 from deniable.variants.quilts import MarkovChain, MarkovQuilt
 

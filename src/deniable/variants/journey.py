@@ -17,8 +17,8 @@ from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, positive_rational, shown, strict_rational
 from deniable.privacy import Budget, PrivacyUnit, Replace
 from deniable.variants.kernel import Kernel
+from deniable.variants.locations import PlanarLaplace
 from deniable.variants.metric import MetricLoss
-from deniable.variants.places import PlanarLaplace
 
 _STEPS_IN_TOLERANCE = 1024  # of the noisy test's grid: rounding moves the threshold by 0.1% at most
 
@@ -36,7 +36,7 @@ class Journey:
         tolerance: of that test, in the unit of distance and the maximum norm.
 
     Guarantee: two journeys that are never further apart than r have a loss of at most `budget` times r. Proof:
-        docs/theory/variants/places.md.
+        docs/theory/variants/locations.md.
     Source: Chatzikokolakis, Palamidessi, Stronati (2014), arXiv:1311.4008, for the predictive mechanism.
 
     >>> from deniable.variants import Journey, PlanarLaplace

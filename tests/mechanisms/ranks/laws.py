@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.mechanisms.ranks.places import PARTS
+from deniable.mechanisms.ranks.positions import PARTS
 from deniable.mechanisms.ranks.slices import SLOPE
 from deniable.privacy import AddRemove, Relation
 from tests.mechanisms.laws import Law, Weaker

@@ -4,10 +4,10 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from deniable.mechanisms.ranks import ExponentialQuantile, Points, Quartiles
-from deniable.mechanisms.ranks.places import PARTS
-from deniable.mechanisms.ranks.places import distances as place_distances
+from deniable.mechanisms.ranks.positions import PARTS
+from deniable.mechanisms.ranks.positions import distances as place_distances
 from deniable.privacy import AddRemove
-from tests.mechanisms.ranks.test_places import TABLES, ours
+from tests.mechanisms.ranks.test_positions import TABLES, ours
 
 QUARTILES = Quartiles(rate=Fraction(1), points=Points(1))
 LOWER, UPPER = QUARTILES.draws

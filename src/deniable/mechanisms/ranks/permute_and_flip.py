@@ -8,8 +8,8 @@ import numpy as np
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.ranks.exponential import ExponentialQuantile
-from deniable.mechanisms.ranks.places import PARTS, distances, within_gaps
 from deniable.mechanisms.ranks.points import Codes
+from deniable.mechanisms.ranks.positions import PARTS, distances, within_gaps
 from deniable.mechanisms.ranks.records import RankWindow
 from deniable.noise import race, races
 from deniable.noise.bits import Bits

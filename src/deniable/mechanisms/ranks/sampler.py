@@ -17,8 +17,8 @@ from math import ceil, floor, log
 
 import numpy as np
 
-from deniable.mechanisms.ranks.places import PARTS, distances, within_gaps
 from deniable.mechanisms.ranks.points import Codes, Points
+from deniable.mechanisms.ranks.positions import PARTS, distances, within_gaps
 from deniable.mechanisms.ranks.records import RankWindow
 from deniable.noise import bernoulli, race, races, uniform
 from deniable.noise.bits import Bits

@@ -39,7 +39,7 @@ class PlanarLaplace:
         unit: of length, such as "m".
 
     Guarantee: `privacy_loss`, exactly: grid and region are functions of an ideal draw. Proof:
-        docs/theory/variants/places.md.
+        docs/theory/variants/locations.md.
     Source: Andres, Bordenabe, Chatzikokolakis, Palamidessi (2013), arXiv:1212.1984.
 
     >>> from deniable.variants import PlanarLaplace

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from deniable.mechanisms.ranks.places import PARTS, distances, within_gaps
+from deniable.mechanisms.ranks.positions import PARTS, distances, within_gaps
 
 
 def place(rows: tuple[int, ...], point: int, size: int) -> tuple[int, int]:
