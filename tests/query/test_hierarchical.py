@@ -15,7 +15,12 @@ from deniable.errors import (
     InvalidParameterError,
     UnsupportedQueryError,
 )
+from deniable.noise.bits import Bits, DeterministicBits
+from deniable.privacy import PrivacyLoss, Relation
+from deniable.query.database import Database
 from deniable.query.hierarchical import HierarchyQuestion
+from deniable.synthesis.hierarchy.plan import HierarchyPlan
+from tests.mechanisms.drawn import drawn_share
 
 PATHS = [("n", "lake"), ("n", "hill"), ("s", "lake"), ("s", "sea")]
 COLUMNS = {
@@ -112,6 +117,37 @@ def test_hardly_any_rows_are_counted_like_all_others(count: int, relation: str, 
     assert made.measurements().num_rows == (1 + 2 + 4) * (1 + 2)
 
 
+@pytest.mark.parametrize("relation", Relation)
+@pytest.mark.parametrize("price", [{"epsilon": 3}, {"rho": 2}], ids=str)
+@pytest.mark.parametrize(
+    ("limits", "share"),
+    [({}, 0.6), ({"rows": 1, "groups": 4}, 0.5), ({"rows": None, "groups": None, "total_rows": 4}, 0.65)],
+    ids=str,
+)
+def test_tables_draw_what_proves_their_loss(
+    relation: Relation, price: dict[str, Any], limits: dict[str, Any], share: float
+) -> None:
+    """Units with more rows than count, in one cell or many: draws on neighbours prove what is charged."""
+    stated: list[PrivacyLoss] = []
+
+    def run(table: pa.Table, bits: Bits) -> None:
+        db = connected(table, relation=relation, **limits)
+        made = Database(db._engine, db.tables, db.ledger, bits=bits).hierarchy(LEVELS, ["age"], **price)
+        stated.append(made.paid)
+
+    def with_unit(home: int, ages: int) -> pa.Table:
+        region, town = PATHS[home]
+        age = [each % ages for each in range(8)]
+        return pa.concat_tables([rows(200), rows(8, person=[999] * 8, region=[region] * 8, town=[town] * 8, age=age)])
+
+    units = [with_unit(home, ages) for home in (0, 3) for ages in (1, 2, 4)]
+    pairs = [(rows(200), unit) for unit in units]
+    if relation is Relation.REPLACE:
+        pairs = list(zip(units[:3], units[3:], strict=True))
+    run(rows(200), DeterministicBits(1))
+    assert share <= drawn_share(run, pairs, relation=relation, stated=stated[0]) <= 1 + 1e-9
+
+
 def test_rows_are_bounded_once_for_all_levels() -> None:
     crowd = rows(person=[7] * 400)
     assert connected(crowd, rows=2, groups=3).hierarchy(LEVELS, ["ill"], rho=10**6).numbers[0].sum() == 6
@@ -194,14 +230,16 @@ def test_mistakes_are_refused_and_cost_nothing(given: dict[str, Any], error: typ
     assert len(db.history()) == 0
 
 
-def test_a_failure_says_nothing_and_is_paid(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("step", ["exact", "measure"])
+def test_a_failure_says_nothing_and_is_paid(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
-        raise ExecutionError
+        raise ValueError("a value of a row")
 
     db = connected()
-    monkeypatch.setattr(type(db._engine), "exact", fail)
-    with pytest.raises(ExecutionError):
+    monkeypatch.setattr(type(db._engine) if step == "exact" else HierarchyPlan, step, fail)
+    with pytest.raises(ExecutionError) as raised:
         db.hierarchy(LEVELS, rho=1)
+    assert "a value" not in f"{raised.value!r}{raised.value.__cause__!r}{raised.value.__context__!r}"
     assert len(db.history()) == 1
 
 

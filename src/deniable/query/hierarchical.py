@@ -4,13 +4,14 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
 import numpy as np
 
-from deniable.errors import CatalogError, InvalidParameterError, UnsupportedQueryError
+from deniable.errors import CatalogError, ExecutionError, InvalidParameterError, UnsupportedQueryError
 from deniable.ledger import Entry
 from deniable.mechanisms.price import Price
 from deniable.numbers.rationals import Real, nonnegative_rational, quotient_text, shown
@@ -127,10 +128,15 @@ class HierarchyQuestion:
     def _measured(self, responder: Responder) -> str:
         """Return noisy tables of the private rows, as the ledger keeps them.
 
-        Raises: ExecutionError, with a constant text, if the engine stops for any reason.
+        Raises: ExecutionError, with one text for all failures, since they may depend on private rows.
         """
-        (exact,) = responder.engine.exact(self.finest, secret=responder.secret())
-        return self.plan.measure(exact, responder.bits).to_text()
+        text = ""
+        with suppress(Exception):  # raised below, so that nothing private is attached to it
+            (exact,) = responder.engine.exact(self.finest, secret=responder.secret())
+            text = self.plan.measure(exact, responder.bits).to_text()
+        if not text:
+            raise ExecutionError
+        return text
 
 
 class HierarchyMethods(ABC):

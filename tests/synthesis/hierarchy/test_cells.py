@@ -41,6 +41,9 @@ def test_queries_are_read_and_written() -> None:
     for query in ("height", "age * age", "", "age, sex"):
         with pytest.raises(InvalidParameterError, match="age, sex"):
             CELLS.table(query)
+    for name in ("count", "value", "total"):
+        with pytest.raises(InvalidParameterError, match="answer's own columns"):
+            CountedCells((name,), ((1, 2),))
     for names in (("a", "a"), tuple("abcdefghijklm")):
         with pytest.raises(InvalidParameterError, match="12 columns"):
             CountedCells(names, ((1, 2),) * len(names))

@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -96,6 +97,25 @@ def test_held_totals_take_the_place_of_the_plain_guarantee() -> None:
     assert "Protects one person" not in str(one)
     assert json.loads(one.to_bytes(".json"))["guarantee"] == one.guarantee
     assert "Protects one person at rho=1." in str(made())
+
+
+def test_least_counts_are_outside_of_the_guarantee_too() -> None:
+    least = Constraints(TREE, CELLS, minimum_totals={2: np.array([3, 0, 0, 0, 0])})
+    assert replace(made(), constraints=least).guarantee.startswith(
+        "The least counts of county were given and are met. If"
+    )
+
+
+def test_what_nothing_measured_determines_is_missing() -> None:
+    """Levels below the only measured one, and noise so small that its variance is no number."""
+    plan = plan_of(levels={"state": 1}, rho=10**15)
+    measured = plan.measure(EXACT, DeterministicBits(1))
+    one = HierarchicalCounts(measured=measured, constraints=Constraints(TREE, CELLS), cost=plan.loss, paid=plan.loss)
+    counties, states = one.counts("county"), one.counts("state", "total")
+    assert counties["estimate"].null_count == counties["standard_deviation"].null_count == 30
+    assert counties["count"].null_count == 0
+    assert states["count"].to_pylist() == [102, 333]
+    assert "Infinity" not in one.to_bytes(".json", level="county").decode()
 
 
 def test_counts_of_test_noise_are_not_handed_out_unmarked() -> None:

@@ -38,6 +38,7 @@ def test_a_name_under_two_parents_is_two_units() -> None:
         ((), [()], "different names"),
         (("a", "A"), [(1, 2)], "different names"),
         (("all",), [(1,)], "none of them 'all'"),
+        (("count",), [(1,)], "answer's own columns"),
         (("a",), [], "at least one declared unit"),
         (("a", "b"), [(1, 2), (1,)], "one key for each of a, b"),
         (("a", "b"), [(1, None)], "none may be missing"),

@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from deniable.errors import InvalidParameterError
 from deniable.numbers.arrays import Floats, Integers
 from deniable.synthesis.hierarchy.integers import nearest_with_margins, nearest_with_sum
 
@@ -47,6 +48,34 @@ def test_tables_are_the_nearest_with_their_margins(shape: tuple[int, int]) -> No
         assert ((found - points) ** 2).sum() == pytest.approx(least)
 
 
+def cheapest_cycle(points: Floats, numbers: Integers) -> float:
+    """Least cost of moving one unit around columns of a table and back: below 0 if a nearer table has its margins."""
+    more = numbers - points + 0.5
+    less = np.where(numbers > 0, points - numbers + 0.5, np.inf)
+    costs = (less[:, :, None] + more[:, None, :]).min(axis=0)
+    for middle in range(costs.shape[0]):  # Floyd and Warshall
+        costs = np.minimum(costs, costs[:, middle, None] + costs[None, middle, :])
+    return float(costs.diagonal().min())
+
+
+@pytest.mark.parametrize("noise", [0.5, 3, 30])
+def test_no_unit_can_move_in_a_circle_for_less(noise: float) -> None:
+    """Large tables, by the certificate of least cost; one unit moved around three columns is noticed."""
+    random = np.random.default_rng(4)
+    true = random.poisson(2.0, size=(6, 40, 25)) * (random.random((6, 40, 25)) < 0.5)
+    points = true + noise * random.normal(size=true.shape)
+    nearest = nearest_with_margins(points, true.sum(axis=2), true.sum(axis=1))
+    for table, numbers in zip(points, nearest, strict=True):
+        assert cheapest_cycle(table, numbers) > -1e-9
+    moved = nearest[0].copy()
+    first, second = np.argwhere(moved > 0)[[0, -1]]
+    moved[tuple(first)] -= 1
+    moved[first[0], second[1]] += 1
+    moved[tuple(second)] -= 1
+    moved[second[0], first[1]] += 1
+    assert cheapest_cycle(points[0], moved) < 0
+
+
 def test_many_tables_at_once_are_found_one_by_one() -> None:
     random = np.random.default_rng(2)
     true = random.poisson(1.0, size=(20, 12, 9)) * (random.random((20, 12, 9)) < 0.4)
@@ -72,6 +101,12 @@ def test_points_that_are_far_from_the_margins_are_moved_there(scale: int, spread
     assert found.min() >= 0
     assert np.array_equal(found.sum(axis=2), true.sum(axis=2))
     assert np.array_equal(found.sum(axis=1), true.sum(axis=1))
+
+
+@pytest.mark.parametrize(("rows", "columns"), [([1, 2], [2, 2]), ([-1, 2], [0, 1])])
+def test_margins_that_no_table_has_are_refused(rows: list[int], columns: list[int]) -> None:
+    with pytest.raises(InvalidParameterError, match="equal in total"):
+        nearest_with_margins(np.zeros((1, 2, 2)), np.array([rows]), np.array([columns]))
 
 
 def test_entries_that_must_be_zero_are() -> None:

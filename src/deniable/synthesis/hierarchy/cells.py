@@ -15,6 +15,7 @@ from deniable.numbers.arrays import Floats
 
 TOTAL, CELLS = "total", "cells"
 MAX_COLUMNS = 12  # 2^columns residuals are told apart
+RESERVED = frozenset({"level", "query", "count", "estimate", "standard_deviation", "value", "variance", TOTAL, CELLS})
 Table = tuple[int, ...]  # rising indices of columns; () is the total
 
 
@@ -39,6 +40,11 @@ class CountedCells:
     keys: tuple[tuple[Any, ...], ...] = ()
 
     def __post_init__(self) -> None:
+        if RESERVED.intersection(self.names):
+            raise InvalidParameterError(
+                f"the names {', '.join(sorted(RESERVED))} are those of the answer's own columns. Count a column under "
+                'another name: columns={"number": "count"}.'
+            )
         if len(set(self.names)) < len(self.names) or len(self.names) > MAX_COLUMNS:
             raise InvalidParameterError(
                 f"a hierarchy counts up to {MAX_COLUMNS} columns with different names, got {list(self.names)}."

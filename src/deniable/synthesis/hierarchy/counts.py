@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from deniable.numbers.arrays import Integers
 
 FORMATS = (".parquet", ".csv", ".json")
-HELD = (
-    "The totals of {levels} were given and are held. If they are exact counts of private rows, they are published "
-    "outside of the cost: differential privacy then holds only between tables that share them."
+HELD, MET = "The totals of {} were given and are held.", "The least counts of {} were given and are met."
+OUTSIDE = (
+    "If they follow from private rows, they are published outside of the cost: differential privacy then holds only "
+    "between tables that share them."
 )
 BIASED = (
     "Whole numbers of at least 0 are too high where the truth is near 0. For sums of many cells and for statistics "
@@ -92,9 +93,18 @@ class HierarchicalCounts:
 
     @property
     def guarantee(self) -> str:
-        """Guarantee of the cost in a sentence; with totals that are held, its limits."""
-        if self.constraints.totals:
-            return HELD.format(levels=", ".join(self.geography.all_levels[level] for level in self.constraints.totals))
+        """Guarantee of the cost in a sentence; where numbers were given that the counts meet, its limits."""
+        constraints, names = self.constraints, self.geography.all_levels
+        stated = [
+            text.format(", ".join(names[level] for level in sorted(levels)))
+            for text, levels in (
+                (HELD, {*constraints.totals}),
+                (MET, {*constraints.minima, *constraints.minimum_totals}),
+            )
+            if levels
+        ]
+        if stated:
+            return " ".join([*stated, OUTSIDE])
         return f"Protects {self.protects or 'one unit'} at {price_text(self.paid)}."
 
     def counts(self, level: str, query: str = CELLS, *, unsafe: bool = False) -> pa.Table:
@@ -106,7 +116,7 @@ class HierarchicalCounts:
             unsafe: return counts although the noise behind them came from a test stream.
 
         Returns: keys of the unit and of the columns; `count`, a whole number that adds up; `estimate`, unbiased, and
-            its `standard_deviation`.
+            its `standard_deviation`, both missing where nothing that was measured determines them.
         Raises: InvalidParameterError for another level or query, UnsafeReleaseError for test noise.
         """
         import pyarrow as pa
@@ -118,7 +128,12 @@ class HierarchicalCounts:
         counts = self.plan.cells.margin(self.numbers[index], table).ravel()
         estimates = self.plan.cells.margin(self.estimates.values[index], table).ravel()
         deviations = np.repeat(np.sqrt(self.estimates.variance(index, table)), size)
-        return pa.table(columns | {"count": counts, "estimate": estimates, "standard_deviation": deviations})
+        open_ended = np.isinf(deviations)
+        measured = {
+            "estimate": pa.array(estimates, mask=open_ended),
+            "standard_deviation": pa.array(deviations, mask=open_ended),
+        }
+        return pa.table(columns | {"count": counts} | measured)
 
     def measurements(self, *, unsafe: bool = False) -> pa.Table:
         """Return all noisy tables as they were measured, unbiased, with their variances, as one Arrow table.

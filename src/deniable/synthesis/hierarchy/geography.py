@@ -11,6 +11,7 @@ import numpy as np
 
 from deniable.errors import InvalidParameterError
 from deniable.numbers.arrays import Indices
+from deniable.synthesis.hierarchy.cells import RESERVED
 
 ROOT = "all"  # the level above all others, which has one unit
 
@@ -43,6 +44,10 @@ class Geography:
         if not self.levels or len(set(names)) < len(names):
             raise InvalidParameterError(
                 f"a hierarchy needs levels with different names, none of them {ROOT!r}; got {list(self.levels)}."
+            )
+        if RESERVED.intersection(self.levels):
+            raise InvalidParameterError(
+                f"a level cannot have the name of one of the answer's own columns: {', '.join(sorted(RESERVED))}."
             )
         if not self.paths:
             raise InvalidParameterError("a hierarchy needs at least one declared unit.")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from deniable.errors import InvalidParameterError
 from deniable.numbers.arrays import Floats, Indices, Integers, Mask
 
 NEWTON_STEPS = 100  # of the potentials, before whole numbers are taken; a handful suffices
@@ -63,7 +64,10 @@ def nearest_with_margins(points: Floats, rows: Integers, columns: Integers) -> I
         columns: sums of every column, of shape (tables, columns), at least 0; those of a table add up as its rows do.
 
     Guarantee: the sum of squared distances is least among all such tables.
+    Raises: InvalidParameterError for margins that no such table has.
     """
+    if not np.array_equal(rows.sum(axis=1), columns.sum(axis=1)) or min(rows.min(), columns.min()) < 0:
+        raise InvalidParameterError("sums of rows and columns must be at least 0, and equal in total.")
     _, height, width = points.shape
     if width > height:  # units move between columns: the fewer of them, the faster
         return nearest_with_margins(points.transpose(0, 2, 1), columns, rows).transpose(0, 2, 1)

@@ -27,6 +27,8 @@ from deniable.synthesis.hierarchy.constraints import Constraints
 from deniable.synthesis.hierarchy.geography import Geography
 from deniable.synthesis.hierarchy.least_squares import Estimates, MeasuredTable, least_squares
 
+SMALLEST_VARIANCE = 2.0**-40  # of hardly any noise, which least squares would take for exact
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class HierarchyPlan:
@@ -168,7 +170,9 @@ class HierarchyMeasurements:
         return tuple(
             tuple(
                 MeasuredTable(
-                    table, self.plan.lattice.to_reals(values), np.full(len(values), 1 / self.variance(level, index))
+                    table,
+                    self.plan.lattice.to_reals(values),
+                    np.full(len(values), 1 / max(self.variance(level, index), SMALLEST_VARIANCE)),
                 )
                 for index, (table, values) in enumerate(zip(self.plan.tables, row, strict=True))
                 if values is not None
