@@ -112,12 +112,7 @@ def test_thousands_of_groups_agree_and_averages_of_them_hold() -> None:
     table = fine.to_arrow(level=0.9).to_pandas()
     assert len(table) == 3_000
     assert table.groupby("g")["n"].sum().to_numpy() == pytest.approx(by_g["n"], abs=1e-2)
-    truth = (
-        source.to_pandas()
-        .groupby(["h", "g"])["x"]
-        .agg(["size", "mean"])
-        .loc[list(zip(table["h"], table["g"], strict=True))]
-    )
+    truth = source.to_pandas().groupby(["h", "k", "g"])["x"].agg(["size", "mean"])  # in the order of the answer
     for column, right in (("n", truth["size"]), ("m", truth["mean"])):
         held = (table[f"{column}_lower"].to_numpy() <= right) & (right <= table[f"{column}_upper"].to_numpy())
         assert 0.88 < held.mean() < 0.98
