@@ -18,7 +18,12 @@ from deniable.query.table_expression import Scan, filtered
 from deniable.release import Release
 from deniable.stream import Counter, StreamPlan
 
-LENGTHS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(weeks=1)}
+LENGTHS = {
+    "minute": timedelta(minutes=1),
+    "hour": timedelta(hours=1),
+    "day": timedelta(days=1),
+    "week": timedelta(weeks=1),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +35,7 @@ class StreamedTable:
         path: of the file that keeps the stream.
         moment: column of dates or moments, which says in which step a row belongs.
         start: first day of the first step.
-        every: "hour", "day" or "week".
+        every: "minute", "hour", "day" or "week".
         key: column with declared keys, for a counter of each; None for one counter.
         value: column with declared bounds whose values are added up; None counts rows.
         where: condition on rows, as in SQL; None for all.
@@ -56,6 +61,11 @@ class StreamedTable:
         table = self.responder.table
         key = None if self.key is None else table.column(self.key).facts
         value = None if self.value is None else table.column(self.value).facts
+        parts = [f"by {self.every} of {self.moment} from {self.start.isoformat()}"]
+        parts += [f"sum of {self.value}"] if self.value else []
+        parts += [f"by {self.key}"] if self.key else []
+        parts += [f"where {self.where}"] if self.where else []
+        name = f"{table.name}, {', '.join(parts)}"
         if key is not None and key.keys is None and key.kind is not Kind.BOOLEAN:
             raise CatalogError(
                 f"{self.key} has no declared keys. Declare them: dn.Keys([...]), in a policy keys = [...]."
@@ -65,12 +75,8 @@ class StreamedTable:
         keys = None
         if key is not None:
             keys = (False, True) if key.keys is None else tuple(each for each in key.keys if each is not None)
-        parts = [f"by {self.every} of {self.moment} from {self.start.isoformat()}"]
-        parts += [f"sum of {self.value}"] if self.value else []
-        parts += [f"by {self.key}"] if self.key else []
-        parts += [f"where {self.where}"] if self.where else []
         return StreamPlan(
-            name=f"{table.name}, {', '.join(parts)}",
+            name=name,
             keys=keys,
             bounds=None if value is None else (float(value.ends[0]), float(value.ends[1])),
             unit=None if table.unit.column is None else table.unit,
@@ -115,8 +121,10 @@ class StreamedTable:
         if self.every not in LENGTHS:
             raise InvalidParameterError(f"every must be one of {', '.join(LENGTHS)}, got {self.every!r}")
         kind = self.responder.table.column(self.moment).facts.kind
-        if kind not in (Kind.DATE, Kind.TIMESTAMP) or (kind is Kind.DATE and self.every == "hour"):
-            raise InvalidParameterError(f"{self.moment} must be a column of dates, or of moments for every='hour'")
+        if kind not in (Kind.DATE, Kind.TIMESTAMP) or (kind is Kind.DATE and self.every in ("minute", "hour")):
+            raise InvalidParameterError(
+                f"{self.moment} must be a column of dates, or of moments for steps of less than a day"
+            )
         self._condition(1)
         self.plan.chosen()
 
@@ -177,7 +185,7 @@ class StreamMethods(ABC):
             path: of the file that keeps the stream, as private as the rows.
             moment: column of dates or moments, which says in which step a row belongs.
             start: first day of the first step.
-            every: "hour", "day" or "week".
+            every: "minute", "hour", "day" or "week".
             key: column with declared keys, for a counter of each; None for one counter.
             value: column with declared bounds whose values are added up; None counts rows.
             where: condition on rows that count, as in SQL: "age > 30".

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pyarrow.csv
 import pytest
+from typer.testing import CliRunner, Result
 
+from deniable.app.cli import app
 from tests.app.conftest import Call, spent
 
 ASK = ("stream", "policy.toml", "--state", "x.stream", "--time", "day", "--start", "2024-02-28", "--steps", "30",
@@ -62,3 +64,25 @@ def test_explanations_are_free(call: Call, place: Path) -> None:
     assert not (place / "x.stream").exists()
     early = call(*ASK, "--until", "2024-02-28")
     assert (early.exit_code, early.stdout) == (0, "")
+
+
+@pytest.mark.usefixtures("paired")
+def test_lines_of_standard_input_go_on_after_a_restart(call: Call) -> None:
+    ask = [word for word in ASK if word not in ("--time", "day")] + ["--lines", "--key", "region"]
+
+    def feed(text: str, *options: str) -> Result:
+        return CliRunner().invoke(app, [*ask, *options], input=text)
+
+    text = "person,region\n" + "".join(f"{person},north\n" for person in range(300))
+    early = feed(text, "--until", "2024-02-28T12:00")
+    assert (early.exit_code, early.stdout) == (0, ""), early.stderr
+    result = feed("person,region\n900,south\n", "--until", "2024-02-29T12:00", "--json")
+    assert result.exit_code == 0, result.stderr
+    north, south = [row["total"] for row in json.loads(result.stdout)["rows"]]
+    assert (north, south) == pytest.approx((300, 0), abs=150)
+    assert [entry["cost"] for entry in spent(call)["entries"]] == ["epsilon=0.5, delta=1e-09"]
+    for options, said in (("--time day", "give --time"), ("--sum income", "no bounds"), ("", "does not name")):
+        wrong = feed("x\n1\n", *options.split(), "--state", "y.stream")
+        assert (wrong.exit_code, wrong.stdout) == (2, "")
+        assert said in wrong.stderr
+    assert len(spent(call)["entries"]) == 1

@@ -3,10 +3,11 @@
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from deniable.app.lines import follow, plan_of_lines
 from deniable.app.opening import never_replaced, read
 from deniable.app.options import Analyst, AsJson, Delta, Epsilon, Memory, Moved, PolicyFile, Rho, Threads
 from deniable.app.output import format_of, whole_file
@@ -18,12 +19,18 @@ def stream(
     policy: PolicyFile,
     *,
     state: Annotated[Path, typer.Option(metavar="FILE", help="Keeps the stream; as private as the rows.")],
-    moment: Annotated[str, typer.Option("--time", metavar="COLUMN", help="Column of dates, or of moments.")],
     start: Annotated[str, typer.Option(metavar="DATE", help="First day of the first step, such as 2026-01-01.")],
+    moment: Annotated[
+        str | None, typer.Option("--time", metavar="COLUMN", help="Column of dates or moments that says the step.")
+    ] = None,
+    lines: Annotated[
+        bool,
+        typer.Option("--lines", help="Read CSV lines from standard input, not the source."),
+    ] = False,
     steps: Annotated[
         int | None, typer.Option(metavar="N", help="Number of steps in all; leave it out for no horizon.")
     ] = None,
-    every: Annotated[str, typer.Option(help="Length of a step: hour, day or week.")] = "day",
+    every: Annotated[str, typer.Option(help="Length of a step: minute, hour, day or week.")] = "day",
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,
@@ -56,43 +63,41 @@ def stream(
     The first call is charged, for all steps; later ones release the steps that have ended since.
     """
     declared = read(policy)
-    from deniable.query.connect import connect
-
+    if lines == (moment is not None) or (lines and where is not None):
+        raise InvalidParameterError("give --time COLUMN for rows of the source, or --lines (without --where).")
+    facts: dict[str, Any] = {"steps": steps, "epsilon": epsilon, "delta": delta, "rho": rho, "rows": rows}
+    facts |= {"windows": tuple(window or ()), "steps_per_unit": steps_per_unit, "separation": separation}
+    begin = _moment("--start", start)
+    now = None if until is None else _moment("--until", until)
     with ExitStack() as stack:
         write = None
         if output is not None:
             form = format_of(output)
             write = stack.enter_context(whole_file(output, never=(*never_replaced(declared, policy), state)))
-        database = connect(policy, moved=moved, memory=memory, threads=threads, analyst=analyst)
-        streamed = database.stream(
-            state,
-            moment=moment,
-            start=_moment("--start", start).date(),
-            every=every,
-            key=key,
-            value=value,
-            where=where,
-            steps=steps,
-            epsilon=epsilon,
-            delta=delta,
-            rho=rho,
-            windows=tuple(window or ()),
-            rows=rows,
-            steps_per_unit=steps_per_unit,
-            separation=separation,
-        )
+        if moment is None:
+            plan = plan_of_lines(declared, every=every, start=begin, key=key, value=value, facts=facts)
+        else:
+            from deniable.query.connect import connect
+
+            database = connect(policy, moved=moved, memory=memory, threads=threads, analyst=analyst)
+            streamed = database.stream(
+                state, moment=moment, start=begin.date(), every=every, key=key, value=value, where=where, **facts
+            )
+            plan = streamed.plan
         if explain:
-            say(streamed.plan.explain())
+            say(plan.explain())
             return
-        with waiting("reading..."):
-            released = streamed.advance(None if until is None else _moment("--until", until))
+        if moment is None:
+            released = follow(declared, plan, state, every=every, start=begin, key=key, value=value, now=now)
+        else:
+            with waiting("reading..."):
+                released = streamed.advance(now)
         if released is None:
             hint("no step has ended yet")
             return
         if write is not None:
             write(form(released))
         say(released.to_json() if as_json else str(released))
-        hint(f"left {database.ledger.left()}")
 
 
 def _moment(option: str, text: str) -> datetime:
