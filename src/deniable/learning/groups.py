@@ -13,6 +13,7 @@ from deniable.errors import InvalidParameterError
 from deniable.learning.estimators.estimator import Classifier, same_length
 from deniable.learning.estimators.reading import Labels
 from deniable.ledger.payment import Payer, Payment
+from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real
@@ -69,11 +70,29 @@ def accuracy_by_group(
     with silence():
         exact = _exact_counts(models, readers, known, X=X, y=y, groups=groups)
         counts: NDArray[Any] = exact if noise is None else noise.release(exact, bits=bits).value
+    parts, noisy = _columns(list(models), known, counts, beside, noise)
+    return Release(
+        parts=parts, noisy=noisy, cost=cost, budget_left=left, text=text, safe=bits.safe or public, notes=(_NOTE,)
+    )
+
+
+def _columns(
+    models: list[str], known: Labels, counts: NDArray[Any], beside: str | None, noise: AdditiveNoise | None
+) -> tuple[tuple[Key | Measure | Estimate, ...], tuple[Noisy, ...]]:
+    """Return the columns of the answer, and the noisy counts behind them.
+
+    Args:
+        models: names of the models.
+        known: the groups.
+        counts: shape (models + 1, groups): of rows, then of right predictions.
+        beside: the model from which gaps are taken; None for the best group.
+        noise: of the counts; None where they are exact, and intervals are those of a sample.
+    """
     rows = np.tile(counts[0], len(models))
     right = counts[1:].ravel()
     share = np.clip(right / np.maximum(rows, 1), 0.0, 1.0)
     by_model = share.reshape(-1, len(known.classes))  # (models, groups)
-    best = by_model.max(axis=1, keepdims=True) if beside is None else by_model[list(models).index(beside)]
+    best = by_model.max(axis=1, keepdims=True) if beside is None else by_model[models.index(beside)]
     noisy: tuple[Noisy, ...] = ()
     accuracy: Measure | Estimate = Estimate(name="accuracy", estimates=share, ends=partial(_of_a_sample, right, rows))
     if noise is not None:
@@ -86,9 +105,7 @@ def accuracy_by_group(
         accuracy,
         Estimate(name="gap", estimates=(best - by_model).ravel()),
     )
-    return Release(
-        parts=parts, noisy=noisy, cost=cost, budget_left=left, text=text, safe=bits.safe or public, notes=(_NOTE,)
-    )
+    return parts, noisy
 
 
 def _check_private(models: Mapping[str, Any], X: Container) -> None:

@@ -102,12 +102,7 @@ class DecisionTreeClassifier(Classifier):
             indices = labels.indices(y)
             codes = bins.codes(X)[indices < classes]
             indices = indices[indices < classes]
-            node = np.zeros(len(codes), dtype=np.int64)
-            asked = []
-            for level in range(depth):
-                exact = scores(bins, codes, node * classes + indices, (2**level, classes))
-                asked.append(_chosen(exact, choice, bits))
-                node = _below(bins, codes, node, asked[-1])
+            node, asked = _grown(bins, codes, indices, depth=depth, classes=classes, choice=choice, bits=bits)
             leaves = np.bincount(node * classes + indices, minlength=2**depth * classes).reshape(-1, classes)
             noisy = np.maximum(noise.release(leaves, bits=bits).value.astype(np.float64), 0.0) + 1.0
             feature, code = zip(*asked, strict=True)
@@ -117,6 +112,31 @@ class DecisionTreeClassifier(Classifier):
         how = f"{depth} levels of questions chosen among {questions}, then noisy counts in {2**depth} leaves."
         loss = compose([*levels, noise.privacy_loss(counts)])
         return Work(loss=loss, how=how, train=train, relation=relation)
+
+
+def _grown(
+    bins: Bins, codes: Codes, indices: Codes, *, depth: int, classes: int, choice: PermuteAndFlip, bits: Bits
+) -> tuple[Codes, list[tuple[Codes, Codes]]]:
+    """Return the leaf of each row, and the questions chosen at all nodes.
+
+    Questions are listed level by level.
+
+    Args:
+        bins: of the features.
+        codes: of the rows, shape (rows, features).
+        indices: of their classes.
+        depth: number of levels.
+        classes: number of classes.
+        choice: mechanism that chooses a question.
+        bits: randomness.
+    """
+    node = np.zeros(len(codes), dtype=np.int64)
+    asked = []
+    for level in range(depth):
+        exact = scores(bins, codes, node * classes + indices, (2**level, classes))
+        asked.append(_chosen(exact, choice, bits))
+        node = _below(bins, codes, node, asked[-1])
+    return node, asked
 
 
 def _below(bins: Bins, codes: Codes, node: Codes, question: tuple[Codes, Codes]) -> Codes:
