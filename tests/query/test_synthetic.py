@@ -178,6 +178,17 @@ def test_tables_of_other_rows_have_the_same_form() -> None:
     assert connected(odd).synthesize(**PRICE).rows(5).schema == connected().synthesize(**PRICE).rows(5).schema
 
 
+def test_rows_are_explained_before_they_are_paid() -> None:
+    db = connected()
+    plan = db.explain_synthesis(["ward", "ill"], **PRICE)
+    assert plan.domain.names == ("ward", "ill")
+    assert "noisy tables of 2 columns and of 1 pairs of them" in str(plan)
+    assert not db.history()
+    made = db.synthesize(["ward", "ill"], **PRICE)
+    assert made.measured.measuring == plan
+    assert made.counts("ill").budget_left == made.budget_left
+
+
 # --- noisy tables ------------------------------------------------------------------------------------------------
 
 

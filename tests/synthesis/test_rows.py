@@ -29,3 +29,16 @@ def test_rows_are_in_the_domain_and_follow_their_seed(size: int) -> None:
         assert not (drawn == levels_of_rows(made, model, size, seed=2)).all()
         exact = np.bincount(rows(3_000)[0] * 20 + rows(3_000)[1], minlength=60)
         assert np.abs(np.bincount(drawn[0] * 20 + drawn[1], minlength=60) - exact).sum() / 2 < 0.05 * size
+
+
+def test_given_levels_are_in_every_row_and_move_the_others() -> None:
+    """Wards 0, 1 and 2 have ages from 0, 6 and 12 on; the measured tables say so."""
+    made = measuring(rho=50).measure(rows(3_000), None, DeterministicBits(1))
+    model = fitted(made)
+    for ward in range(3):
+        drawn = levels_of_rows(made, model, 2_000, seed=1, given={0: ward})
+        assert (drawn[0] == ward).all()
+        exact = rows(3_000)[1][rows(3_000)[0] == ward].mean()
+        assert abs(drawn[1].mean() - exact) < 1.5
+    missing = levels_of_rows(made, model, 50, seed=1, given={0: 3})
+    assert (missing[0] == 3).all()

@@ -1,6 +1,7 @@
 """Synthetic rows with their tables, cost and distances."""
 
 import io
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -72,3 +73,59 @@ def test_it_says_what_was_measured_and_that_rows_are_no_people() -> None:
     for part in ("3 tables of columns and 3 of pairs", "age: 21 levels", "protects one person", "not data of people"):
         assert part in text
     assert made()._repr_html_().startswith("<pre>")
+
+
+def test_rows_have_given_values_and_none_that_cannot_be() -> None:
+    one = made(rho=20)
+    given = one.rows(300, given={"ward": "b", "ill": True})
+    assert set(given["ward"].to_pylist()) == {"b"}
+    assert set(given["ill"].to_pylist()) == {True}
+    free, held = one.rows(3_000), one.rows(3_000, never=[{"ward": ["a", "b"], "ill": True}, {"age": 3}])
+    assert held.num_rows == 3_000
+    assert held == one.rows(3_000, never=[{"ward": ["a", "b"], "ill": True}, {"age": 3}])
+    pairs = set(zip(held["ward"].to_pylist(), held["ill"].to_pylist(), strict=True))
+    assert {("a", True), ("b", True)} & set(zip(free["ward"].to_pylist(), free["ill"].to_pylist(), strict=True))
+    assert pairs == {("a", False), ("b", False), ("c", True)}
+    assert 3 not in held["age"].to_pylist()
+    # The others are as likely as before: shares of wards among the rows that can be.
+    known = [row for row in free.to_pylist() if row["age"] != 3 and not (row["ward"] in "ab" and row["ill"])]
+    share = np.mean([row["ward"] == "c" for row in known])
+    assert np.mean([ward == "c" for ward in held["ward"].to_pylist()]) == pytest.approx(share, abs=0.05)
+    assert one.rows(5, never=[{}]).num_rows == 5
+    assert one.rows(0, never=[{"ill": True}]).num_rows == 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        ({"given": {"ward": "z"}}, "a value of ward"),
+        ({"given": {"ward": ["a", "b"]}}, "a value of ward"),
+        ({"given": {"age": "old"}}, "a value of age"),
+        ({"given": {"age": float("nan")}}, "a value of age"),
+        ({"given": {"nobody": 1}}, "given names 'nobody'"),
+        ({"given": "ward"}, "given maps names"),
+        ({"never": ["ward"]}, "never maps names"),
+        ({"never": [{"ill": []}]}, "a value of ill"),
+        ({"never": [{"ill": [True, False, None]}]}, "leaves hardly any row"),
+    ],
+)
+def test_values_that_are_not_in_the_domain_are_refused(asked: Any, text: str) -> None:
+    with pytest.raises(InvalidParameterError, match=text):
+        made().rows(10, **asked)
+
+
+def test_counts_of_a_column_are_those_that_were_measured() -> None:
+    one = made(rho=5)
+    counts = one.counts("ward")
+    assert list(counts["ward"]) == ["a", "b", "c", None]
+    assert list(counts["count"]) == one.measured.counts[0].tolist()
+    assert counts.intervals()["count"].lower[0] < 1_000 < counts.intervals()["count"].upper[0]
+    with pytest.raises(InvalidParameterError, match="no column 'nobody'"):
+        one.counts("nobody")
+
+
+def test_a_plan_says_how_exactly_columns_are_counted() -> None:
+    text = str(measuring(rho=1))
+    assert text.startswith("noisy tables of 3 columns and of 3 pairs of them, on bins\n  ward: 4 levels, counts +-")
+    assert text.endswith("cost rho=1")
+    assert measuring(rho=1)._repr_html_().startswith("<pre>")

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from html import escape
 from itertools import combinations
 from typing import Any
 
@@ -23,6 +24,7 @@ from deniable.numbers.arrays import Floats, Indices, Integers, MachineIntegers
 from deniable.numbers.simplex import onto_simplex
 from deniable.privacy import PrivacyLoss, Relation, Sensitivity
 from deniable.privacy.sensitivity import of_spread_sum
+from deniable.release.display import price as price_text
 from deniable.statistics.units import bounded_rows
 from deniable.synthesis.bins import merged, smoothed
 from deniable.synthesis.domain import DeclaredDomain
@@ -85,6 +87,17 @@ class Measuring:
         """
         weights = [Fraction(round(count ** (2 / 3) * 2**WEIGHT_DIGITS), 2**WEIGHT_DIGITS) for count in cells]
         return price.noises([self.sensitivity] * len(weights), weights)
+
+    def __str__(self) -> str:
+        """The columns, how exactly each would be counted, and the cost."""
+        columns = len(self.domain)
+        lines = [f"noisy tables of {columns} columns and of {columns * (columns - 1) // 2} pairs of them, on bins"]
+        for attribute, noise in zip(self.domain.attributes, self.noises, strict=True):
+            lines.append(f"  {attribute.name}: {attribute.size} levels, counts +-{noise.standard_deviation():.3g}")
+        return "\n".join([*lines, f"cost {price_text(self.privacy_loss)}"])
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
     def measure(self, levels: MachineIntegers, units: object, bits: Bits) -> "Measurements":
         """Return noisy tables of private rows, given as levels of shape (attributes, rows)."""

@@ -11,18 +11,31 @@ from deniable.noise.simulation import uniforms
 from deniable.numbers.arrays import Floats, Indices, MachineIntegers
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from deniable.synthesis.measurements import Measurements
     from deniable.synthesis.model import RecordMixture
 
 
-def levels_of_rows(measured: Measurements, model: RecordMixture, size: int, *, seed: int) -> MachineIntegers:
+def levels_of_rows(
+    measured: Measurements, model: RecordMixture, size: int, *, seed: int, given: Mapping[int, int] | None = None
+) -> MachineIntegers:
     """Return levels of `size` synthetic rows, of shape (attributes, rows); the same ones for the same seed.
 
     Within a soft record columns are independent, and each bin appears as often as its probability says, up to one row
     (systematic sampling). Within a bin, levels appear as the measured table of the column has them.
+
+    Args:
+        given: level that a column has in every row, by the index of the column. Records then give rows in proportion to
+            how probable these levels are in them; where they are in none, all give equally many.
     """
     bits = DeterministicBits(seed)
     records = np.sort(np.arange(size) % model.records)  # of each row
+    if given:
+        probable = [model.probabilities[index][:, measured.bins[index][level]] for index, level in given.items()]
+        weights = np.prod(np.array(probable, dtype=np.float64), axis=0)
+        if weights.sum() > 0:
+            records = np.sort(spread(np.zeros(size, dtype=np.int64), weights[np.newaxis] / weights.sum(), bits))
     order = np.argsort(uniforms((size,), bits=bits))
     rows = np.empty((len(measured.bins), size), dtype=np.int32)
     for index, shares in enumerate(model.probabilities):
@@ -34,6 +47,8 @@ def levels_of_rows(measured: Measurements, model: RecordMixture, size: int, *, s
         empty = inside.sum(axis=1) <= 0
         inside[empty] = (bins[by_bin] == np.flatnonzero(empty)[:, np.newaxis]) * 1.0
         rows[index] = by_bin[spread(drawn, inside / inside.sum(axis=1, keepdims=True), bits)][order]
+    for index, level in (given or {}).items():
+        rows[index] = level
     return rows
 
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from deniable.errors import InvalidParameterError, UnsafeReleaseError
 from deniable.noise.bits import DeterministicBits
 from deniable.noise.simulation import uniforms
-from deniable.numbers.rationals import whole_number
+from deniable.numbers.rationals import shown, whole_number
 from deniable.privacy import PrivacyLoss
 from deniable.privacy.budget.rule import Remaining
+from deniable.release import Release
+from deniable.release.columns import Key, Measure, Noisy
 from deniable.release.display import price as price_text
 from deniable.synthesis.domain import DeclaredDomain
 from deniable.synthesis.measurements import Measurements
@@ -26,9 +28,12 @@ from deniable.synthesis.rows import levels_of_rows
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from deniable.numbers.arrays import Integers, MachineIntegers
+    from deniable.numbers.arrays import Integers, MachineIntegers, Mask
 
 MAX_ROWS = 10**9
+MAX_REDRAWS = 100  # rounds in which rows that cannot be are drawn again
+LEAST_REDRAWN = 1_000  # rows of one such round, so that rare ones are found
+REDRAW_STRIDE = 1_000_003  # between the seeds of rounds, so that they are not those of other rows
 FORMATS = (".parquet", ".csv")
 
 
@@ -95,15 +100,27 @@ class Synthesis:
         """The model that rows are drawn from, fitted when it is first needed."""
         return fitted(self.measured)
 
-    def rows(self, size: int | None = None, *, seed: int = 0, unsafe: bool = False) -> pa.Table:
+    def rows(
+        self,
+        size: int | None = None,
+        *,
+        seed: int = 0,
+        given: Mapping[str, Any] | None = None,
+        never: Sequence[Mapping[str, Any]] = (),
+        unsafe: bool = False,
+    ) -> pa.Table:
         """Return synthetic rows as an Arrow table, with the columns and types of the private one.
 
         Args:
             size: how many; by default `size`, the noisy number of private rows.
             seed: of the draws, which are no secret: the same seed gives the same rows.
+            given: values that columns have in every row, {"ward": "surgery"}; the others follow as the model says.
+            never: combinations of values that cannot be, [{"ward": "children", "retired": True}]; a list of values
+                stands for any of them. No row has one; the others are as likely as the model says.
             unsafe: return rows although the noise behind them came from a test stream.
 
-        Raises: InvalidParameterError for a size or seed below 0, UnsafeReleaseError for test noise.
+        Raises: InvalidParameterError for a size or seed below 0, for a column or value outside of the domain, or if
+            hardly any row is left; UnsafeReleaseError for test noise.
         """
         import pyarrow as pa
 
@@ -112,16 +129,88 @@ class Synthesis:
                 "these rows come from noise of a test stream, which anyone can compute. Leave the argument bits out to "
                 "publish rows; in a test, take them with rows(unsafe=True)."
             )
-        levels = self._levels(size, seed)
+        fixed = {index: levels[0] for index, levels in self._read(given or {}, "given").items()}
+        levels = self._possible(size, seed, fixed, [self._read(each, "never") for each in never])
         bits = DeterministicBits(seed + 1)
         pairs = zip(self.domain.attributes, levels, strict=True)
         columns = [attribute.decode(column, uniforms(column.shape, bits=bits)) for attribute, column in pairs]
         return pa.table(dict(zip(self.domain.names, columns, strict=True)))
 
-    def _levels(self, size: int | None, seed: int) -> MachineIntegers:
+    def _levels(self, size: int | None, seed: int, given: Mapping[int, int] | None = None) -> MachineIntegers:
         """Return levels of synthetic rows, checked as `rows` says."""
         count = self.size if size is None else whole_number("size", size, lower=0, upper=MAX_ROWS)
-        return levels_of_rows(self.measured, self.model, count, seed=whole_number("seed", seed, lower=0))
+        seed = whole_number("seed", seed, lower=0)
+        return levels_of_rows(self.measured, self.model, count, seed=seed, given=given)
+
+    def _possible(
+        self, size: int | None, seed: int, given: Mapping[int, int], never: Sequence[Mapping[int, list[int]]]
+    ) -> MachineIntegers:
+        """Return levels of synthetic rows without the combinations that cannot be."""
+        levels = self._levels(size, seed, given)
+        wanted = levels.shape[1]
+        kept = levels[:, ~_in_any(levels, never)]
+        for attempt in range(1, MAX_REDRAWS):
+            missing = wanted - kept.shape[1]
+            if not missing:
+                return kept
+            more = self._levels(max(missing, LEAST_REDRAWN), seed + attempt * REDRAW_STRIDE, given)
+            kept = np.hstack([kept, more[:, ~_in_any(more, never)][:, :missing]])
+        raise InvalidParameterError("never=... leaves hardly any row that the model knows. Exclude less.")
+
+    def _read(self, values: Mapping[str, Any], what: str) -> dict[int, list[int]]:
+        """Return public values as levels of columns, by the index of the column."""
+        import pyarrow as pa
+
+        if not isinstance(values, Mapping):
+            raise InvalidParameterError(f'{what} maps names of columns to values, such as {{"ward": "surgery"}}.')
+        levels: dict[int, list[int]] = {}
+        for name, value in values.items():
+            if name not in self.domain.names:
+                raise InvalidParameterError(f"{what} names {name!r}; the columns are {', '.join(self.domain.names)}.")
+            index = self.domain.names.index(name)
+            attribute = self.domain.attributes[index]
+            listed = list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
+            try:
+                column = pa.chunked_array([pa.array(listed, type=pa.type_for_alias(attribute.kind))])
+            except (pa.ArrowException, TypeError, ValueError, OverflowError):
+                column = pa.chunked_array([pa.nulls(len(listed), type=pa.type_for_alias(attribute.kind))])
+            read = attribute.encode(column).tolist()
+            strange = [
+                (level == attribute.size - 1) != (each is None) for level, each in zip(read, listed, strict=True)
+            ]
+            if not listed or any(strange) or (what == "given" and len(listed) > 1):
+                raise InvalidParameterError(
+                    f"{what} has a value of {name} that its domain does not have: {shown(value)}. None stands for a "
+                    "missing value."
+                )
+            levels[index] = read
+        return levels
+
+    def counts(self, column: str) -> Release:
+        """Return the noisy counts of one column, unbiased, with intervals: what was measured, not what was modelled.
+
+        Args:
+            column: name.
+
+        Raises: InvalidParameterError for another column.
+        """
+        if column not in self.domain.names:
+            raise InvalidParameterError(
+                f"there is no column {column!r}; the columns are {', '.join(self.domain.names)}."
+            )
+        index = self.domain.names.index(column)
+        attribute, noise = self.domain.attributes[index], self.measured.measuring.noises[index]
+        key = Key(name=attribute.name, values=tuple(attribute.values), kind=attribute.kind, edge=attribute.edge)
+        return Release(
+            parts=(key, Measure(name="count", bases=("noisy",))),
+            noisy=(Noisy(name="noisy", values=self.measured.counts[index], law=noise.law()),),
+            cost=self.cost,
+            budget_left=self.budget_left,
+            text=f"rows by {column}",
+            safe=self.safe,
+            notes=self.notes,
+            protects=self.protects,
+        )
 
     def to_bytes(self, ending: str, *, size: int | None = None, seed: int = 0) -> bytes:
         """Return rows as a file; Parquet says in its metadata what they cost and whom they protect.
@@ -192,6 +281,17 @@ class Synthesis:
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"
+
+
+def _in_any(levels: MachineIntegers, never: Sequence[Mapping[int, list[int]]]) -> Mask:
+    """Return which rows have one of some combinations of levels."""
+    excluded = np.zeros(levels.shape[1], dtype=np.bool_)
+    for combination in never:
+        inside = np.ones(levels.shape[1], dtype=np.bool_)
+        for index, values in combination.items():
+            inside &= np.isin(levels[index], values)
+        excluded |= inside & bool(combination)
+    return excluded
 
 
 def _distance(columns: tuple[str, ...], table: Integers, counts: Integers, deviation: float, total: float) -> Distance:
