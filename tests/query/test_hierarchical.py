@@ -65,6 +65,24 @@ def test_counts_of_all_levels_are_charged_once() -> None:
         db.hierarchy(LEVELS, ["ill"], rho=1, fresh=True)
 
 
+def test_plans_are_explained_before_they_are_paid(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = connected(budget=dn.Budget(rho=1))
+    monkeypatch.setattr(HierarchyQuestion, "_measured", lambda *_: pytest.fail("a row was read"))
+    plan = db.explain_hierarchy(LEVELS, ["ill"], rho=5, shares={"town": 1})
+    text = str(plan)
+    for part in (
+        "7 units of 3 levels",
+        "region: 2 units, 0.0% of the price: not measured",
+        "town: 4 units, 100.0%",
+        "cost rho=5",
+    ):
+        assert part in text
+    assert plan._repr_html_().startswith("<pre>")
+    assert len(db.history()) == 0
+    with pytest.raises(CatalogError):
+        db.explain_hierarchy(["person"], rho=1)
+
+
 def test_exact_tallies_are_those_of_sql() -> None:
     db = connected()
     counts = db.hierarchy(LEVELS, ["age"], rho=10**6, where="ill").counts("town").to_pylist()

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -188,19 +189,40 @@ class HierarchyMethods(ABC):
         Raises: CatalogError for undeclared units or keys, InvalidParameterError for constraints that contradict each
             other, BudgetExceededError; all before anything is charged.
         """
+        constraints = {"invariants": invariants, "at_least": at_least}
         price = Price.of(epsilon, delta, rho)
-        with limited_time():
-            question = HierarchyQuestion.of(
-                self._responder,
-                levels,
-                columns,
-                price,
-                queries=queries,
-                shares=shares,
-                constraints={"invariants": invariants, "at_least": at_least},
-                where=where,
-            )
-        return question.answer(self._responder, fresh=fresh)
+        asked = {"queries": queries, "shares": shares, "where": where, "constraints": constraints}
+        return self._hierarchy(levels, columns, price, **asked).answer(self._responder, fresh=fresh)
+
+    def explain_hierarchy(
+        self,
+        levels: Sequence[str],
+        columns: Columns = (),
+        *,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        rho: Real | None = None,
+        queries: Sequence[str] | Mapping[str, Real] | None = None,
+        shares: Shares | None = None,
+        where: str | None = None,
+    ) -> HierarchyPlan:
+        """Say what `hierarchy` would measure and cost, and how exact its estimates would be.
+
+        Charges nothing, and reads no private row.
+
+        Args:
+            levels, columns, epsilon, delta, rho, queries, shares, where: as for `hierarchy`.
+
+        Returns: the plan; printed, it shows noise and standard deviations of every level.
+        Raises: as `hierarchy`, but BudgetExceededError.
+        """
+        price = Price.of(epsilon, delta, rho)
+        asked = {"queries": queries, "shares": shares, "where": where, "constraints": {}}
+        return self._hierarchy(levels, columns, price, **asked).plan
+
+    @limited_time()
+    def _hierarchy(self, levels: Sequence[str], columns: Columns, price: Price, **asked: Any) -> HierarchyQuestion:
+        return HierarchyQuestion.of(self._responder, levels, columns, price, **asked)
 
 
 def _counted(

@@ -82,8 +82,18 @@ def test_levels_without_a_share_are_not_measured() -> None:
     plan = plan_of(levels={"county": 1}, queries={"total": 1, "cells": 0, "sex": 1})
     made = plan.measure(SOME, DeterministicBits(1))
     assert [[each is None for each in row] for row in made.noisy] == [[True] * 3, [True] * 3, [False, True, False]]
-    assert np.isinf(made.variance(0, 0))
+    assert np.isinf(plan.variance(0, 0))
     assert np.isfinite(made.estimates(Constraints(TREE, CELLS)).variance(0, (1,))).all()
+
+
+def test_expected_variances_are_those_of_the_estimates() -> None:
+    plan = plan_of(queries={"total": 3, "sex": 1, "cells": 2}, levels=LEVELS)
+    made = plan.measure(SOME, DeterministicBits(1)).estimates(Constraints(TREE, CELLS))
+    for level in range(3):
+        for table in ((), (0,), (0, 1)):
+            assert plan.expected.variance(level, table).tolist() == made.variance(level, table).tolist()
+    assert plan.expected.variance(0, ())[0] < plan.variance(0, 0)
+    assert f"by least squares: total +-{plan.expected.variance(0, ())[0] ** 0.5:.3g}" in str(plan)
 
 
 def test_tables_are_unbiased_sums_of_the_leaves() -> None:

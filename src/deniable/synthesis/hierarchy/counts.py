@@ -159,7 +159,7 @@ class HierarchicalCounts:
                 columns |= self._keys(index, one.shape[1]) | self._cell_keys(index, query)
                 columns |= {
                     "value": values,
-                    "variance": np.full(values.size, self.measured.variance(index, query_index)),
+                    "variance": np.full(values.size, self.plan.variance(index, query_index)),
                 }
                 parts.append(pa.table(columns))
         names = ["level", "query", *self.geography.levels, *self.plan.cells.names, "value", "variance"]
@@ -221,18 +221,7 @@ class HierarchicalCounts:
 
     def __str__(self) -> str:
         """Levels, queries, their errors, the cost and what is left."""
-        plan = self.plan
-        queries = [plan.cells.said(table) for table in plan.tables]
-        sizes = self.geography.sizes
-        lines = [f"counts of {sum(sizes):,} units of {len(sizes)} levels, by {', '.join(queries)}"]
-        for index, (level, size) in enumerate(zip(self.geography.all_levels, sizes, strict=True)):
-            noisy = [
-                f"{query} +-{self.measured.variance(index, query_index) ** 0.5:.3g}"
-                for query_index, query in enumerate(queries)
-                if plan.noises[index][query_index] is not None
-            ]
-            share = float(sum(plan.shares[index]))
-            lines.append(f"  {level}: {size:,} units, {share:.1%} of the price: {', '.join(noisy) or 'not measured'}")
+        lines = [*self.plan.lines()]
         lines.append(f"cost {price_text(self.cost)}" + (f"; left {self.budget_left}" if self.budget_left else ""))
         return "\n".join([*lines, self.guarantee, *self.notes, BIASED])
 

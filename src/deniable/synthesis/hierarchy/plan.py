@@ -7,10 +7,11 @@ cost together what the plan states. See docs/theory/synthesis/hierarchies.md.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from html import escape
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from deniable.noise.lattice import Lattice
 from deniable.numbers.arrays import Integers
 from deniable.numbers.rationals import Real, nonnegative_rational
 from deniable.privacy import Budget, PrivacyLoss, Sensitivity, compose
+from deniable.release.display import price as price_text
 from deniable.synthesis.hierarchy.cells import CountedCells, Table
 from deniable.synthesis.hierarchy.constraints import Constraints
 from deniable.synthesis.hierarchy.geography import Geography
@@ -119,6 +121,53 @@ class HierarchyPlan:
                 )
         raise UnprovedError(f"the budget ({budget}) cannot pay for noise at {price}. Ask with epsilon=... alone.")
 
+    def variance(self, level: int, index: int) -> float:
+        """Return the variance of every number of a level's table; infinite where nothing was measured.
+
+        Args:
+            level: its number; the root has 0.
+            index: of the table in `tables`.
+        """
+        noise = self.noises[level][index]
+        return float("inf") if noise is None else noise.law(self.lattice.grid).standard_deviation() ** 2
+
+    @cached_property
+    def expected(self) -> Estimates:
+        """Variances of the estimates of all cells, which follow from the plan alone; their values here are 0."""
+        nothing = tuple(
+            tuple(
+                None if noise is None else np.zeros((units, self.cells.size_of(table)), dtype=np.int64)
+                for table, noise in zip(self.tables, noises, strict=True)
+            )
+            for units, noises in zip(self.geography.sizes, self.noises, strict=True)
+        )
+        return HierarchyMeasurements(plan=self, noisy=nothing).estimates(Constraints(self.geography, self.cells))
+
+    def lines(self) -> Iterator[str]:
+        """Yield units, shares of the price and noise of each level, and what least squares makes of it, in words."""
+        sizes, queries = self.geography.sizes, [self.cells.said(table) for table in self.tables]
+        yield f"counts of {sum(sizes):,} units of {len(sizes)} levels, by {', '.join(queries)}"
+        for level, name in enumerate(self.geography.all_levels):
+            noisy = [
+                f"{query} +-{self.variance(level, index) ** 0.5:.3g}"
+                for index, query in enumerate(queries)
+                if self.noises[level][index] is not None
+            ]
+            estimated = [
+                f"{self.cells.said(table)} +-{np.median(self.expected.variance(level, table)) ** 0.5:.3g}"
+                for table in dict.fromkeys([(), self.cells.whole])
+            ]
+            share = float(sum(self.shares[level]))
+            yield f"  {name}: {sizes[level]:,} units, {share:.1%} of the price: {', '.join(noisy) or 'not measured'}"
+            yield f"    by least squares: {', '.join(estimated)}"
+
+    def __str__(self) -> str:
+        """The levels with their noise, what least squares makes of it, and the cost."""
+        return "\n".join([*self.lines(), f"cost {price_text(self.loss)}"])
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
     def measure(self, exact: Integers, bits: Bits) -> HierarchyMeasurements:
         """Return noisy tables of all units.
 
@@ -154,16 +203,6 @@ class HierarchyMeasurements:
     plan: HierarchyPlan
     noisy: tuple[tuple[Integers | None, ...], ...]
 
-    def variance(self, level: int, index: int) -> float:
-        """Return the variance of every number of a level's table; infinite where nothing was measured.
-
-        Args:
-            level: its number; the root has 0.
-            index: of the table in `plan.tables`.
-        """
-        noise = self.plan.noises[level][index]
-        return float("inf") if noise is None else noise.law(self.plan.lattice.grid).standard_deviation() ** 2
-
     @cached_property
     def measured(self) -> tuple[tuple[MeasuredTable, ...], ...]:
         """Tables of each level as least squares takes them."""
@@ -172,7 +211,7 @@ class HierarchyMeasurements:
                 MeasuredTable(
                     table,
                     self.plan.lattice.to_reals(values),
-                    np.full(len(values), 1 / max(self.variance(level, index), SMALLEST_VARIANCE)),
+                    np.full(len(values), 1 / max(self.plan.variance(level, index), SMALLEST_VARIANCE)),
                 )
                 for index, (table, values) in enumerate(zip(self.plan.tables, row, strict=True))
                 if values is not None

@@ -17,7 +17,9 @@ from deniable.synthesis.hierarchy.geography import Geography
 COUNT = "count"
 
 
-def read_constraints(geography: Geography, cells: CountedCells, *, invariants: object, at_least: object) -> Constraints:
+def read_constraints(
+    geography: Geography, cells: CountedCells, *, invariants: object = None, at_least: object = None
+) -> Constraints:
     """Return the constraints that tables of public numbers state.
 
     Args:
