@@ -129,6 +129,7 @@ def test_moments_count_by_the_hour(tmp_path: Path) -> None:
         ({"rho": None, "epsilon": 1}, InvalidParameterError),
         ({"steps": 0}, InvalidParameterError),
         ({"stepz": 3}, InvalidParameterError),
+        ({"keys": ["a"]}, InvalidParameterError),
     ],
 )
 def test_mistakes_cost_nothing_and_leave_no_file(changed: dict[str, Any], error: Any, tmp_path: Path) -> None:

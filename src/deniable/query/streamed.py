@@ -194,6 +194,9 @@ class StreamMethods(ABC):
 
         Raises: CatalogError for a column without keys or bounds, InvalidParameterError for a wrong fact.
         """
+        own = sorted(facts.keys() & {"name", "keys", "bounds", "unit", "relation"})
+        if own:
+            raise InvalidParameterError(f"{' and '.join(own)} of a stream are those of the table; give key= or value=")
         streamed = StreamedTable(
             responder=self._responder,
             path=Path(path),

@@ -30,6 +30,7 @@ from deniable.stream.state import StateFile, packed, unpacked
 
 _STEPS_PER_SAVE = 1000
 _MAX_COUNT = 2**100
+_UNREADABLE = 2**62  # no number of changes: what is in memory may be half of a step, so nothing goes on
 _NOTE = "One charge, when the stream was opened, covers all of its steps."
 
 
@@ -90,8 +91,6 @@ class Counter(metaclass=InWords):
                 connection.execute("UPDATE facts SET paid = 1")
         self._load()
 
-    # --- what goes in ------------------------------------------------------------------------------------------------
-
     def add(
         self, count: int | Sequence[int] | NDArray[Any], *, step: int | None = None, batch: str | None = None,
         bounded: bool = False,
@@ -139,8 +138,6 @@ class Counter(metaclass=InWords):
                     totals_of(self.plan, Arrivals(values, keys, units), step=self.step + 1, connection=connection),
                 )
 
-    # --- what comes out ----------------------------------------------------------------------------------------------
-
     @property
     def step(self) -> int:
         """Number of steps that were released; the next one is open."""
@@ -161,8 +158,9 @@ class Counter(metaclass=InWords):
             asked = self.step + 1 if step is None else whole_number("step", step, lower=1)
             if asked > self.step:
                 self._require(asked)
-                empty = [np.zeros(self.plan.uses.dimensions, dtype=object)] * (asked - self.step - 1)
-                self._advance(empty)
+                while self._step < asked:
+                    quiet = min(asked - self._step, _STEPS_PER_SAVE) - 1
+                    self._advance([np.zeros(self.plan.uses.dimensions, dtype=object)] * quiet)
             return self._table(asked, asked)
 
     def extend(self, counts: Sequence[Any] | NDArray[Any], *, bounded: bool = False) -> Release:
@@ -239,8 +237,6 @@ class Counter(metaclass=InWords):
         of = "" if self.plan.steps is None else f" of {self.plan.steps}"
         return f"<stream {self.plan.name}: {self.step}{of} steps released, {self.strategy.name}, {self.plan.price}>"
 
-    # --- inside ------------------------------------------------------------------------------------------------------
-
     def _load(self) -> None:
         """Read where the stream is from its file."""
         correlation, uses = self.strategy.correlation, self.plan.uses
@@ -307,10 +303,10 @@ class Counter(metaclass=InWords):
         try:
             yield
         except BaseException:
-            changes = self._file.changes
+            changes, self._file.changes = self._file.changes, _UNREADABLE
             with suppress(StreamError):
                 self._load()
-            self._file.changes = changes  # if others went on, every later call is refused as this one
+                self._file.changes = changes  # if others went on, every later call is refused as this one
             raise
 
     def _require(self, step: int) -> None:

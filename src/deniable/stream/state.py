@@ -56,8 +56,7 @@ class StateFile:
 
         Raises: StreamError if another process has the file, or changed it since this one read it.
         """
-        if os.getpid() != self._process:
-            raise StreamError("A stream belongs to the process that opened it. Open it again in this one.")
+        self._require_own_process()
         with self._in_plain_words():
             self._connection.execute("BEGIN IMMEDIATE")
         try:
@@ -81,6 +80,7 @@ class StateFile:
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Run one transaction that reads what was released."""
+        self._require_own_process()
         with self._in_plain_words():
             self._connection.execute("BEGIN")
             try:
@@ -120,6 +120,10 @@ class StateFile:
         """Let go of the file."""
         self._connection.close()
 
+    def _require_own_process(self) -> None:
+        if os.getpid() != self._process:
+            raise StreamError("A stream belongs to the process that opened it. Open it again in this one.")
+
     @contextmanager
     def _in_plain_words(self) -> Iterator[None]:
         try:
@@ -143,10 +147,7 @@ class StateFile:
 
 
 def packed(state: Any) -> str:
-    """Return the state of a correlation as text.
-
-    It has arrays of floats, or of integers of any size, in dicts and lists.
-    """
+    """Return the state of a correlation as text."""  # arrays in dicts and lists
     return json.dumps(_plain(state))
 
 
@@ -173,7 +174,8 @@ def _made(data: Any) -> Any:
 
 def _connected(name: str) -> sqlite3.Connection:
     connection = sqlite3.connect(name, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
-    connection.execute("PRAGMA journal_mode = WAL")
+    if connection.execute("PRAGMA page_count").fetchone() == (0,):  # nobody else's
+        connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA fullfsync = ON")
     connection.execute("PRAGMA trusted_schema = OFF")
