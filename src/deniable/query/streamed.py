@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ class StreamedTable:
     where: str | None = None
     facts: dict[str, Any]
 
-    @property
+    @cached_property
     def plan(self) -> StreamPlan:
         """Plan of the stream: the declared facts of the table and those of the stream.
 

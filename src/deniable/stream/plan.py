@@ -92,7 +92,7 @@ class StreamPlan(Part):
         strategy: how noise cancels: "auto" for the least expected error, "buffered", "tree", "square root" or "dense".
 
     >>> plan = StreamPlan(steps=365, epsilon=1, delta="1e-9")
-    >>> plan.strategies()[0].name
+    >>> plan.strategies[0].name
     'buffered'
     """
 
@@ -169,10 +169,11 @@ class StreamPlan(Part):
         data |= {name: quotient_text(value) for name, value in self.price.words.items()}
         return json.dumps(data, sort_keys=True, default=repr)
 
-    def strategies(self) -> "list[PricedStrategy]":
-        """Return all strategies, the one with the least expected error first."""
+    @cached_property
+    def strategies(self) -> "tuple[PricedStrategy, ...]":
+        """All strategies, the one with the least expected error first."""
         priced = [PricedStrategy.of(name, each, self) for name, each in self._candidates()]
-        return sorted(priced, key=self._error) if len(priced) > 1 else priced
+        return tuple(sorted(priced, key=self._error) if len(priced) > 1 else priced)
 
     def _error(self, strategy: "PricedStrategy") -> float:
         """Return what strategies are compared by: greatest error, or that of windows."""
@@ -180,14 +181,14 @@ class StreamPlan(Part):
 
     def chosen(self) -> "PricedStrategy":
         """Return the strategy that a stream of this plan uses."""
-        return self.strategies()[0]
+        return self.strategies[0]
 
     def explain(self) -> str:
         """Return price, protection and expected errors of all strategies, as text."""
         what = "rows" if self.bounds is None else f"values in [{self.bounds[0]:g}, {self.bounds[1]:g}]"
         horizon = "any number of steps" if self.steps is None else f"{self.steps} steps"
         lines = [f"{horizon} of {what}, {self.price} in all; protects {self.protects}"]
-        lines += [str(each) for each in self.strategies()]
+        lines += [str(each) for each in self.strategies]
         return "\n".join(lines)
 
     def _candidates(self) -> "list[tuple[str, NoiseCorrelation]]":
@@ -283,8 +284,7 @@ class PricedStrategy:
     def expected_error(self) -> float:
         """Greatest standard error of a total.
 
-        Where windows are declared, it is the root mean square of all that is released. Without a horizon it is that of
-        the first million steps.
+        Where windows are declared, it is the root mean square of all sums. Without a horizon: of a million steps.
         """
         steps = min(self.plan.uses.steps, 10**6)
         totals = self.standard_errors(steps)
