@@ -133,6 +133,32 @@ def test_without_noise_totals_and_windows_are_exact(strategy: str) -> None:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
+def test_neighbours_move_the_released_integers_no_farther_than_is_paid(strategy: str) -> None:
+    """Random rows with and without one person, from rows to integers without noise; the worst of 10 is above half."""
+    facts: dict[str, Any] = {"steps": 12, "rho": 1, "unit": PERSON, "rows": 2, "steps_per_unit": 3, "separation": 2}
+    facts |= {"keys": ["a", "b"], "bounds": (-1, 5), "strategy": strategy, "windows": (3,)}
+    rng, worst = np.random.default_rng(8), 0.0
+    for _ in range(10):
+        one, other = Counter(**facts), Counter(**facts)
+        still = Still(sigma_squared=one.strategy.noise.sigma_squared)
+        vars(one.strategy)["noise"] = vars(other.strategy)["noise"] = still
+        for _ in range(12):
+            units, keys, values = (
+                rng.integers(0, 3, 9),
+                rng.choice(["a", "b", "c"], 9, p=[0.8, 0.1, 0.1]),
+                np.full(9, 9),
+            )
+            values[rng.random(9) < 0.1] = -9
+            for counter, kept in ((one, units >= 0), (other, units > 0)):
+                counter.add_rows(values[kept], keys=keys[kept], units=units[kept])
+                counter.release()
+        moved = [np.subtract(a, b).astype(float).ravel() for a, b in zip(noisy(one), noisy(other), strict=True)]
+        worst = max(worst, float(np.linalg.norm(np.concatenate(moved))))
+    stated = one.strategy.correlation.sensitivity(one.plan.uses)
+    assert stated / 2 < worst <= stated
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_the_noise_is_that_of_the_loss(strategy: str) -> None:
     """An audit of 3,000 pairs of streams that differ in one step: mu is found to 6%, three of its standard errors.
 
