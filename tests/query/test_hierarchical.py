@@ -17,6 +17,7 @@ from deniable.errors import (
 )
 from deniable.noise.bits import Bits, DeterministicBits
 from deniable.privacy import PrivacyLoss, Relation
+from deniable.query import hierarchical
 from deniable.query.database import Database
 from deniable.query.hierarchical import HierarchyQuestion
 from deniable.synthesis.hierarchy.plan import HierarchyPlan
@@ -173,8 +174,28 @@ def test_rows_are_bounded_once_for_all_levels() -> None:
     assert shared.measurements().to_pandas().query("query == 'total'")["value"].round().tolist()[0] == 5
 
 
-def test_tables_of_a_server_have_the_counts_of_the_same_frame(postgres: str) -> None:
+@pytest.mark.parametrize(
+    "limits", [{}, {"rows": 1, "groups": 1}, {"rows": None, "groups": None, "total_rows": 3}], ids=str
+)
+def test_many_units_are_counted_alike(limits: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a table of the engine in place of the statement's text: same counts, bounds and name in the ledger."""
+    orphans = [None if each % 11 == 0 else "moon" if each % 13 == 0 else PATHS[each % 4][1] for each in range(400)]
+    alike = [each // 2 for each in range(400)] if not limits else list(range(400))
+    db = connected(rows(town=orphans, person=alike), **limits)
+    listed = db.hierarchy(LEVELS, ["age", "ill"], rho=10**6)
+    monkeypatch.setattr(hierarchical, "MANY_UNITS", 1)
+    held = db.hierarchy(LEVELS, ["age", "ill"], rho=10**6, fresh=True)
+    assert held.counts("town")["count"] == listed.counts("town")["count"]
+    assert len({entry["question"] for entry in db.history()}) == 1
+
+
+@pytest.mark.parametrize("many", [1, 1_000])
+def test_tables_of_a_server_have_the_counts_of_the_same_frame(
+    postgres: str, many: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import psycopg
+
+    monkeypatch.setattr(hierarchical, "MANY_UNITS", many)
 
     with psycopg.connect(postgres) as connection:
         connection.execute(

@@ -5,7 +5,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -16,16 +16,17 @@ from deniable.errors import CatalogError, ExecutionError, InvalidParameterError,
 from deniable.ledger import Entry
 from deniable.mechanisms.price import Price
 from deniable.numbers.rationals import Real, nonnegative_rational, quotient_text, shown
-from deniable.privacy import Budget, Sensitivity, compose
+from deniable.privacy import Sensitivity, compose
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.query.aggregates.aggregate import BoundedAggregate
 from deniable.query.answer import FREE, check_outcome, key_columns
 from deniable.query.effort import limited_time
-from deniable.query.plan import PricedPlan, Question
+from deniable.query.plan import PricedPlan, Query, Question
 from deniable.query.responder import Responder
 from deniable.query.rules import price as priced
 from deniable.query.sql import parse
 from deniable.query.statistics import condition_of
+from deniable.query.tables import KINDS_OF_KEYS
 from deniable.synthesis.hierarchy import HierarchicalCounts
 from deniable.synthesis.hierarchy.cells import CELLS, TOTAL, CountedCells
 from deniable.synthesis.hierarchy.constraints import Constraints
@@ -34,6 +35,7 @@ from deniable.synthesis.hierarchy.plan import HierarchyMeasurements, HierarchyPl
 from deniable.synthesis.hierarchy.stated import read_constraints
 
 VERSION = 1  # of the way to measure: another one is another question
+MANY_UNITS = 1_000  # beyond which a statement that lists them is slow
 Columns = Sequence[str] | Mapping[str, str]
 Shares = Mapping[str, Real | Mapping[str, Real]]
 
@@ -43,11 +45,13 @@ class HierarchyQuestion:
     """A request for the counts of a hierarchy, checked before anything is paid.
 
     Args:
-        finest: counts rows in every cell of every leaf; its own noise is not drawn.
+        question: counts rows in every cell of every leaf.
+        finest: the plan by which the engine counts them; its own noise is not drawn.
         plan: what is measured, and what it costs.
         constraints: what the counts must meet.
     """
 
+    question: Question
     finest: PricedPlan
     plan: HierarchyPlan
     constraints: Constraints
@@ -71,8 +75,10 @@ class HierarchyQuestion:
             responder: answers for the table.
             constraints: tables of public numbers, as `read_constraints` takes them.
         """
-        finest, geography, cells = _counted(responder, levels, columns, where)
-        question = finest.query.question
+        query, geography, cells = _counted(responder, levels, columns, where)
+        question = query.question
+        finest = priced(replace(query, question=_in_a_table(question, geography)), Price(epsilon=Fraction(1)))
+        responder.engine.check(finest)
         part = question.aggregates[0].bounded(question)
         assert isinstance(part, BoundedAggregate)
         plan = HierarchyPlan.of(
@@ -84,11 +90,11 @@ class HierarchyQuestion:
             lattice=part.lattice,
             budget=responder.ledger.budget,
         )
-        return cls(finest, plan, read_constraints(geography, cells, **constraints))
+        return cls(question, finest, plan, read_constraints(geography, cells, **constraints))
 
     def entry(self, safe: bool) -> Entry:
         """Return what the ledger keeps of the question."""
-        plan, question = self.plan, self.finest.query.question
+        plan, question = self.plan, self.question
         canonical = {
             "hierarchy": VERSION,
             "question": question.to_json(),
@@ -114,7 +120,7 @@ class HierarchyQuestion:
         entry = self.entry(safe)
         text, was_stored = ledger.answer(entry, lambda: self._measured(responder), fresh=fresh)
         record, _ = ledger.payment(entry.question, text, safe=safe, last=not was_stored)
-        notes = responder.notes(grouped=True, question=self.finest.query.question)
+        notes = responder.notes(grouped=True, question=self.question)
         return HierarchicalCounts(
             measured=HierarchyMeasurements.from_text(text, self.plan),
             constraints=self.constraints,
@@ -122,7 +128,7 @@ class HierarchyQuestion:
             paid=record.loss,
             budget_left=ledger.left(),
             safe=safe,
-            protects=self.finest.query.question.table.protects,
+            protects=self.question.table.protects,
             notes=(*notes, *([FREE] if was_stored else [])),
         )
 
@@ -227,8 +233,8 @@ class HierarchyMethods(ABC):
 
 def _counted(
     responder: Responder, levels: Sequence[str], columns: Columns, where: str | None
-) -> tuple[PricedPlan, Geography, CountedCells]:
-    """Return the plan that counts rows in every cell of every leaf, with the leaves and cells in its order.
+) -> tuple[Query, Geography, CountedCells]:
+    """Return the question that counts rows in every cell of every leaf, with the leaves and cells in its order.
 
     Raises: CatalogError if units or keys are not declared; UnsupportedQueryError for what is not a list of columns.
     """
@@ -254,9 +260,7 @@ def _counted(
         raise UnsupportedQueryError("levels and columns of a hierarchy are one column or expression each.")
     geography, cells = _declared(question, levels, names)
     check_outcome(query)
-    finest = priced(query, Price(epsilon=Fraction(1)), Budget(epsilon=1))
-    responder.engine.check(finest)
-    return finest, geography, cells
+    return query, geography, cells
 
 
 def _declared(question: Question, levels: Sequence[str], names: Sequence[str]) -> tuple[Geography, CountedCells]:
@@ -279,6 +283,15 @@ def _declared(question: Question, levels: Sequence[str], names: Sequence[str]) -
     if any(len(axis.indices) > 1 for axis in question.axes if axis not in of_levels):
         raise CatalogError("counted columns are declared one by one, not as pairs.")
     return Geography(tuple(levels), paths), CountedCells(tuple(names), tuple(keys))
+
+
+def _in_a_table(question: Question, geography: Geography) -> Question:
+    """Return the same question with many units in a table of the engine, as found keys are, not in its text."""
+    levels, others = question.keys[: len(geography.levels)], question.keys[len(geography.levels) :]
+    if len(geography.paths) < MANY_UNITS or any(key.facts.kind not in KINDS_OF_KEYS for key in levels):
+        return question
+    unlisted = tuple(replace(key, facts=replace(key.facts, keys=None)) for key in levels)
+    return replace(question, keys=(*unlisted, *others), found_keys=tuple(geography.paths), joint=())
 
 
 def _sensitivity(question: Question, part: BoundedAggregate, groups: int) -> Sensitivity:
