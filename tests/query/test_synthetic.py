@@ -187,6 +187,8 @@ def test_rows_are_explained_before_they_are_paid() -> None:
     made = db.synthesize(["ward", "ill"], **PRICE)
     assert made.measured.measuring == plan
     assert made.counts("ill").budget_left == made.budget_left
+    db.synthesize(["ward", "ill"], **PRICE, target="ill")
+    assert len(db.history()) == 2  # another question
 
 
 # --- noisy tables ------------------------------------------------------------------------------------------------

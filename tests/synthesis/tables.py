@@ -31,4 +31,4 @@ def rows(count: int) -> Integers:
 def measuring(*, relation: Relation = AddRemove, limit: int = 1, **price: Any) -> Measuring:
     """What is measured of such rows at a price."""
     cost = Price.of(price.get("epsilon"), price.get("delta", 0), price.get("rho"))
-    return Measuring(domain=DOMAIN, price=cost, relation=relation, rows=limit)
+    return Measuring(domain=DOMAIN, price=cost, relation=relation, rows=limit, target=price.get("target"))

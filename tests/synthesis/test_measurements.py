@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from deniable.errors import InvalidParameterError
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits, DeterministicBits
 from deniable.numbers.arrays import Integers
@@ -64,6 +65,19 @@ def test_larger_tables_get_less_noise_and_parts_add_up() -> None:
     assert sum(part.rho or 0 for part in plan.parts) == Fraction(1, 2)
     spent = sum(noise.privacy_loss(plan.sensitivity).rho or 0 for noise in plan.noises)
     assert spent == pytest.approx(float(plan.parts[0].rho or 0), rel=1e-3)
+
+
+def test_pairs_with_a_target_get_more_of_the_same_price() -> None:
+    plain, aimed = measuring(rho="1/2"), measuring(rho="1/2", target="ill")
+    before, after = (plan.noises_of_pairs([9, 9, 9]) for plan in (plain, aimed))
+    assert plain.pair_indices == [(0, 1), (0, 2), (1, 2)]
+    assert before[0].standard_deviation() < after[0].standard_deviation()
+    assert before[1].standard_deviation() > after[1].standard_deviation()
+    spent = sum(noise.privacy_loss(aimed.sensitivity).rho or 0 for noise in after)
+    assert spent == pytest.approx(float(aimed.parts[1].rho or 0), rel=1e-3)
+    assert 0.95 <= share(measuring(rho=9, target="ward")) <= 1 + 1e-12
+    with pytest.raises(InvalidParameterError, match="target is one of ward, age, ill"):
+        measuring(rho=1, target="nobody")
 
 
 def test_one_column_alone_gets_the_whole_price() -> None:

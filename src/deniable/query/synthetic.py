@@ -155,6 +155,7 @@ class TableMethods(ABC):
         epsilon: Real | None = None,
         delta: Real | None = None,
         rho: Real | None = None,
+        target: str | None = None,
         where: str | None = None,
         bins: int = BINS,
         fresh: bool = False,
@@ -164,6 +165,7 @@ class TableMethods(ABC):
         Args:
             columns: names, each with a declared domain (else CatalogError); by default all that have one.
             epsilon, delta, rho: cost of all tables together.
+            target: name of a column that models shall predict from the others; pairs with it are measured better.
             where: condition on rows that count, as in SQL: "age > 30".
             bins: of numbers, days and moments, at most.
             fresh: whether to charge again for new noise although an answer is stored.
@@ -172,8 +174,9 @@ class TableMethods(ABC):
         """
         responder = self._responder
         condition = condition_of(where, responder)
-        plan, left_out = self._synthesis(columns, Price.of(epsilon, delta, rho), bins=bins)
-        question = SyntheticQuestion(responder.table, condition, plan, "synthetic rows", left_out=left_out)
+        plan, left_out = self._synthesis(columns, Price.of(epsilon, delta, rho), target=target, bins=bins)
+        details = {} if target is None else {"target": target}
+        question = SyntheticQuestion(responder.table, condition, plan, "synthetic rows", details, left_out)
         text, said, provenance = question.answer(responder, fresh=fresh)
         return Synthesis(measured=Measurements.from_text(text, plan), paid=provenance.paid, **said)
 
@@ -184,6 +187,7 @@ class TableMethods(ABC):
         epsilon: Real | None = None,
         delta: Real | None = None,
         rho: Real | None = None,
+        target: str | None = None,
         bins: int = BINS,
     ) -> Measuring:
         """Say what `synthesize` would measure, how exactly, and what it would cost.
@@ -191,21 +195,21 @@ class TableMethods(ABC):
         Charges nothing, and reads no private row.
 
         Args:
-            columns, bins: as `synthesize` takes them.
+            columns, target, bins: as `synthesize` takes them.
             epsilon, delta, rho: cost of all tables together.
 
         Raises: as `synthesize`, but for the budget.
         """
-        return self._synthesis(columns, Price.of(epsilon, delta, rho), bins=bins)[0]
+        return self._synthesis(columns, Price.of(epsilon, delta, rho), target=target, bins=bins)[0]
 
     def _synthesis(
-        self, columns: Sequence[str] | None, price: Price, *, bins: int
+        self, columns: Sequence[str] | None, price: Price, *, target: str | None, bins: int
     ) -> tuple[Measuring, tuple[str, ...]]:
         """Return the plan of the tables for synthetic rows, and names of columns without a domain."""
         table = self._responder.table
         domain, left_out = domain_of(table, columns, bins)
-        plan = Measuring(domain=domain, price=price, relation=table.relation, rows=max_rows_of(table))
-        return plan, left_out
+        known: dict[str, Any] = {"price": price, "relation": table.relation, "rows": max_rows_of(table)}
+        return Measuring(domain=domain, target=target, **known), left_out
 
     def marginals(
         self,

@@ -23,6 +23,9 @@ def synthesize(
     columns: Annotated[
         str | None, typer.Option(metavar="A,B,...", help="Columns; by default all that have keys or bounds.")
     ] = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="A", help="A column that models shall predict from the others.")
+    ] = None,
     where: Annotated[str | None, typer.Option(metavar="SQL", help='Rows that count, such as "age > 30".')] = None,
     bins: Annotated[int, typer.Option(help="Bins of a column of numbers or dates, at most.")] = 100,
     size: Annotated[
@@ -63,6 +66,7 @@ def synthesize(
                 epsilon=epsilon,
                 delta=delta,
                 rho=rho,
+                target=target,
                 where=where,
                 bins=bins,
                 fresh=fresh,
