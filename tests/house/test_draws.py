@@ -94,7 +94,7 @@ HIDING_NOTHING = {
     "learning/estimators/kmeans.py:_from_grid": "public directions of a grid",
     "learning/estimators/kmeans.py:_weighted": "restarts on released cells",
     "query/engines/spark/executors.py:copy_of_deniable": "noise of nothing, from a key that everybody knows",
-    "synthesis/residuals.py:Spread.draws": "synthesis/test_residuals.py::test_intervals_of_sums_hold_also_where_noise_has_few_steps",
+    "synthesis/residuals.py:Spread.draws": "errors that released totals could have",
     "stream/bands.py:band_factor": "errors that a public matrix could have",
     "statistics/hypothesis/anova.py:Anova._simulated": "a p-value from released numbers",
     "statistics/hypothesis/base.py:multinomials": "a p-value from released numbers",

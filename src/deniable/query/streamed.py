@@ -150,6 +150,8 @@ class StreamedTable:
             held = self.responder.engine.columns(filtered(Scan(table), self._condition(step)), columns)
         if held is None:
             raise ExecutionError
+        # Engines may hand out rows of one unit in an order that hangs on those of others, so chance orders them.
+        held = held.take(np.argsort(self.responder.bits.words(held.num_rows), kind="stable"))
         by_name = {name: held.column(index) for index, name in enumerate(names)}
         units = None if table.unit.column is None else held.column("unit")
         if not names and units is None:
