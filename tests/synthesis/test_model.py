@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
+from deniable.mechanisms.price import Price
 from deniable.noise.bits import DeterministicBits
-from deniable.synthesis.measurements import Measurements
+from deniable.privacy import AddRemove
+from deniable.synthesis.domain import DeclaredDomain, Listed
+from deniable.synthesis.measurements import Measurements, Measuring
 from deniable.synthesis.model import DISCREPANCY, fitted
 from tests.synthesis.tables import measuring, rows
 
@@ -18,6 +21,17 @@ def test_the_fit_stops_where_noise_begins() -> None:
     assert model.misfit <= DISCREPANCY
     assert model.steps < 1_000
     assert all(shares.sum(axis=1) == pytest.approx(1, abs=1e-4) for shares in model.probabilities)
+
+
+def test_a_fit_that_comes_no_nearer_ends() -> None:
+    """Many columns of few rows have more cells than soft records can follow."""
+    domain = DeclaredDomain(tuple(Listed(f"c{at}", "int64", tuple(range(10))) for at in range(40)))
+    levels = np.random.default_rng(0).integers(0, 10, (40, 2_000))
+    price = Price.of(1, "1e-9", None)
+    plan = Measuring(domain=domain, price=price, relation=AddRemove, rows=1)
+    model = fitted(plan.measure(levels, None, DeterministicBits(1)))
+    assert DISCREPANCY < model.misfit < 1
+    assert model.steps <= 600
 
 
 def test_pairs_of_the_model_are_those_of_the_rows() -> None:

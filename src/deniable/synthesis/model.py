@@ -28,6 +28,7 @@ MAX_STEPS = 3_000
 LEARNING_RATE, MOMENTUM, SCALE_MEMORY = 0.05, 0.9, 0.99
 INITIAL_SPREAD = 0.5  # of the logarithms of probabilities
 DISCREPANCY = 0.9  # of the squared error that noise alone would leave: a nearer fit would copy noise
+STEPS_PER_CHECK, MIN_GAIN = 200, 0.01  # a fit whose misfit falls by less has come as near as it can
 SMALLEST_SHARE = 1e-4  # of a bin at the start, so that it can grow
 
 
@@ -63,11 +64,16 @@ def fitted(measured: Measurements, progress: Callable[[float], object] | None = 
     logits += np.log(np.maximum(target.start, SMALLEST_SHARE)).astype(np.float32)
     first = np.zeros_like(logits)
     second = np.zeros_like(logits)
+    before = float("inf")
     for step in range(1, MAX_STEPS + 1):
         shares = target.softmax(logits)
         misfit, gradient = target.gradient(shares)
         if misfit <= DISCREPANCY:
             break
+        if step % STEPS_PER_CHECK == 0:
+            if misfit > before * (1 - MIN_GAIN):
+                break
+            before = misfit
         first += (1 - MOMENTUM) * (gradient - first)
         second += (1 - SCALE_MEMORY) * (gradient * gradient - second)
         scale = np.sqrt(second / (1 - SCALE_MEMORY**step)) + np.float32(1e-12)

@@ -206,10 +206,10 @@ class RangeCounts:
         provenance: the payment in the ledger; None without one.
 
     >>> import deniable as dn
-    >>> columns = {"age": dn.Number(lower=0, upper=99)}
+    >>> columns = {"age": dn.Number(lower=0, upper=99, integer=True)}
     >>> budget = dn.Budget(epsilon=1, delta="1e-6")
     >>> db = dn.connect(dn.datasets.visits(), name="visits", unit="patient", rows=2, columns=columns, budget=budget)
-    >>> ages = db.ranges("age", epsilon=1, delta="1e-6", bins=20)
+    >>> ages = db.ranges("age", epsilon=1, delta="1e-6")
     >>> ages.between([(0, 18), (65, 100)]).columns
     ('from', 'below', 'count')
     """
