@@ -199,9 +199,10 @@ class Database(TableMethods, HierarchyMethods, StreamMethods):
         groups: int | str | None = None,
         total_rows: int | str | None = None,
     ) -> Explanation:
-        """Say what `sql` would do and cost, how accurate it would be, and whether it would be refused.
+        """Say what `sql` would do and cost, and how accurate it would be.
 
-        Charges nothing. Reads the schema, and the rows of public tables that the question names; no private row.
+        Also says whether it would be refused. Charges nothing. Reads the schema, and the rows of public tables that the
+        question names; no private row.
 
         Args:
             text: as `sql` takes it.
@@ -323,7 +324,7 @@ class Database(TableMethods, HierarchyMethods, StreamMethods):
     def _workload(
         self, questions: Sequence[str | Ask], shared: Mapping[str, Any], *, consistent: bool, nonnegative: bool
     ) -> Workload:
-        """Return the plans of several questions that state the same price, dialect and columns."""
+        """Return the plans of several questions of one price, dialect and columns."""
         if isinstance(questions, str | Ask) or not questions:
             raise InvalidParameterError("a workload is a list of questions: db.workload([text, text], epsilon=1).")
         requests = [Request(question=each, **shared) for each in questions]
@@ -341,7 +342,9 @@ class Database(TableMethods, HierarchyMethods, StreamMethods):
         fresh: bool = False,
         dialect: str = "duckdb",
     ) -> Any:
-        """Answer a SELECT of counts, sums and averages for up to 2^30 groups with Parquet files, on Spark.
+        """Answer a SELECT for up to 2^30 groups with Parquet files, on Spark.
+
+        Its aggregates are counts, sums and averages.
 
         Args:
             text: as `sql` takes it, without ORDER BY and LIMIT.
@@ -373,7 +376,7 @@ class Database(TableMethods, HierarchyMethods, StreamMethods):
         return Responder(self._engine, self.ledger, self._bits, self._table)
 
     def table(self, name: str) -> Frame:
-        """Return the rows of a table as a frame, for questions in Python; see docs/guide/frames.md.
+        """Return a table as a frame, for questions in Python; see docs/guide/frames.md.
 
         Args:
             name: of the table.
@@ -408,13 +411,16 @@ class Database(TableMethods, HierarchyMethods, StreamMethods):
         return list_columns(self.tables)
 
     def history(self) -> Listing:
-        """Return the questions that were charged, oldest first; stored answers are free and not listed again."""
+        """Return the questions that were charged, oldest first.
+
+        Stored answers are free, and not listed again.
+        """
         return list_history(self.ledger)
 
     def doctor(self) -> None:
-        """Print exact counts of irregular rows. For the owner alone: the numbers are not private.
+        """Print exact counts of irregular rows, for the owner alone.
 
-        Charges nothing, and returns nothing that could be passed on by mistake.
+        The numbers are not private. Charges nothing, and returns nothing that could be passed on by mistake.
         """
         print_findings(self._engine, self.tables)
 

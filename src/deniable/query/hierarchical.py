@@ -1,4 +1,4 @@
-"""Counts of a hierarchy: declared units, one payment for all levels, and exact tallies from the engine."""
+"""Counts of a hierarchy: declared units, one payment, exact tallies of the engine."""
 
 import hashlib
 import json
@@ -69,7 +69,9 @@ class HierarchyQuestion:
         constraints: Mapping[str, object],
         where: str | None,
     ) -> "HierarchyQuestion":
-        """Return the question, as `Database.hierarchy` says; nothing is charged, and no private row is read.
+        """Return the question of `Database.hierarchy`.
+
+        Nothing is charged, and no private row is read.
 
         Args:
             responder: answers for the table.
@@ -169,7 +171,7 @@ class HierarchyMethods(ABC):
         where: str | None = None,
         fresh: bool = False,
     ) -> HierarchicalCounts:
-        """Count rows in every unit of a hierarchy: whole numbers that add up on all levels.
+        """Count rows in every unit of a hierarchy, in whole numbers that add up.
 
         Measures tables of every unit of every level with exact noise, and makes whole numbers of all of them together.
         Rows of undeclared units, and rows with undeclared keys, do not count.
@@ -212,7 +214,7 @@ class HierarchyMethods(ABC):
         shares: Shares | None = None,
         where: str | None = None,
     ) -> HierarchyPlan:
-        """Say what `hierarchy` would measure and cost, and how exact its estimates would be.
+        """Say what `hierarchy` would measure and cost, and how accurate it would be.
 
         Charges nothing, and reads no private row.
 
@@ -234,7 +236,9 @@ class HierarchyMethods(ABC):
 def _counted(
     responder: Responder, levels: Sequence[str], columns: Columns, where: str | None
 ) -> tuple[Query, Geography, CountedCells]:
-    """Return the question that counts rows in every cell of every leaf, with the leaves and cells in its order.
+    """Return the question that counts rows in every cell of every leaf.
+
+    Leaves and cells come with it, in its order.
 
     Raises: CatalogError if units or keys are not declared; UnsupportedQueryError for what is not a list of columns.
     """
@@ -286,7 +290,10 @@ def _declared(question: Question, levels: Sequence[str], names: Sequence[str]) -
 
 
 def _in_a_table(question: Question, geography: Geography) -> Question:
-    """Return the same question with many units in a table of the engine, as found keys are, not in its text."""
+    """Return the question with many units in a table of the engine, not its text.
+
+    Found keys stand in such a table too.
+    """
     levels, others = question.keys[: len(geography.levels)], question.keys[len(geography.levels) :]
     if len(geography.paths) < MANY_UNITS or any(key.facts.kind not in KINDS_OF_KEYS for key in levels):
         return question
@@ -295,7 +302,10 @@ def _in_a_table(question: Question, geography: Geography) -> Question:
 
 
 def _sensitivity(question: Question, part: BoundedAggregate, groups: int) -> Sensitivity:
-    """Return the sensitivity of a table with `groups` cells in all units; rows are bounded in the finest ones."""
+    """Return the sensitivity of a table with `groups` cells in all units.
+
+    Rows are bounded in the finest ones.
+    """
     if groups == question.cells:
         return part.sensitivity
     bounded = question.table

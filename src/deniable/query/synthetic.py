@@ -1,4 +1,4 @@
-"""Tables and synthetic rows: a declared domain, one payment, and levels of rows as the engine hands them out."""
+"""Tables and synthetic rows: a declared domain, one payment, levels of rows."""
 
 import hashlib
 import json
@@ -49,12 +49,17 @@ class LevelPlan(Protocol):
     def privacy_loss(self) -> PrivacyLoss: ...
 
     def measured_text(self, levels: MachineIntegers, units: object, bits: Bits) -> str:
-        """Return noisy tables of rows, given as levels of shape (attributes, rows), as a ledger keeps them."""
+        """Return noisy tables of rows, as a ledger keeps them.
+
+        The rows are given as levels, of shape (attributes, rows).
+        """
 
 
 @dataclass(frozen=True)
 class SyntheticQuestion:
-    """A request for noisy tables of rows with a declared domain, checked before anything is paid.
+    """A request for noisy tables of rows, checked before anything is paid.
+
+    The rows have a declared domain.
 
     Args:
         table: whose rows are read.
@@ -160,7 +165,7 @@ class TableMethods(ABC):
         bins: int = BINS,
         fresh: bool = False,
     ) -> Synthesis:
-        """Measure noisy tables of columns and of all pairs of them; return rows that fit them.
+        """Measure noisy tables of columns and of all pairs; return rows that fit them.
 
         Args:
             columns: names, each with a declared domain (else CatalogError); by default all that have one.
@@ -205,7 +210,7 @@ class TableMethods(ABC):
     def _synthesis(
         self, columns: Sequence[str] | None, price: Price, *, target: str | None, bins: int
     ) -> tuple[Measuring, tuple[str, ...]]:
-        """Return the plan of the tables for synthetic rows, and names of columns without a domain."""
+        """Return the plan for synthetic rows, and names of columns without a domain."""
         table = self._responder.table
         domain, left_out = domain_of(table, columns, bins)
         known: dict[str, Any] = {"price": price, "relation": table.relation, "rows": max_rows_of(table)}
@@ -225,7 +230,7 @@ class TableMethods(ABC):
         bins: int = BINS,
         fresh: bool = False,
     ) -> Marginals:
-        """Measure tables of counts that agree with each other, with the least error for their price.
+        """Measure tables of counts that agree, with the least error for their price.
 
         Args:
             tables: lists of names of columns with a declared domain, [["ward"], ["ward", "age"]]; or a number k, for

@@ -47,7 +47,7 @@ class Banded(NoiseCorrelation):
 
     @classmethod
     def best(cls, uses: Uses, *, bands: int) -> "Banded":
-        """Return bands with nearly the least root mean squared error of sums of the first steps.
+        """Return bands with nearly the least root mean squared error of prefix sums.
 
         With a separation of at least `bands` the sensitivity is exact.
 
@@ -99,7 +99,10 @@ class Banded(NoiseCorrelation):
 
 
 def _toeplitz_errors(coefficients: Floats, uses: Uses) -> tuple[float, float]:
-    """Return the errors of `NoiseCorrelation.errors`: the diagonals of A C^-1 are sums of those of C^-1."""
+    """Return the errors of `NoiseCorrelation.errors`, from the diagonals of C^-1.
+
+    Those of A C^-1 are their prefix sums.
+    """
     impulse = np.eye(1, uses.steps)[0]
     squares = np.cumsum(np.cumsum(lfilter([1.0], coefficients[: uses.steps], impulse)) ** 2)
     strategy = ToeplitzStrategy(coefficients.tolist(), steps=uses.steps)

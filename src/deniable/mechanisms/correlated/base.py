@@ -83,7 +83,10 @@ class Stream:
 
 @dataclass(frozen=True, kw_only=True)
 class NoiseCorrelation(Part):
-    """Base class of correlations: a lower-triangular C, with exact arithmetic for C x on a lattice."""
+    """Base class of correlations: a lower-triangular C.
+
+    C x is computed exactly, on a lattice.
+    """
 
     remembers_all: ClassVar[bool] = False  # whether the secret state is the list of all earlier sums
     releases_several: ClassVar[bool] = False  # whether a step releases several vectors
@@ -98,7 +101,9 @@ class NoiseCorrelation(Part):
 
     @abstractmethod
     def mixed(self, total: ExactIntegers, carried: Any, step: int, uses: Uses) -> ExactIntegers:
-        """Return the integers of one step of C x, in lattice steps over `fine(uses)`; updates the state.
+        """Return the integers of one step of C x, and update the state.
+
+        They are in lattice steps over `fine(uses)`.
 
         Args:
             total: the exact sum of the step.
@@ -120,7 +125,10 @@ class NoiseCorrelation(Part):
 
     @abstractmethod
     def sensitivity(self, uses: Uses) -> int:
-        """Return the l2 sensitivity of all released integers to one row more, in lattice steps over `fine(uses)`."""
+        """Return the l2 sensitivity of all released integers to one additional row.
+
+        It is in lattice steps over `fine(uses)`.
+        """
 
     def fine(self, uses: Uses) -> int:
         """Return the number of parts of a lattice step in which integers are released."""
@@ -128,13 +136,13 @@ class NoiseCorrelation(Part):
 
     @abstractmethod
     def errors(self, uses: Uses) -> tuple[float, float]:
-        """Return the greatest and the root mean squared error of sums of the first steps.
+        """Return the greatest and the root mean squared error of prefix sums.
 
         They are multiples of the error of one step at equal mu.
         """
 
     def estimator(self, uses: Uses) -> Floats:
-        """Return the matrix from noise to errors of first sums, of up to 4,096 steps.
+        """Return the matrix from noise to errors of prefix sums, of up to 4,096 steps.
 
         Args:
             uses: how a row takes part; its steps are the rows of the matrix.
@@ -171,11 +179,16 @@ class NoiseCorrelation(Part):
         return np.asarray(np.sqrt((errors**2).sum(axis=1)))
 
     def noise(self, noise_multiplier: Fraction, uses: Uses) -> Gaussian:
-        """Return the noise of every released integer: `noise_multiplier` times the norm of a row's part of a sum."""
+        """Return the noise of every released integer.
+
+        Its standard deviation is `noise_multiplier` times the norm of a row's part of a sum.
+        """
         return Gaussian(sigma_squared=(noise_multiplier * uses.lattice * self.fine(uses)) ** 2)
 
     def privacy_loss(self, noise_multiplier: Fraction, uses: Uses, relation: Relation) -> PrivacyLoss:
-        """Return the privacy loss of a whole run, whose gradients may depend on earlier releases.
+        """Return the privacy loss of a whole run.
+
+        The sums of a step may depend on earlier releases.
 
         Args:
             noise_multiplier: standard deviation over the norm of a row's part of a sum.

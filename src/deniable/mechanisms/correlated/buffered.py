@@ -53,7 +53,9 @@ class Buffered(NoiseCorrelation):
 
     @classmethod
     def best(cls, uses: Uses, *, buffers: int) -> "Buffered":
-        """Return buffers with nearly the least greatest error of sums; four lose 0.02% in 1,000 steps.
+        """Return buffers with nearly the least greatest error of sums.
+
+        Four of them lose 0.02% in 1,000 steps.
 
         Args:
             uses: how a row takes part.
@@ -95,7 +97,7 @@ class Buffered(NoiseCorrelation):
         return int(_MAX_BUFFERED_SUM * (1 - max(self.decays)))
 
     def fine(self, uses: Uses) -> int:
-        """Return a number of parts at which rounding costs a thousandth of the sensitivity."""
+        """Return the number of parts at which rounding costs 0.1% of the sensitivity."""
         parts = int(2 ** max(0, math.ceil(math.log2(1000 * self._rounding(uses) / uses.lattice))))
         if self._range < parts * uses.lattice:
             raise InvalidParameterError(

@@ -1,4 +1,4 @@
-"""Buffered Toeplitz matrices in closed form: sensitivity, errors, and the best ones.
+"""Buffered Toeplitz matrices in closed form: sensitivity, errors, and optima.
 
 C has the diagonals 1, then sum_j scales_j decays_j^(k-1). Sums over steps are put together from halves, in which all
 numbers are positive, so that nothing cancels; the time grows with the logarithm of the number of steps.
@@ -30,9 +30,9 @@ _STARTS = 12  # of the search, for the widest and for the narrowest gap
 
 @dataclass(frozen=True)
 class Segment:
-    """Consecutive steps: their linear map of buffers and a 1, and their squared outputs as a quadratic form.
+    """Consecutive steps, as a linear map and a quadratic form of buffers and a 1.
 
-    Arrays of shape (..., buffers + 1, buffers + 1), of floats or of balls.
+    The form is the sum of the squared outputs. Arrays of shape (..., buffers + 1, buffers + 1), of floats or of balls.
     """
 
     change: NDArray[Any]
@@ -44,7 +44,7 @@ class Segment:
         return Segment(np.matmul(later.change, self.change), self.squares + moved)
 
     def times(self, count: int) -> list["Segment"]:
-        """Return segments that make `count` repetitions, by the binary digits of their number."""
+        """Return segments that add up to `count` repetitions, by its binary digits."""
         parts = []
         power = self
         while count:
@@ -104,9 +104,10 @@ def certified_norm(
 
 
 def squared_errors(scales: Floats, decays: Floats, *, steps: int) -> tuple[float, float]:
-    """Return the greatest and the mean squared error of sums of first steps, for noise of variance 1.
+    """Return the greatest and the mean squared error of prefix sums.
 
-    The diagonals of A C^-1, A with ones below its diagonal, are sums of powers with positive weights.
+    Noise has variance 1. The diagonals of A C^-1, A with ones below its diagonal, are sums of powers with positive
+    weights.
     """
     greatest, mean = _sums_of_squares(*_powers(scales, decays), steps)
     return float(greatest), float(mean)
@@ -120,7 +121,7 @@ def sum_diagonals(scales: Floats, decays: Floats, *, steps: int) -> Floats:
 
 
 def _powers(scales: Floats, decays: Floats) -> tuple[Floats, Floats]:
-    """Return weights and gaps to 1 of the powers that add up to the diagonals of A C^-1."""
+    """Return weights and gaps to 1 of the powers that sum to the diagonals of A C^-1."""
     roots = np.sqrt(scales)
     gaps = 1 - decays
     inner, vectors = np.linalg.eigh(np.diag(gaps) + np.outer(roots, roots))
@@ -129,10 +130,11 @@ def _powers(scales: Floats, decays: Floats) -> tuple[Floats, Floats]:
 
 
 def best_buffers(count: int, *, steps: int, times: int, separation: int) -> tuple[Floats, Floats]:
-    """Return scales and decays with nearly the least greatest error of sums, times the sensitivity.
+    """Return scales and decays with nearly the least error at equal privacy.
 
-    The gaps of C^-1 and of C to 1 alternate, in falling order, and every such sequence of gaps is that of one C with
-    positive scales: so the ratios of neighbours are free parameters, and both sides are formulas in them.
+    The error is the greatest one of sums, times the sensitivity. The gaps of C^-1 and of C to 1 alternate, in falling
+    order, and every such sequence of gaps is that of one C with positive scales: so the ratios of neighbours are free
+    parameters, and both sides are formulas in them.
 
     Args:
         count: the largest number of buffers.
@@ -155,7 +157,7 @@ def best_buffers(count: int, *, steps: int, times: int, separation: int) -> tupl
 
 
 def lasting_buffers(count: int, *, steps: int) -> tuple[Floats, Floats]:
-    """Return scales and decays whose error is near the optimum at every number of steps, up to 2^24.
+    """Return scales and decays near the optimum at every number of steps up to 2^24.
 
     The greatest ratio to the squared error of the square root, over all powers of 2 from 64 to 2^24, is nearly the
     least; the sensitivity is that of `steps` steps, which may be many more.
@@ -186,7 +188,10 @@ def lasting_buffers(count: int, *, steps: int) -> tuple[Floats, Floats]:
 
 
 def _descended(error: Callable[[Floats], Floats], start: Floats) -> Floats:
-    """Return nearby parameters with a smaller error, by slopes from differences; the start if there are none."""
+    """Return nearby parameters with a smaller error; the start if there are none.
+
+    Slopes come from differences.
+    """
     size = start.size
     moves = _DIFFERENCE_STEP * np.vstack([np.zeros(size), np.eye(size), -np.eye(size)])
 
@@ -199,7 +204,10 @@ def _descended(error: Callable[[Floats], Floats], start: Floats) -> Floats:
 
 
 def _starts(count: int, steps: int) -> Floats:
-    """Return starts of the search: logits of ratios of gaps in geometric sequences, shape (starts, 2 count)."""
+    """Return starts of the search, whose gaps are geometric sequences.
+
+    They are logits of the ratios of gaps, of shape (starts, 2 count).
+    """
     wide, narrow = np.meshgrid(np.geomspace(0.05, 0.95, _STARTS), np.geomspace(0.02, 20, _STARTS) / steps)
     first = np.log(wide.ravel())
     last = np.log(np.minimum(narrow, wide / 2).ravel())
@@ -209,9 +217,9 @@ def _starts(count: int, steps: int) -> Floats:
 
 
 def _parts(free: Floats, min_gap: float) -> tuple[Floats, Floats, Floats]:
-    """Return the gaps of C^-1 and of C, and the scales, from logits of ratios of gaps; shapes (..., buffers).
+    """Return the gaps of C^-1 and of C, and the scales, from logits of ratios of gaps.
 
-    Gaps are at least `min_gap`: further ones of that size have a scale of 0.
+    All have the shape (..., buffers). Gaps are at least `min_gap`: further ones of that size have a scale of 0.
     """
     gaps = np.maximum(np.exp(np.cumsum(-np.logaddexp(0, -free), axis=-1)), min_gap)
     inner, outer = gaps[..., ::2], gaps[..., 1::2]
@@ -219,7 +227,7 @@ def _parts(free: Floats, min_gap: float) -> tuple[Floats, Floats, Floats]:
 
 
 def _residues(others: Floats, own: Floats) -> Floats:
-    """Return, for each own gap, the product of its differences to the others over that to the rest of its own."""
+    """Return the coefficients of 1 / (own - x) in prod(others - x) / prod(own - x)."""
     apart = own[..., np.newaxis, :] - own[..., :, np.newaxis]
     apart += np.eye(own.shape[-1])
     return np.asarray(
@@ -228,7 +236,7 @@ def _residues(others: Floats, own: Floats) -> Floats:
 
 
 def _outer_law(inner: Floats, gaps: Floats) -> tuple[Floats, Floats]:
-    """Return the weights and gaps of the powers that add up to the diagonals of A C^-1."""
+    """Return weights and gaps of the powers that sum to the diagonals of A C^-1."""
     last = np.prod(gaps / inner, axis=-1, keepdims=True)
     return np.concatenate([last, -_residues(gaps, inner) / inner], -1), np.concatenate([0 * last, inner], -1)
 

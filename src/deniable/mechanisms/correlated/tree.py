@@ -15,7 +15,7 @@ from deniable.privacy.sensitivity.tree import squared_tree_sensitivity
 class Tree(NoiseCorrelation):
     """Noisy sums of 1, 2, 4, ... consecutive steps (DP-FTRL).
 
-    Few of them make every sum of first steps.
+    Few of them make every prefix sum.
 
     Guarantee: `squared_tree_sensitivity`: the squared numbers of uses in one node, over the worst steps for a row.
     Source: Kairouz et al. (2021), arXiv:2103.00039 (DP-FTRL); each node is improved by those below: Honaker (2015).
@@ -39,7 +39,7 @@ class Tree(NoiseCorrelation):
         return np.array([carried.pop(level) for level in full])
 
     def unmixed(self, noisy: Floats, carried: Any, step: int, uses: Uses) -> Floats:
-        """Return the noisy sum of this step: the difference of two estimated sums of first steps."""
+        """Return the noisy sum of this step: the difference of two estimated prefix sums."""
         below = noisy[0]
         for level, sums in enumerate(noisy[1:], start=1):
             share = _node_variance(level)  # of a node's own noise, against the sum of its two halves
@@ -63,7 +63,7 @@ class Tree(NoiseCorrelation):
         return math.sqrt(squared.max()), math.sqrt(squared.mean())
 
     def spreads(self, uses: Uses, *, window: int | None = None) -> Floats:
-        """Return standard deviations, from the variances of nodes where all steps are added up."""
+        """Return standard deviations; of prefix sums, from the variances of nodes."""
         if window is not None:
             return super().spreads(uses, window=window)
         step = np.arange(1, uses.steps + 1)
@@ -72,8 +72,8 @@ class Tree(NoiseCorrelation):
 
 
 def _node_variance(level: int) -> float:
-    """Return the variance of the best estimate of a node from itself and all below, for noise of variance 1.
+    """Return the variance of the best estimate of a node from itself and all below.
 
-    v = 1 / (1 + 1 / (2 v')) for the variance v' of a child.
+    The noise has variance 1; v = 1 / (1 + 1 / (2 v')) for the variance v' of a child.
     """
     return float(2**level / (2 ** (level + 1) - 1))

@@ -72,7 +72,7 @@ class Triangular(NoiseCorrelation):
 
     @classmethod
     def square_root(cls, uses: Uses) -> "Triangular":
-        """Return the square root of the matrix of first sums, the best Toeplitz one."""
+        """Return the square root of the matrix of prefix sums, the best Toeplitz one."""
         coefficients = ToeplitzStrategy.square_root(steps=_checked(uses)).coefficients
         return cls(rows=tuple(coefficients[: step + 1][::-1] for step in range(uses.steps)))
 
@@ -85,7 +85,7 @@ class Triangular(NoiseCorrelation):
         Args:
             uses: how a row takes part.
             windows: numbers of steps that are added up, each at every step.
-            totals: whether sums of all first steps count too.
+            totals: whether prefix sums count too.
         """
         gram = optimal(workload_gram(_checked(uses), windows=windows, totals=totals)).gram
         lower = np.linalg.cholesky(gram[::-1, ::-1])
@@ -141,7 +141,7 @@ class Triangular(NoiseCorrelation):
         return np.cumsum(inverse, axis=0)
 
     def errors(self, uses: Uses) -> tuple[float, float]:
-        """Return the errors of sums of first steps."""
+        """Return the errors of prefix sums."""
         squared = (self.spreads(uses) * self.norm(uses)) ** 2
         return math.sqrt(squared.max()), math.sqrt(squared.mean())
 
