@@ -1,4 +1,7 @@
-"""Coarser levels from noisy counts: fewer cells where few records are. All of it is post-processing."""
+"""Coarser levels from noisy counts: fewer cells where there are few records.
+
+All of it is post-processing.
+"""
 
 import math
 
@@ -8,10 +11,10 @@ from deniable.numbers.arrays import Floats, Indices
 
 
 def smoothed(counts: Floats, deviation: float) -> Floats:
-    """Return counts of neighbouring levels with less noise: soft thresholds on differences of halves (Haar wavelets).
+    """Return counts of neighbouring levels with less noise.
 
-    The sum stays. A difference of two halves is shrunk by one deviation of its noise, so that flat stretches become
-    flat and peaks stay.
+    Soft thresholds act on differences of halves (Haar wavelets). The sum stays. A difference of two halves is shrunk by
+    one deviation of its noise, so that flat stretches become flat and peaks stay.
 
     Source: Donoho (1995), "De-noising by soft-thresholding", with one deviation as the threshold.
     """
@@ -30,7 +33,7 @@ def smoothed(counts: Floats, deviation: float) -> Floats:
 
 
 def merged(counts: Floats, *, ordered: bool, min_records: float) -> Indices:
-    """Return the bin of every level, such that bins hold at least about `min_records` records.
+    """Return the bin of every level; bins hold about `min_records` records or more.
 
     Neighbouring levels are joined where they are ordered; else all levels that are too small share one bin, if need be
     with the smallest of the others.

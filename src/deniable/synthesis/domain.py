@@ -1,4 +1,4 @@
-"""Declared domains: the levels that each column of a table may have, from public facts alone."""
+"""Declared domains: the levels of each column of a table, from public facts alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ DAYS_TO_1970 = 719_163  # of the ordinal number of 1970-01-01, from which Arrow 
 
 @dataclass(frozen=True)
 class Attribute(ABC):
-    """Base class of columns with finitely many levels; the last level is a missing or undeclared value.
+    """Base class of columns with finitely many levels.
+
+    The last level is a missing or undeclared value.
 
     Args:
         name: of the column.
@@ -109,7 +111,9 @@ class Listed(Attribute):
 
 @dataclass(frozen=True)
 class Binned(Attribute):
-    """A column of numbers, days or moments in bins of equal width. Values beyond the bounds count at the nearest one.
+    """A column of numbers, days or moments in bins of equal width.
+
+    Values beyond the bounds count at the nearest one.
 
     Args:
         lower, upper: public bounds; of days and moments, as ordinal numbers of days.

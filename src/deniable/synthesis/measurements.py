@@ -1,4 +1,6 @@
-"""Noisy tables: one of every column, and of every pair of columns on bins that the first ones suggest.
+"""Noisy tables of every column, and of every pair of columns on suggested bins.
+
+The tables of columns suggest the bins.
 
 Guarantee: every table is a count of rows by public levels plus exact noise. The tables of pairs are chosen by the
 released tables of columns alone, so the whole costs what its parts cost, whatever the bins: see
@@ -41,7 +43,9 @@ MAX_CELLS = 2**22  # of all tables of pairs together, about
 
 @dataclass(frozen=True, kw_only=True)
 class Measuring:
-    """Plan of the noisy tables for synthetic rows, with their cost. All of it is public.
+    """Plan of the noisy tables for synthetic rows, with their cost.
+
+    All of it is public.
 
     Args:
         domain: the columns and their levels.
@@ -68,7 +72,7 @@ class Measuring:
 
     @cached_property
     def parts(self) -> tuple[Price, ...]:
-        """Prices of the tables of columns and of those of pairs; of one column, the whole price."""
+        """Prices of the tables of columns and of pairs; of one column, the whole price."""
         whole = self.price.concentrated()
         return whole.split(COLUMNS_SHARE, 1 - COLUMNS_SHARE) if len(self.domain) > 1 else (whole,)
 
@@ -121,7 +125,10 @@ class Measuring:
         return f"<pre>{escape(str(self))}</pre>"
 
     def measure(self, levels: MachineIntegers, units: object, bits: Bits) -> "Measurements":
-        """Return noisy tables of private rows, given as levels of shape (attributes, rows)."""
+        """Return noisy tables of private rows.
+
+        The rows are given as levels, of shape (attributes, rows).
+        """
         present = np.ones(levels.shape[1], dtype=np.bool_)
         held = levels[:, bounded_rows(units, rows=self.rows, present=present, bits=bits)]
         counts = []
@@ -162,7 +169,10 @@ class Measurements:
 
     @cached_property
     def total(self) -> float:
-        """Number of rows that count, at least 1: sums of the tables of columns, weighted by their precision."""
+        """Estimated number of rows that count, at least 1.
+
+        It is the mean of the sums of the tables of columns, weighted by their precision.
+        """
         sums = np.array([float(table.sum()) for table in self.counts])
         variances = np.array(
             [table.size * deviation**2 for table, deviation in zip(self.counts, self.deviations, strict=True)]
@@ -180,7 +190,7 @@ class Measurements:
         return tuple(self._tidied(index) for index in range(len(self.counts)))
 
     def _tidied(self, index: int) -> Floats:
-        """Counts of one column. Missing values that are within their noise of none are none."""
+        """Counts of one column; missing values within their noise of none are none."""
         *known, missing = self.counts[index].tolist()
         deviation = float(self.deviations[index])
         values = np.array(known, dtype=np.float64)
@@ -231,7 +241,7 @@ class Measurements:
 
     @classmethod
     def from_text(cls, text: str, measuring: Measuring) -> "Measurements":
-        """Return the tables of a text that `to_text` made; the bins are those that were measured."""
+        """Return the tables of a text that `to_text` made, with their measured bins."""
         data: dict[str, Any] = json.loads(text)
         tables = {name: tuple(np.array(table, dtype=np.int64) for table in data[name]) for name in TABLES}
         return cls(measuring=measuring, **tables)

@@ -1,4 +1,6 @@
-"""A model of rows: a mixture of soft records, each with a distribution of every column, fitted to all pairs at once.
+"""A model of rows: a mixture of soft records, fitted to all pairs at once.
+
+A soft record has a distribution of every column.
 
 With S the matrix of all records' probabilities, of shape (records, bins of all columns), the tables of all pairs are
 blocks of the one matrix S^T S. So a step of the fit is two products of matrices, for any number of columns, and nothing
@@ -53,7 +55,7 @@ class RecordMixture:
 
 
 def fitted(measured: Measurements, progress: Callable[[float], object] | None = None) -> RecordMixture:
-    """Return the model that explains the measured tables as well as their noise allows.
+    """Return the model that fits the measured tables as well as their noise allows.
 
     Args:
         progress: called with the share of the longest fit that is done.
@@ -149,7 +151,10 @@ class _Target:
         return shares
 
     def gradient(self, shares: Matrix) -> tuple[float, Matrix]:
-        """Return the misfit, which noise alone would make 1, and the derivative of the loss by the logits."""
+        """Return the misfit and the derivative of the loss by the logits.
+
+        The misfit of noise alone would be 1.
+        """
         records = np.float32(len(shares))
         apart = shares.T @ shares / records - self.table
         pull = apart * self.weights

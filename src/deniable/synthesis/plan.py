@@ -1,4 +1,6 @@
-"""Plan of noisy tables: what is measured for the least error, and what it costs, before anything is read.
+"""Plan of noisy tables: measurements of least error, and their cost.
+
+It is made before anything is read.
 
 Source: Xiao, He, Zhang, Kifer (2023), "An optimal and scalable matrix mechanism for noisy marginals under convex loss
 functions" (ResidualPlanner), arXiv:2305.08175; here with exact integer noise. See docs/theory/synthesis/marginals.md.
@@ -95,7 +97,10 @@ class MarginalPlan:
     def of(
         cls, domain: DeclaredDomain, names: Sequence[Sequence[str]], weights: Sequence[Any] | None, **known: Any
     ) -> "MarginalPlan":
-        """Return the plan of tables that are given by names of columns; a table that comes twice is measured once."""
+        """Return the plan of tables that are given by names of columns.
+
+        A table that comes twice is measured once.
+        """
         index = {name: at for at, name in enumerate(domain.names)}
         if weights is not None and len(weights) != len(names):
             raise InvalidParameterError(f"weights has one number for each of the {len(names)} tables.")
@@ -112,7 +117,10 @@ class MarginalPlan:
 
     @property
     def _direct(self) -> bool:
-        """Whether whole tables are measured: under pure differential privacy, where residuals have no advantage."""
+        """Whether whole tables are measured, as under pure differential privacy.
+
+        Residuals have no advantage there.
+        """
         return self.price.concentrated().rho is None
 
     @cached_property
@@ -175,7 +183,10 @@ class MarginalPlan:
         moved = np.array([math.prod(1 - 1 / sizes[column] for column in subset) for subset in index])
 
         def variances(of_tables: Floats) -> Floats:
-            """Variance of each residual, at a sum of moved / variance of 1: least for tables of these weights."""
+            """Return variances of residuals that are best for tables of these weights.
+
+            The sum of moved / variance is 1.
+            """
             need = np.zeros(len(index))
             np.add.at(need, columns, np.array(parts) * of_tables[rows])
             return np.asarray(np.sqrt(moved * need).sum() * np.sqrt(moved / need))
@@ -194,7 +205,10 @@ class MarginalPlan:
         return np.asarray(moved / variances(importance))
 
     def measure(self, levels: MachineIntegers, units: object, bits: Bits) -> tuple[Integers, ...]:
-        """Return noisy arrays of private rows, given as levels of shape (attributes, rows)."""
+        """Return noisy arrays of private rows.
+
+        The rows are given as levels, of shape (attributes, rows).
+        """
         present = np.ones(levels.shape[1], dtype=np.bool_)
         held = levels[:, bounded_rows(units, rows=self.rows, present=present, bits=bits)]
         sizes = self.domain.sizes
@@ -229,7 +243,7 @@ class MarginalPlan:
 
     @cached_property
     def deviations(self) -> Mapping[tuple[str, ...], float]:
-        """Standard deviation of every count of each table, which is known before anything is read."""
+        """Standard deviation of every count of each table, known before data is read."""
         return {self.names_of(table): math.sqrt(self.space.variance(table)) for table in self.tables}
 
     def half_width(self, table: Table, level: float) -> float:

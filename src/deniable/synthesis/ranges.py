@@ -1,8 +1,8 @@
-"""Ranges of one column: counts of levels from the strategy with the least error of all sums that matter.
+"""Ranges of one column, measured by the strategy of least error.
 
-The strategy is a matrix of whole numbers, and noise is added to its answers; every range is a weighted sum of them. The
-least error has a certificate: see `deniable.mechanisms.correlated.triangular.optimal` and
-docs/theory/synthesis/marginals.md.
+The error is that of all sums that matter. The strategy is a matrix of whole numbers, and noise is added to its answers;
+every range is a weighted sum of them. The least error has a certificate: see
+`deniable.mechanisms.correlated.triangular.optimal` and docs/theory/synthesis/marginals.md.
 """
 
 import json
@@ -92,9 +92,10 @@ class RangePlan:
 
     @cached_property
     def gram(self) -> Floats:
-        """Products of the columns of the workload over the number of its sums, of shape (known, known).
+        """Products of the columns of the workload, over the number of its sums.
 
-        Missing values are in no sum; an answer of their own costs the others nothing, as a row is in one level.
+        Their shape is (known, known). Missing values are in no sum; an answer of their own costs the others nothing, as
+        a row is in one level.
         """
         known = np.arange(self.levels - 1)
         later, earlier = np.maximum.outer(known, known), np.minimum.outer(known, known)
@@ -104,7 +105,7 @@ class RangePlan:
 
     @cached_property
     def optimum(self) -> Optimum:
-        """Best strategy for Gaussian noise under add/remove, with the bound that certifies it."""
+        """Best Gaussian strategy under add/remove, with the bound that certifies it."""
         return optimal(self.gram)
 
     @cached_property
@@ -128,7 +129,10 @@ class RangePlan:
 
     @property
     def strategy(self) -> Integers:
-        """Whole numbers of shape (answers, levels): noise is added to these sums of counts."""
+        """Strategy of whole numbers, of shape (answers, levels).
+
+        Noise is added to these sums of counts.
+        """
         return self._chosen[0]
 
     @property
@@ -147,7 +151,10 @@ class RangePlan:
 
     @property
     def lower_bound(self) -> float:
-        """Error that no strategy with Gaussian noise beats under add/remove; 0 under pure differential privacy."""
+        """Least error of any strategy with Gaussian noise under add/remove.
+
+        It is 0 under pure differential privacy.
+        """
         rho = self.price.concentrated().rho
         return 0.0 if rho is None else self.optimum.lower * self.rows / math.sqrt(2 * rho)
 
@@ -158,7 +165,10 @@ class RangePlan:
         return np.asarray(np.linalg.solve(values.T @ values, values.T))
 
     def spread(self, weights: Floats) -> Spread:
-        """Return how far the errors of weighted sums of counts spread; weights of shape (sums, levels)."""
+        """Return how far the errors of weighted sums of counts spread.
+
+        The weights have the shape (sums, levels).
+        """
         loads = np.abs(weights @ self._inverse)
         deviation = self.noise.standard_deviation()
         fourth = excess_kurtosis(self.noise) * (loads**4).sum(axis=1) * deviation**4
@@ -166,14 +176,17 @@ class RangePlan:
         return Spread.of((loads**2).sum(axis=1) * deviation**2, fourth, steps, (steps * deviation) ** 2)
 
     def measured_text(self, levels: MachineIntegers, units: object, bits: Bits) -> str:
-        """Return noisy answers about rows, given as levels of shape (1, rows), as a ledger keeps them."""
+        """Return noisy answers about rows, as a ledger keeps them.
+
+        The rows are given as levels, of shape (1, rows).
+        """
         present = np.ones(levels.shape[1], dtype=np.bool_)
         held = levels[0, bounded_rows(units, rows=self.rows, present=present, bits=bits)]
         counts = np.bincount(held, minlength=self.levels).astype(np.int64)
         return json.dumps(np.asarray(self.noise.release(self.strategy @ counts, bits=bits).value).tolist())
 
     def counts_of(self, text: str) -> Floats:
-        """Return the least-squares counts of the levels from a text that `measured_text` made."""
+        """Return the least-squares counts of the levels, from a text of `measured_text`."""
         return np.asarray(self._inverse @ np.array(json.loads(text), dtype=np.float64))
 
     def __str__(self) -> str:

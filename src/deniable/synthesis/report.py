@@ -1,4 +1,4 @@
-"""The report about synthetic rows as one page that loads nothing: text, tables and pictures."""
+"""Report about synthetic rows: one page of text and pictures that loads nothing."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def page(made: Synthesis) -> str:
 
 
 def bars(shares: Floats, measured: Floats, half_width: float) -> str:
-    """Return a picture of the synthetic shares of levels, with the intervals of the measured ones."""
+    """Return a picture of synthetic shares of levels, with intervals of measured ones."""
     step = -(-shares.size // MAX_BARS)
     if step > 1:  # neighbours share a bar
         starts = np.arange(0, shares.size, step)

@@ -1,4 +1,4 @@
-"""Residual space of tables of counts: what each set of columns adds to the tables of its subsets.
+"""Residual space of tables: what a set of columns adds to those of its subsets.
 
 The table of the columns A is the sum, over all subsets S of A, of the residual of S, spread evenly over the other
 columns. The residual of S is the table of S minus its mean along every axis. Residuals of different sets are
@@ -46,7 +46,9 @@ def closure(tables: Iterable[Table]) -> tuple[Table, ...]:
 
 
 def centred(counts: _Numbers, *, first: int = 0) -> _Numbers:
-    """Return the counts minus their mean along each axis, times the length of each axis, which keeps integers.
+    """Return the counts minus their mean along each axis, times its length.
+
+    This keeps integers.
 
     Args:
         counts: of any shape.
@@ -95,7 +97,9 @@ class Noise(Protocol):
 
 @dataclass(frozen=True)
 class Measurement:
-    """One noisy array of counts: of a whole table, or of its residual alone as `centred` counts.
+    """One noisy array of counts, of a whole table or of its residual alone.
+
+    A residual is measured as `centred` counts.
 
     Args:
         table: its columns.
@@ -128,7 +132,7 @@ class ResidualSpace:
 
     @cached_property
     def sources(self) -> Mapping[Table, list[tuple[int, float]]]:
-        """For each residual, the measurements that contain it, each with its variance there.
+        """Measurements that contain each residual, with their variances there.
 
         A variance v stands for the covariance v times the projection that takes means away along each axis.
         """
@@ -159,7 +163,7 @@ class ResidualSpace:
         return kept / (self.cells(table) / self.cells(subset)) ** 2
 
     def estimates(self, noisy: Sequence[NDArray[Any]]) -> dict[Table, Floats]:
-        """Return each residual, averaged over the measurements with the inverse variances as weights.
+        """Return each residual, averaged over measurements with inverse-variance weights.
 
         Args:
             noisy: the arrays that were measured, each of the shape of its table.
@@ -188,7 +192,10 @@ class ResidualSpace:
         return counts
 
     def _spread(self, values: Floats, subset: Table, table: Table, *, first: int = 0) -> Floats:
-        """Return an array of a subset's columns with axes of length 1 for the other columns of a table."""
+        """Return an array of a subset's columns, with axes for all columns of a table.
+
+        The axes of the other columns have length 1.
+        """
         shape = [self.sizes[column] if column in subset else 1 for column in table]
         return values.reshape(values.shape[:first] + tuple(shape))
 
@@ -238,10 +245,11 @@ class ResidualSpace:
         return self.spread_of(table, corner)
 
     def nonnegative(self, tables: Sequence[Table], residuals: Mapping[Table, Floats]) -> dict[Table, Floats]:
-        """Return the residuals nearest to these, by their variances, of which no table has a negative count.
+        """Return the nearest residuals of tables without negative counts.
 
-        By the alternating direction method of multipliers: the step in residual space is a division, as residuals are
-        orthogonal; the other step cuts tables at 0. Counts are at least 0 up to `NONNEGATIVE_TOLERANCE`.
+        Distances are weighted by the inverse variances. The method is the alternating direction method of multipliers:
+        the step in residual space is a division, as residuals are orthogonal; the other step cuts tables at 0. Counts
+        are at least 0 up to `NONNEGATIVE_TOLERANCE`.
 
         Source: Boyd et al. (2011), "Distributed optimization by ADMM", sections 3 and 5.
         """
@@ -335,7 +343,10 @@ class Spread:
         return np.asarray(widths + self.steps / 2)
 
     def draws(self, size: int, *, bits: Bits) -> Floats:
-        """Return independent errors of the law of `half_widths`, of shape (errors, size), from public bits."""
+        """Return independent errors of the law of `half_widths`, from public bits.
+
+        They have the shape (errors, size).
+        """
         from scipy.special import ndtri
         from scipy.stats import gamma
 

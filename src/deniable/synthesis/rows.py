@@ -1,4 +1,7 @@
-"""Rows drawn from a model: each soft record gives equally many, spread evenly over its distributions."""
+"""Rows drawn from a model.
+
+Each soft record gives equally many rows, spread evenly over its distributions.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +23,11 @@ if TYPE_CHECKING:
 def levels_of_rows(
     measured: Measurements, model: RecordMixture, size: int, *, seed: int, given: Mapping[int, int] | None = None
 ) -> MachineIntegers:
-    """Return levels of `size` synthetic rows, of shape (attributes, rows); the same ones for the same seed.
+    """Return levels of `size` synthetic rows, of shape (attributes, rows).
 
-    Within a soft record columns are independent, and each bin appears as often as its probability says, up to one row
-    (systematic sampling). Within a bin, levels appear as the measured table of the column has them.
+    The same seed gives the same rows. Within a soft record columns are independent, and each bin appears as often as
+    its probability says, up to one row (systematic sampling). Within a bin, levels appear as the measured table of the
+    column has them.
 
     Args:
         given: level that a column has in every row, by the index of the column. Records then give rows in proportion to
@@ -53,7 +57,9 @@ def levels_of_rows(
 
 
 def spread(groups: Indices, shares: Floats, bits: Bits) -> Indices:
-    """Return a column of each row, drawn by the shares of its group so evenly that counts differ by one at most.
+    """Return a column of each row, drawn evenly by the shares of its group.
+
+    Counts differ from the expected ones by at most one.
 
     Args:
         groups: of each row, indices of `shares`.

@@ -109,7 +109,9 @@ class Synthesis:
         never: Sequence[Mapping[str, Any]] = (),
         unsafe: bool = False,
     ) -> pa.Table:
-        """Return synthetic rows as an Arrow table, with the columns and types of the private one.
+        """Return synthetic rows as an Arrow table with the columns of the private one.
+
+        They have its types too.
 
         Args:
             size: how many; by default `size`, the noisy number of private rows.
@@ -187,7 +189,9 @@ class Synthesis:
         return levels
 
     def counts(self, column: str) -> Release:
-        """Return the noisy counts of one column, unbiased, with intervals: what was measured, not what was modelled.
+        """Return the noisy counts of one column, unbiased, with intervals.
+
+        They are those that were measured, not those of the model.
 
         Args:
             column: name.
@@ -213,7 +217,9 @@ class Synthesis:
         )
 
     def to_bytes(self, ending: str, *, size: int | None = None, seed: int = 0) -> bytes:
-        """Return rows as a file; Parquet says in its metadata what they cost and whom they protect.
+        """Return rows as a file.
+
+        Parquet says in its metadata what they cost and whom they protect.
 
         Args:
             ending: ".parquet" or ".csv".
@@ -237,7 +243,9 @@ class Synthesis:
         return file.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
     def distances(self, size: int | None = None, *, seed: int = 0) -> list[Distance]:
-        """Return how far all tables of one column and of pairs on bins are from the private ones.
+        """Return how far all tables of columns and of pairs are from the private ones.
+
+        Tables of pairs are on bins.
 
         Args:
             size, seed: of the rows that are compared, as for `rows`.
@@ -261,7 +269,7 @@ class Synthesis:
             yield _distance(columns, table, counts.ravel(), noise.standard_deviation(), measured.total)
 
     def report(self) -> str:
-        """Return a page of HTML that says what was measured, what it cost, and how near the rows are, with pictures."""
+        """Return a page of HTML: measurements, cost, distances of the rows, and pictures."""
         return page(self)
 
     def __str__(self) -> str:
@@ -295,7 +303,7 @@ def _in_any(levels: MachineIntegers, never: Sequence[Mapping[int, list[int]]]) -
 
 
 def _distance(columns: tuple[str, ...], table: Integers, counts: Integers, deviation: float, total: float) -> Distance:
-    """The distance of shares, and an interval from the distance that noise alone makes."""
+    """Distance of shares, with an interval from the distance that noise alone makes."""
     shares = table / max(1, table.sum())
     measured = float(np.abs(shares - counts / total).sum()) / 2
     mean = counts.size * deviation * np.sqrt(2 / np.pi)

@@ -1,4 +1,7 @@
-"""Noisy tables that agree with each other: counts of rows by columns, with intervals, and any weighted sum of them."""
+"""Noisy tables that agree with each other, and weighted sums of their counts.
+
+Tables count rows by columns; counts and sums have intervals.
+"""
 
 from __future__ import annotations
 
@@ -169,9 +172,9 @@ class Marginals:
         return self._release([index, column], f"weighted sums of rows by {', '.join(columns)}")
 
     def nonnegative_counts(self, table: Table) -> Floats:
-        """Return counts of a table that agree with all other tables and are not below 0, nearest to the unbiased ones.
+        """Return counts of a table that agree with all other tables and are at least 0.
 
-        They are biased: many small counts together come out too high.
+        They are the nearest to the unbiased ones. They are biased: many small counts together come out too high.
         """
         counts = self._counts(table, self._nonnegative)
         return np.where(counts > NONNEGATIVE_TOLERANCE * self.plan.space.variance(table) ** 0.5, counts, 0.0)
@@ -222,7 +225,10 @@ class Marginals:
 
 
 def counts_column(values: Floats, half: Any, *, counted: bool = True, name: str = COUNT) -> Estimate:
-    """Return unbiased estimates with their intervals, whose ends are cut at 0 where the truth is not below it."""
+    """Return unbiased estimates with their intervals.
+
+    The ends are cut at 0 where the truth is not below it.
+    """
 
     def ends(level: float) -> Bounds:
         width = half(level)

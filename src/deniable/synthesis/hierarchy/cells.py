@@ -1,4 +1,4 @@
-"""Cells of one unit: every combination of the keys of some columns, and tables of fewer columns."""
+"""Cells of one unit: combinations of keys of columns, and tables of fewer columns."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class CountedCells:
         return wide.reshape(len(values), -1)
 
     def averaged(self, values: Floats, table: Table) -> Floats:
-        """Return values with every cell replaced by the average of those that share its cell of a table."""
+        """Return values averaged over the cells that share a cell of a table."""
         if table == self.whole:
             return values
         return self.spread(self.margin(values, table) * (self.size_of(table) / self.size), table)

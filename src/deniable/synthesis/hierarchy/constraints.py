@@ -1,4 +1,4 @@
-"""Public facts that the numbers of a hierarchy must agree with: totals that are held, and least counts."""
+"""Public constraints on the numbers of a hierarchy: totals and least counts."""
 
 from __future__ import annotations
 
@@ -52,7 +52,10 @@ class Constraints:
 
     @cached_property
     def minima_of_cells(self) -> tuple[Integers | None, ...]:
-        """Least number of every cell of each level, its children's included; None where there is none."""
+        """Least number of every cell of each level, or None.
+
+        The least numbers of its children are included.
+        """
         by_level: list[Integers | None] = []
         for level in range(len(self.geography.sizes) - 1, -1, -1):
             own = self.minima.get(level)
@@ -64,7 +67,10 @@ class Constraints:
 
     @cached_property
     def bounds(self) -> tuple[tuple[Integers, Integers], ...]:
-        """Least and greatest total of every unit of each level, by its own constraints and those below it."""
+        """Least and greatest total of every unit of each level.
+
+        They follow from the unit's own constraints and from those below it.
+        """
         by_level: list[tuple[Integers, Integers]] = []
         for level in range(len(self.geography.sizes) - 1, -1, -1):
             size = self.geography.sizes[level]

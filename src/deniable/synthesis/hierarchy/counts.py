@@ -1,4 +1,7 @@
-"""Counts of a hierarchy: whole numbers that add up, beside the unbiased measurements that they were made from."""
+"""Counts of a hierarchy: whole numbers that add up, and unbiased measurements.
+
+The numbers are made from the measurements.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +85,10 @@ class HierarchicalCounts:
 
     @cached_property
     def estimates(self) -> Estimates:
-        """Unbiased estimates of all cells by least squares over all measurements, with their variances."""
+        """Unbiased estimates of all cells, with their variances.
+
+        They are least-squares estimates over all measurements.
+        """
         return self.measured.estimates(self.constraints)
 
     @cached_property
@@ -93,7 +99,10 @@ class HierarchicalCounts:
 
     @property
     def guarantee(self) -> str:
-        """Guarantee of the cost in a sentence; where numbers were given that the counts meet, its limits."""
+        """Guarantee of the cost in a sentence.
+
+        Where the counts meet given numbers, it says what the cost does not cover.
+        """
         constraints, names = self.constraints, self.geography.all_levels
         stated = [
             text.format(", ".join(names[level] for level in sorted(levels)))
@@ -136,7 +145,7 @@ class HierarchicalCounts:
         return pa.table(columns | {"count": counts} | measured)
 
     def measurements(self, *, unsafe: bool = False) -> pa.Table:
-        """Return all noisy tables as they were measured, unbiased, with their variances, as one Arrow table.
+        """Return all noisy tables, unbiased, with their variances, as one Arrow table.
 
         Args:
             unsafe: return them although their noise came from a test stream.
@@ -168,7 +177,9 @@ class HierarchicalCounts:
         )
 
     def to_bytes(self, ending: str, *, level: str | None = None, query: str = CELLS) -> bytes:
-        """Return the counts of a level as a file, or all measurements; Parquet and JSON say what they cost.
+        """Return the counts of a level, or all measurements, as a file.
+
+        Parquet and JSON say what they cost.
 
         Args:
             ending: ".parquet", ".csv" or ".json".

@@ -1,4 +1,4 @@
-"""Declared units of a hierarchy: a tree of public names, with every unit's children side by side."""
+"""Declared units of a hierarchy: a tree of public names, children side by side."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Geography:
 
     @cached_property
     def _codes(self) -> list[tuple[Indices, Indices]]:
-        """The unit of every declared leaf at each level below the root, and a leaf of every unit."""
+        """Units of every declared leaf, by level below the root, and a leaf of each unit."""
         codes = np.zeros(len(self.paths), dtype=np.int64)
         codes_by_level = []
         for column in zip(*self.paths, strict=True):
@@ -109,7 +109,7 @@ class Geography:
         return self.all_levels.index(level)
 
     def sums(self, level: int, values: Any) -> Any:
-        """Return, for every unit of the level above, the sum of the values of its children.
+        """Return the sum of the children's values, for every unit of the level above.
 
         Args:
             level: of the children, from 1 on.

@@ -18,7 +18,7 @@ FIRST_DAMPING, LEAST_DAMPING = 1e-3, 1e-9  # of Newton's matrix, whose rows add 
 
 
 def nearest_with_sum(points: Floats, totals: Integers) -> tuple[Integers, Floats]:
-    """Return the whole numbers of at least 0 that are nearest to points and have given sums.
+    """Return the nonnegative whole numbers of given sums that are nearest to points.
 
     Args:
         points: of shape (lists, entries); an entry that must be 0 is -infinity.
@@ -44,7 +44,10 @@ def nearest_with_sum(points: Floats, totals: Integers) -> tuple[Integers, Floats
 
 
 def _simplex_shifts(points: Floats, totals: Integers) -> Floats:
-    """Shifts after which the parts of points above 0 have given sums, of shape (lists,); see `numbers.simplex`."""
+    """Shifts after which the parts of points above 0 have given sums.
+
+    Their shape is (lists,); see `numbers.simplex`.
+    """
     highest = points.max(axis=1)
     highest = np.where(np.isfinite(highest), highest, 0.0)
     largest = -np.sort(highest[:, None] - points, axis=1)  # so that sums lose nothing to a common part
@@ -56,7 +59,7 @@ def _simplex_shifts(points: Floats, totals: Integers) -> Floats:
 
 
 def nearest_with_margins(points: Floats, rows: Integers, columns: Integers) -> Integers:
-    """Return tables of whole numbers of at least 0 that are nearest to points and have given margins.
+    """Return tables of nonnegative whole numbers of given margins, nearest to points.
 
     Args:
         points: of shape (tables, rows, columns); an entry that must be 0 is -infinity.
@@ -82,10 +85,11 @@ def nearest_with_margins(points: Floats, rows: Integers, columns: Integers) -> I
 
 
 def _potentials(points: Floats, rows: Integers, columns: Integers) -> Floats:
-    """Shifts of columns after which the nearest real rows have about the sums of columns, of shape (tables, columns).
+    """Shifts of columns after which the nearest real rows nearly meet column sums.
 
-    Every row is projected onto its own sum, so the dual problem is in the columns alone: concave and piecewise
-    quadratic, with the missing parts of the columns as its gradient. Newton's method with damping solves it.
+    Their shape is (tables, columns). Every row is projected onto its own sum, so the dual problem is in the columns
+    alone: concave and piecewise quadratic, with the missing parts of the columns as its gradient. Newton's method with
+    damping solves it.
     """
     tables, _, width = points.shape
     potentials = np.zeros((tables, width))
@@ -112,7 +116,7 @@ def _potentials(points: Floats, rows: Integers, columns: Integers) -> Floats:
 
 
 def _dual(points: Floats, rows: Integers, columns: Integers, potentials: Floats) -> tuple[Floats, Floats, Floats]:
-    """Nearest real rows after a shift of the columns, the missing parts of columns, and the value of the dual."""
+    """Nearest real rows after a shift of columns, missing parts of these, dual value."""
     shifted = (points + potentials[:, None, :]).reshape(-1, points.shape[2])
     nearest = np.maximum(shifted + _simplex_shifts(shifted, rows.ravel())[:, None], 0.0).reshape(points.shape)
     missing = columns - nearest.sum(axis=1)
@@ -122,12 +126,12 @@ def _dual(points: Floats, rows: Integers, columns: Integers, potentials: Floats)
 
 
 class _Transport:
-    """Tables whose rows have their sums, in which units move between columns along shortest paths.
+    """Tables in which units move between columns along shortest paths.
 
-    A unit leaves column j of a row for column k at the cost of the change of the squared distance, halved: that of one
-    unit less in one cell, and of one more in the other. `_costs` has the least over all rows. Since every row is
-    nearest to its points, up to a shift of its own, no cycle has a cost below 0; `_potentials` of columns keep every
-    single cost from being below 0 too, and moves along shortest paths leave it so.
+    Rows have their sums at all times. A unit leaves column j of a row for column k at the cost of the change of the
+    squared distance, halved: that of one unit less in one cell, and of one more in the other. `_costs` has the least
+    over all rows. Since every row is nearest to its points, up to a shift of its own, no cycle has a cost below 0;
+    `_potentials` of columns keep every single cost from being below 0 too, and moves along shortest paths leave it so.
     """
 
     def __init__(self, points: Floats, numbers: Integers) -> None:
@@ -143,7 +147,9 @@ class _Transport:
             np.minimum(self._costs, through, out=self._costs)
 
     def augment(self, missing: Integers) -> None:
-        """Move units from columns with too much to columns with too little, along paths without a common column.
+        """Move units from columns with too much to columns with too little.
+
+        Their paths have no common column.
 
         Args:
             missing: of every column, of shape (tables, columns); below 0 where it has too much.
@@ -163,7 +169,7 @@ class _Transport:
             chosen, ends = chosen[onwards], starts[onwards]
 
     def _move(self, tables: Indices, starts: Indices, ends: Indices) -> None:
-        """Move one unit from one column to another, in the row of each table where it costs least."""
+        """Move one unit from one column of each table to another, in the cheapest row."""
         rows = (self._less[tables, :, starts] + self._more[tables, :, ends]).argmin(axis=1)
         for columns, change in ((starts, -1), (ends, 1)):
             self.numbers[tables, rows, columns] += change
@@ -182,7 +188,10 @@ class _Transport:
 
 
 def _distances(costs: Floats, sources: Mask) -> tuple[Floats, Indices]:
-    """Distances of columns from the nearest source, and the column before each (Bellman and Ford)."""
+    """Distances of columns from the nearest source, and the column before each.
+
+    The method is that of Bellman and Ford.
+    """
     distances = np.where(sources, 0.0, np.inf)
     before = np.zeros(sources.shape, dtype=np.int64)
     while True:
@@ -196,7 +205,10 @@ def _distances(costs: Floats, sources: Mask) -> tuple[Floats, Indices]:
 
 
 def _disjoint_paths(missing: Integers, sources: Mask, distances: Floats, before: Indices) -> tuple[Indices, Indices]:
-    """The tables and last columns of paths: for each source, the nearest column with too little in its tree."""
+    """Tables and last columns of paths without a common column, one for each source.
+
+    A path ends at the nearest column with too little in the tree of its source.
+    """
     width = missing.shape[1]
     roots = np.where(sources, np.arange(width), before)
     for _ in range(width.bit_length()):

@@ -1,8 +1,8 @@
-"""Least squares over a whole hierarchy: exact, with variances, in time linear in the cells.
+"""Exact least squares over a whole hierarchy, with variances, in linear time.
 
-Measured tables of one unit are sums over columns, so their information is diagonal in the residual spaces of the sets
-of columns, and units add up alike in each of them. So every space is a tree of numbers of its own, which two passes
-solve: see docs/theory/synthesis/hierarchies.md.
+The time is linear in the number of cells. Measured tables of one unit are sums over columns, so their information is
+diagonal in the residual spaces of the sets of columns, and units add up alike in each of them. So every space is a tree
+of numbers of its own, which two passes solve: see docs/theory/synthesis/hierarchies.md.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Estimates:
     spaces: tuple[dict[Table, int], ...]
 
     def variance(self, level: int, table: Table) -> Floats:
-        """Return the variance of a table's cells in every unit of a level, of shape (units,).
+        """Return the variance of a table's cells in each unit of a level: shape (units,).
 
         Args:
             level: its number; the root has 0.
@@ -67,7 +67,7 @@ class Estimates:
 
 
 def least_squares(geography: Geography, cells: CountedCells, measured: Sequence[Sequence[MeasuredTable]]) -> Estimates:
-    """Return the estimates of all cells of all units that are consistent, and of least variance.
+    """Return the consistent estimates of least variance for all cells of all units.
 
     Args:
         geography: the tree of units.
@@ -106,7 +106,9 @@ def least_squares(geography: Geography, cells: CountedCells, measured: Sequence[
 def _local(
     cells: CountedCells, measured: Sequence[MeasuredTable], tables: tuple[Sequence[Table], Sequence[Table]], units: int
 ) -> tuple[Floats, Floats]:
-    """Estimates in one space from a unit's own tables, of shape (units, cells), and their variances.
+    """Estimates in one space from each unit's own tables, and their variances.
+
+    The estimates have the shape (units, cells).
 
     Args:
         measured: those of the unit's tables that see the space.
@@ -133,7 +135,10 @@ def _local(
 
 
 def _smoothed(geography: Geography, local: Sequence[tuple[Floats, Floats]]) -> list[tuple[Floats, Floats]]:
-    """Combine each unit's own estimate with its children's sum, upwards; then share what is left, downwards."""
+    """Combine estimates of units upwards, then share the residuals downwards.
+
+    Upwards, a unit's own estimate is combined with the sum of its children's.
+    """
     up = list(local)
     sums: list[tuple[Floats, Floats]] = []  # of the children's estimates, and of their variances
     for level in range(len(local) - 1, 0, -1):
@@ -164,7 +169,10 @@ def _smoothed(geography: Geography, local: Sequence[tuple[Floats, Floats]]) -> l
 
 
 def _combined(one: Floats, one_variance: Floats, other: Floats, other_variance: Floats) -> tuple[Floats, Floats]:
-    """Weighted mean of two independent estimates; an exact one stands, an unknown one has no weight."""
+    """Weighted mean of two independent estimates.
+
+    An exact one stands, an unknown one has no weight.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         weight = other_variance / (one_variance + other_variance)
         variance = 1 / (1 / one_variance + 1 / other_variance)
@@ -174,7 +182,10 @@ def _combined(one: Floats, one_variance: Floats, other: Floats, other_variance: 
 
 
 def _share(geography: Geography, level: int, variance: Floats, spread: Floats, unknown: Mask) -> Floats:
-    """Part of a parent's residual that each child takes: in proportion to its variance, all of it where unknown."""
+    """Part of a parent's residual that each child takes.
+
+    It is in proportion to the variance; unknown children take all of it.
+    """
     parents = geography.parents[level - 1]
     open_children = geography.sums(level, unknown.astype(np.int64))[parents]
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -1,4 +1,4 @@
-"""Noisy tables of every unit of a hierarchy: how they share a price, and how they are measured.
+"""Noisy tables of every unit of a hierarchy: their shares of a price, their noise.
 
 Guarantee: every table of every level is a count of rows by public cells plus exact noise; all are measured at once, and
 cost together what the plan states. See docs/theory/synthesis/hierarchies.md.
@@ -122,7 +122,9 @@ class HierarchyPlan:
         raise UnprovedError(f"the budget ({budget}) cannot pay for noise at {price}. Ask with epsilon=... alone.")
 
     def variance(self, level: int, index: int) -> float:
-        """Return the variance of every number of a level's table; infinite where nothing was measured.
+        """Return the variance of every number of a level's table.
+
+        It is infinite where nothing was measured.
 
         Args:
             level: its number; the root has 0.
@@ -133,7 +135,10 @@ class HierarchyPlan:
 
     @cached_property
     def expected(self) -> Estimates:
-        """Variances of the estimates of all cells, which follow from the plan alone; their values here are 0."""
+        """Variances of the estimates of all cells, which follow from the plan alone.
+
+        The estimates themselves are 0 here.
+        """
         nothing = tuple(
             tuple(
                 None if noise is None else np.zeros((units, self.cells.size_of(table)), dtype=np.int64)
@@ -144,7 +149,7 @@ class HierarchyPlan:
         return HierarchyMeasurements(plan=self, noisy=nothing).estimates(Constraints(self.geography, self.cells))
 
     def lines(self) -> Iterator[str]:
-        """Yield units, shares of the price and noise of each level, and what least squares makes of it, in words."""
+        """Yield units, shares, noise and least-squares errors of each level, in words."""
         sizes, queries = self.geography.sizes, [self.cells.said(table) for table in self.tables]
         yield f"counts of {sum(sizes):,} units of {len(sizes)} levels, by {', '.join(queries)}"
         for level, name in enumerate(self.geography.all_levels):
@@ -220,7 +225,7 @@ class HierarchyMeasurements:
         )
 
     def estimates(self, constraints: Constraints) -> Estimates:
-        """Return unbiased estimates of all cells, with the totals that are held taken for exact."""
+        """Return unbiased estimates of all cells; totals that are held are exact."""
         levels = [list(row) for row in self.measured]
         for level, totals in constraints.totals.items():
             held = totals >= 0
@@ -247,7 +252,9 @@ def _weight(weights: Mapping[str, Real], name: str) -> Fraction:
 
 
 def chain_of(cells: CountedCells, tables: Sequence[Table], *, totals: bool) -> tuple[Table, ...]:
-    """Return nested tables that whole numbers are made for one after another: each refines the one before it.
+    """Return nested tables, for which whole numbers are made one after another.
+
+    Each refines the one before it.
 
     Args:
         cells: the columns; the last table has all of them.

@@ -1,7 +1,7 @@
-"""Redistricting data of the United States: the six tables of PL 94-171, and how the census of 2020 shared its budget.
+"""Redistricting data of the United States: the six tables of PL 94-171.
 
-Levels and queries of the published production run are a preset of `Database.hierarchy`; the tables are made from its
-counts by name.
+Stated here too is how the census of 2020 shared its budget. Levels and queries of the published production run are a
+preset of `Database.hierarchy`; the tables are made from its counts by name.
 """
 
 from __future__ import annotations
@@ -82,7 +82,9 @@ class RedistrictingTable:
         return {f"{table}{number:04}": label for number, (label, _) in enumerate(self.lines, 1)}
 
     def of(self, made: HierarchicalCounts, level: str, *, unsafe: bool = False) -> pa.Table:
-        """Return the table for every unit of a level: keys of the unit, and one column for each line.
+        """Return the table for every unit of a level.
+
+        It has the keys of the unit, and one column for each line.
 
         Args:
             made: counts with the columns of the table and the keys of `PERSON_KEYS` or `HOUSING_KEYS`.

@@ -1,4 +1,4 @@
-"""Public numbers as people state them: tables of units with a count each, read into constraints."""
+"""Public numbers as people state them: tables of counts, read into constraints."""
 
 from __future__ import annotations
 
@@ -78,7 +78,10 @@ def _lists(word: str, table: Any) -> Mapping[str, list[Any]]:
 def _read(
     word: str, table: Mapping[str, Sequence[Any]], geography: Geography, cells: CountedCells
 ) -> tuple[int, list[int], list[int] | None, list[int]]:
-    """Return the level of a table, with the unit, the cell if there is one, and the count of each row."""
+    """Return the level of a table, and the units, cells and counts of its rows.
+
+    Without cells, numbers are totals of units.
+    """
     names = set(table) - {COUNT}
     level = sum(name in names for name in geography.levels)
     left = names - set(geography.levels[:level])
@@ -106,7 +109,10 @@ def _read(
 
 
 def _by_text(known: dict[tuple[Any, ...], int]) -> dict[tuple[Any, ...], int]:
-    """Return indices of units or cells by their keys, and by the texts of these, as text files have them."""
+    """Return indices of units or cells by their keys, and by the texts of these.
+
+    Text files have only texts.
+    """
     return {tuple(map(str, keys)): index for keys, index in known.items()} | known
 
 

@@ -1,4 +1,7 @@
-"""Whole numbers for every cell of a hierarchy, from the root down, that meet every constraint exactly."""
+"""Whole numbers for every cell of a hierarchy that meet every constraint exactly.
+
+They are made from the root down.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,9 @@ CELLS_AT_ONCE = 2**20  # of the units whose numbers are sought together: bounds 
 def whole_numbers(
     geography: Geography, estimates: Estimates, chain: Sequence[Table], constraints: Constraints
 ) -> tuple[Integers, ...]:
-    """Return whole numbers of at least 0 for all cells of all units, of shape (units, cells) for each level.
+    """Return whole numbers of at least 0 for all cells of all units.
+
+    Those of a level have the shape (units, cells).
 
     A level's tables are made one after another, from the coarsest of the chain to the cells. Each is the nearest to the
     estimates among those that add up to the numbers of the parents and of the coarser table, and meet the constraints.
@@ -60,7 +65,10 @@ def whole_numbers(
 
 
 def _coarsest(geography: Geography, level: int, wanted: Floats, above: Integers | None) -> Integers:
-    """Numbers with the sums that the parents have, if there are any, of shape (units, cells of the table)."""
+    """Numbers that add up to those of the parents, if there are any.
+
+    They have the shape (units, cells of the table).
+    """
     if above is None:
         return np.rint(np.maximum(wanted, 0.0)).astype(np.int64)
     numbers = np.zeros(wanted.shape, dtype=np.int64)
@@ -72,7 +80,9 @@ def _coarsest(geography: Geography, level: int, wanted: Floats, above: Integers 
 
 
 def _refined(geography: Geography, level: int, wanted: Floats, left: Integers, above: Integers | None) -> Integers:
-    """Numbers with the sums of the coarser table and of the parents, of shape (units, coarser cells, cells in each).
+    """Numbers with the sums of the coarser table and of the parents.
+
+    They have the shape (units, coarser cells, cells in each).
 
     Args:
         wanted: points of this shape.
@@ -94,7 +104,9 @@ def _refined(geography: Geography, level: int, wanted: Floats, left: Integers, a
 
 
 def _families(geography: Geography, level: int, width: int) -> Iterator[tuple[Indices, Indices, Mask]]:
-    """Yield parents with about as many children: their indices, those of the children, and which of these there are.
+    """Yield parents with similar numbers of children, and the children.
+
+    Yields indices of the parents, indices of the children, and which of these there are.
 
     Args:
         level: of the children.
