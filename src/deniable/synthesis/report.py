@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from deniable import layout
 from deniable.release.display import PAGE
 from deniable.release.display import price as price_text
 from deniable.synthesis.rows import levels_of_rows
@@ -24,7 +25,7 @@ MAX_BARS = 128
 WORST_SHOWN = 15
 STYLE = """<style>
 table { border-collapse: collapse; } td, th { padding: 2px 10px; text-align: left; }
-td.n { text-align: right; font-variant-numeric: tabular-nums; }
+td + td { text-align: right; font-variant-numeric: tabular-nums; }
 svg { display: block; width: 100%; height: auto; }
 .rows { fill: #4a7fb5; } .band { stroke: currentColor; stroke-width: 1.2; }
 figure { margin: 1.2em 0; } figcaption { font-size: 90%; }
@@ -82,10 +83,7 @@ def bars(shares: Floats, measured: Floats, half_width: float) -> str:
 
 
 def _pairs_table(pairs: list[Distance], number: int) -> str:
-    heads = "<tr><th>columns</th><th>cells</th><th>distance at least</th><th>at most</th></tr>"
-    lines = "".join(
-        f"<tr><td>{escape(' x '.join(each.columns))}</td><td class=n>{each.cells}</td>"
-        f"<td class=n>{each.lower:.3f}</td><td class=n>{each.upper:.3f}</td></tr>"
-        for each in pairs
-    )
-    return f"<p>The {len(pairs)} of {number} pairs that are surely farthest away.</p><table>{heads}{lines}</table>"
+    heads = ("columns", "cells", "distance at least", "at most")
+    rows = [(" x ".join(each.columns), f"{each.cells}", f"{each.lower:.3f}", f"{each.upper:.3f}") for each in pairs]
+    said = f"<p>The {len(pairs)} of {number} pairs that are surely farthest away.</p>"
+    return said + layout.table(rows, heads=heads)
