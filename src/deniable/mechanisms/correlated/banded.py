@@ -7,8 +7,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.signal import lfilter
 
 from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
@@ -103,6 +101,9 @@ def _toeplitz_errors(coefficients: Floats, uses: Uses) -> tuple[float, float]:
 
     Those of A C^-1 are their prefix sums.
     """
+
+    from scipy.signal import lfilter
+
     impulse = np.eye(1, uses.steps)[0]
     squares = np.cumsum(np.cumsum(lfilter([1.0], coefficients[: uses.steps], impulse)) ** 2)
     strategy = ToeplitzStrategy(coefficients.tolist(), steps=uses.steps)
@@ -112,6 +113,9 @@ def _toeplitz_errors(coefficients: Floats, uses: Uses) -> tuple[float, float]:
 
 def _minimised(error: Callable[[Floats], float], start: Floats) -> Floats:
     """Return nearby parameters with a smaller error, or the start if there are none."""
+
+    from scipy.optimize import minimize
+
     if not start.size:
         return start
 

@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.special import logsumexp
 
 from deniable.numbers.arrays import Floats
 from deniable.numbers.balls import ball, certified
@@ -162,6 +160,9 @@ def lasting_buffers(count: int, *, steps: int) -> tuple[Floats, Floats]:
     The greatest ratio to the squared error of the square root, over all powers of 2 from 64 to 2^24, is nearly the
     least; the sensitivity is that of `steps` steps, which may be many more.
     """
+
+    from scipy.special import logsumexp
+
     ends = 2 ** np.arange(6, 25)
     optima = (
         np.log(ends) + np.euler_gamma + math.log(16)
@@ -192,6 +193,9 @@ def _descended(error: Callable[[Floats], Floats], start: Floats) -> Floats:
 
     Slopes come from differences.
     """
+
+    from scipy.optimize import minimize
+
     size = start.size
     moves = _DIFFERENCE_STEP * np.vstack([np.zeros(size), np.eye(size), -np.eye(size)])
 

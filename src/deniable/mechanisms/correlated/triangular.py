@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from deniable.arguments import read_fields
 from deniable.errors import InvalidParameterError
@@ -137,6 +136,9 @@ class Triangular(NoiseCorrelation):
 
     def estimator(self, uses: Uses) -> Floats:
         """Return the inverse of C, with its rows added up."""
+
+        from scipy.linalg import solve_triangular
+
         inverse = solve_triangular(self._matrix[: uses.steps, : uses.steps], np.eye(uses.steps), lower=True)
         return np.cumsum(inverse, axis=0)
 
