@@ -101,7 +101,6 @@ def _toeplitz_errors(coefficients: Floats, uses: Uses) -> tuple[float, float]:
 
     Those of A C^-1 are their prefix sums.
     """
-
     from scipy.signal import lfilter
 
     impulse = np.eye(1, uses.steps)[0]
@@ -113,7 +112,6 @@ def _toeplitz_errors(coefficients: Floats, uses: Uses) -> tuple[float, float]:
 
 def _minimised(error: Callable[[Floats], float], start: Floats) -> Floats:
     """Return nearby parameters with a smaller error, or the start if there are none."""
-
     from scipy.optimize import minimize
 
     if not start.size:

@@ -160,7 +160,6 @@ def lasting_buffers(count: int, *, steps: int) -> tuple[Floats, Floats]:
     The greatest ratio to the squared error of the square root, over all powers of 2 from 64 to 2^24, is nearly the
     least; the sensitivity is that of `steps` steps, which may be many more.
     """
-
     from scipy.special import logsumexp
 
     ends = 2 ** np.arange(6, 25)
@@ -193,7 +192,6 @@ def _descended(error: Callable[[Floats], Floats], start: Floats) -> Floats:
 
     Slopes come from differences.
     """
-
     from scipy.optimize import minimize
 
     size = start.size

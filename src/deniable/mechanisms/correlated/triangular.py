@@ -136,7 +136,6 @@ class Triangular(NoiseCorrelation):
 
     def estimator(self, uses: Uses) -> Floats:
         """Return the inverse of C, with its rows added up."""
-
         from scipy.linalg import solve_triangular
 
         inverse = solve_triangular(self._matrix[: uses.steps, : uses.steps], np.eye(uses.steps), lower=True)
