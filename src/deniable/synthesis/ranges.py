@@ -24,19 +24,17 @@ from deniable.noise.bits import Bits
 from deniable.numbers.arrays import Floats, Integers, MachineIntegers
 from deniable.numbers.rationals import shown
 from deniable.privacy import PrivacyLoss, Relation, Sensitivity
-from deniable.privacy.budget.rule import Remaining
 from deniable.release import Release
 from deniable.release.columns import Key
 from deniable.release.display import price as price_text
 from deniable.statistics.units import bounded_rows
 from deniable.synthesis.domain import DeclaredDomain
 from deniable.synthesis.residuals import Spread, excess_kurtosis
-from deniable.synthesis.tables import counts_column
+from deniable.synthesis.tables import PaidTables, counts_column
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from deniable.release.provenance import Provenance
 
 WORKLOADS = ("ranges", "prefixes")
 MAX_LEVELS = 1025  # of the column: the best strategy for so many takes 15 seconds, for prefixes a minute
@@ -203,7 +201,7 @@ class RangePlan:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class RangeCounts:
+class RangeCounts(PaidTables):
     """Noisy counts of one column's levels, from which any range follows.
 
     All of it is public.
@@ -229,12 +227,6 @@ class RangeCounts:
 
     plan: RangePlan
     counts: Floats
-    cost: PrivacyLoss
-    budget_left: Remaining | None = None
-    safe: bool = True
-    protects: str = ""
-    notes: tuple[str, ...] = ()
-    provenance: "Provenance | None" = None
 
     def between(self, ranges: "Sequence[tuple[Any, Any]]") -> Release:
         """Return the number of rows in each range, with intervals.
@@ -253,7 +245,7 @@ class RangeCounts:
             last = len(ends) if not ends or stop > ends[-1] else _index(ends, stop)
             weights[row, first:last] = 1
         keys = [Key(name=name, values=tuple(each[at] for each in ranges)) for at, name in enumerate(("from", "below"))]
-        return self._release(keys, weights, f"{attribute.name} in ranges")
+        return self._sums(keys, weights, f"{attribute.name} in ranges")
 
     def linear(self, coefficients: "ArrayLike") -> Release:
         """Return weighted sums of the counts, each with an interval.
@@ -267,35 +259,19 @@ class RangeCounts:
         if weights.ndim != 2 or weights.shape[1] != self.plan.levels or not np.isfinite(weights).all():
             raise InvalidParameterError(f"coefficients are finite numbers of shape (sums, {self.plan.levels}).")
         index = Key(name="index", values=tuple(range(len(weights))), kind="int64")
-        return self._release([index], weights, f"weighted sums of {self.plan.domain.names[0]}")
+        return self._sums([index], weights, f"weighted sums of {self.plan.domain.names[0]}")
 
     def release(self) -> Release:
         """Return the count of every level, with intervals."""
         attribute = self.plan.domain.attributes[0]
         key = Key(name=attribute.name, values=tuple(attribute.values), kind=attribute.kind, edge=attribute.edge)
-        return self._release([key], np.eye(self.plan.levels), f"rows by {attribute.name}")
+        return self._sums([key], np.eye(self.plan.levels), f"rows by {attribute.name}")
 
-    def _release(self, keys: Sequence[Key], weights: Floats, text: str) -> Release:
+    def _sums(self, keys: Sequence[Key], weights: Floats, text: str) -> Release:
+        """Return weighted sums of the counts with their intervals."""
         spread = self.plan.spread(weights)
         column = counts_column(weights @ self.counts, spread.half_widths, counted=bool((weights >= 0).all()))
-        return Release(
-            parts=(*keys, column),
-            cost=self.cost,
-            budget_left=self.budget_left,
-            text=text,
-            safe=self.safe,
-            notes=self.notes,
-            protects=self.protects,
-            provenance=self.provenance,
-        )
-
-    def __str__(self) -> str:
-        """The plan, and what is left."""
-        left = "" if self.budget_left is None else f"; left {self.budget_left}"
-        return "\n".join([f"{self.plan}{left}", *([f"protects {self.protects}"] if self.protects else []), *self.notes])
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
+        return self._release([*keys, column], text)
 
 
 def strategy_sensitivity(strategy: Integers, rows: int, relation: Relation) -> Sensitivity:

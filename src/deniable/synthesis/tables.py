@@ -35,7 +35,51 @@ ALL = "all"  # of a column that a table does not have, where all tables are list
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Marginals:
+class PaidTables:
+    """Base of noisy tables with what was paid for them.
+
+    Args:
+        plan: what was measured, by what noise; printed, it says how exact that is and what it cost.
+        cost: the privacy loss of this answer; of a stored one, nothing.
+        budget_left: what the ledger had left after it; None without a ledger.
+        safe: False if the noise came from a test stream.
+        protects: whose data the cost is about.
+        notes: what a reader must know, one sentence each.
+        provenance: the payment in the ledger; None without one.
+    """
+
+    plan: object
+    cost: PrivacyLoss
+    budget_left: Remaining | None = None
+    safe: bool = True
+    protects: str = ""
+    notes: tuple[str, ...] = ()
+    provenance: Provenance | None = None
+
+    def _release(self, parts: Sequence[Key | Estimate], text: str) -> Release:
+        """Return some of the tables as a release with the payment of all."""
+        return Release(
+            parts=tuple(parts),
+            cost=self.cost,
+            budget_left=self.budget_left,
+            text=text,
+            safe=self.safe,
+            notes=self.notes,
+            protects=self.protects,
+            provenance=self.provenance,
+        )
+
+    def __str__(self) -> str:
+        """The plan, what is left, and what a reader must know."""
+        left = "" if self.budget_left is None else f"; left {self.budget_left}"
+        return "\n".join([f"{self.plan}{left}", *([f"protects {self.protects}"] if self.protects else []), *self.notes])
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Marginals(PaidTables):
     """Noisy tables of a private one: unbiased, and in agreement with each other.
 
     All of it is public.
@@ -64,12 +108,6 @@ class Marginals:
 
     plan: MarginalPlan
     arrays: tuple[Integers, ...]
-    cost: PrivacyLoss
-    budget_left: Remaining | None = None
-    safe: bool = True
-    protects: str = ""
-    notes: tuple[str, ...] = ()
-    provenance: Provenance | None = None
 
     @property
     def tables(self) -> tuple[tuple[str, ...], ...]:
@@ -199,29 +237,6 @@ class Marginals:
             asked = ", ".join(" x ".join(each) or "()" for each in self.tables[:9])
             raise InvalidParameterError(f"no table holds the columns {shown(columns)} together. Tables: {asked}.")
         return table
-
-    def _release(self, parts: Sequence[Key | Estimate], text: str) -> Release:
-        return Release(
-            parts=tuple(parts),
-            cost=self.cost,
-            budget_left=self.budget_left,
-            text=text,
-            safe=self.safe,
-            notes=self.notes,
-            protects=self.protects,
-            provenance=self.provenance,
-        )
-
-    def __str__(self) -> str:
-        """The tables, how exact they are, what they cost and what is left."""
-        lines = [str(self.plan)]
-        if self.budget_left is not None:
-            lines[-1] += f"; left {self.budget_left}"
-        lines += [f"protects {self.protects}"] if self.protects else []
-        return "\n".join([*lines, *self.notes])
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
 
 
 def counts_column(values: Floats, half: Any, *, counted: bool = True, name: str = COUNT) -> Estimate:
