@@ -15,6 +15,7 @@ from deniable.errors import (
     CatalogError,
     ExecutionError,
     InvalidParameterError,
+    UnprovedError,
     UnsupportedQueryError,
 )
 from deniable.synthesis import MarginalPlan, Marginals
@@ -182,6 +183,7 @@ def test_rows_are_explained_before_they_are_paid() -> None:
     db = connected()
     plan = db.explain_synthesis(["ward", "ill"], **PRICE)
     assert plan.domain.names == ("ward", "ill")
+    assert db.explain_synthesis(["ward", "ill"], where="age > 3", **PRICE) == plan
     assert "noisy tables of 2 columns and of 1 pairs of them" in str(plan)
     assert not db.history()
     made = db.synthesize(["ward", "ill"], **PRICE)
@@ -240,7 +242,7 @@ def test_a_condition_and_all_tables_of_all_columns() -> None:
     ("tables", "options", "message"),
     [
         ([], {}, "tables is a number, or a list"),
-        ("ward", {}, "tables must be a whole number"),
+        ("ward", {}, "tables is a number, or a list"),
         ([3], {}, "tables is a number, or a list"),
         (-1, {}, "tables must be >= 0"),
         (True, {}, "tables must be a whole number"),
@@ -273,6 +275,37 @@ def test_odd_rows_and_none_give_tables_of_the_same_form() -> None:
 
     forms = [form(connected(rows).marginals(2, **PRICE, bins=5)) for rows in (odd, table(), table().iloc[:0])]
     assert forms[0] == forms[1] == forms[2]
+
+
+@pytest.mark.parametrize("name", ["explain_marginals", "marginals", "explain_ranges", "ranges", "explain_synthesis"])
+def test_units_of_several_values_are_refused_also_where_nothing_is_paid(name: str) -> None:
+    unit = dn.PrivacyUnit(column="person", noun="household", ids=3)
+    db = connected(unit=unit)
+    asked: Any = {"marginals": [["ward"]], "ranges": "age", "synthesis": None}[name.removeprefix("explain_")]
+    with pytest.raises(UnprovedError, match="one household may own 3"):
+        getattr(db, name)(asked, **PRICE)
+
+
+def test_names_and_keys_that_the_answer_uses_itself_do_no_harm() -> None:
+    keys = ["all", "missing", "x"]
+    rows = pd.DataFrame({"count": keys * 10, "sum": range(30)})
+    columns = {"count": dn.Keys(keys), "sum": dn.Number(lower=0, upper=29, integer=True)}
+    db = dn.connect(rows, name="t", unit=dn.each_row(), columns=columns, budget=dn.Budget(epsilon=900))
+    made = db.marginals([["count"], ["count", "sum"], []], epsilon=50)
+    assert made["count"].columns == ("count", "count_")
+    whole = made.release(nonnegative=True)
+    assert [list(whole["count"]).count(each) for each in ("all", "missing", "(missing)", "(all)")] == [32, 32, 32, 1]
+    assert db.ranges("sum", epsilon=50).release().columns == ("sum", "count")
+    assert db.synthesize(epsilon=50).counts("count").columns == ("count", "count_")
+
+
+@pytest.mark.parametrize("rho", [100, 3_000, 10**6])
+def test_huge_prices_leave_the_exact_counts(rho: int) -> None:
+    db = connected(budget=dn.Budget(rho=10**8))
+    made = db.marginals([["ward"], ["ill"], []], rho=rho)
+    assert made.table(["ward"], nonnegative=True)["nonnegative"] == pytest.approx([300, 300, 0], abs=1)
+    assert db.synthesize(["ward", "ill"], rho=rho).rows(9).num_rows == 9
+    assert db.ranges("age", rho=rho, bins=10).between([(0, 50)])["count"] == pytest.approx([250], abs=2)
 
 
 # --- ranges ------------------------------------------------------------------------------------------------------

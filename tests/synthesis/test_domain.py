@@ -18,6 +18,12 @@ CASES: list[tuple[Attribute, list[Any], list[int]]] = [
     (Listed("b", "bool", (False, True)), [True, False, None], [1, 0, 2]),
     (Binned("n", "int64", Fraction(0), Fraction(9), 10), [0, 9, -5, 2**60, None], [0, 9, 0, 9, 10]),
     (Binned("n", "int64", Fraction(0), Fraction(99), 10), [0, 9, 10, 99], [0, 0, 1, 9]),
+    (Binned("n", "int64", Fraction(0), Fraction(2), 2), [0, 1, 2], [0, 0, 1]),
+    (Binned("n", "int64", Fraction(0), Fraction(120), 100), [15, 16, 17, 18, 119, 120], [12, 13, 14, 14, 98, 99]),
+    (Binned("n", "int64", Fraction(-10), Fraction(10), 4), [-10, -5, -4, 0, 1, 6, 10], [0, 0, 1, 1, 2, 3, 3]),
+    (Binned("x", "float64", Fraction(0), Fraction(3, 10), 3), [0.1, 0.2, 0.30000000000000004, 0.3], [1, 2, 2, 2]),
+    (Binned("t", "timestamp[us]", DAY, DAY + 30, 720),
+     [datetime(2025, 1, 1, hour) for hour in range(24)], list(range(24))),
     (Binned("n", "int64", Fraction(-7), Fraction(92), 100), list(range(-7, 93)), list(range(100))),
     (Binned("n", "int64", Fraction(1), Fraction(366), 366), list(range(1, 367)), list(range(366))),
     (Binned("x", "float64", Fraction(0), Fraction(1), 4), [0.0, 0.3, 1.0, float("inf"), float("nan"), None],
@@ -63,4 +69,16 @@ def test_a_domain_needs_different_names_and_few_levels() -> None:
 
 def test_attributes_differ_as_data() -> None:
     attributes = {case[0] for case in CASES}
-    assert len({str(attribute.to_json()) for attribute in attributes}) == len(attributes) == 10
+    assert len({str(attribute.to_json()) for attribute in attributes}) == len(attributes) == 15
+
+
+@pytest.mark.parametrize("bins", [1, 7, 100])
+def test_bins_of_whole_numbers_hold_the_numbers_between_their_ends(bins: int) -> None:
+    attribute = Binned("n", "int64", Fraction(-20), Fraction(120), bins)
+    numbers = np.arange(-20, 121)
+    levels = attribute.encode(pa.chunked_array([pa.array(numbers)]))
+    ends = [*attribute.values[:-1], 121]
+    assert all(ends[level] <= number < ends[level + 1] for number, level in zip(numbers, levels, strict=True))
+    assert np.diff(np.bincount(levels)).max(initial=0) <= 1  # of nearly equal width
+    every = attribute.decode(np.repeat(np.arange(bins), 500), np.tile(np.arange(500) / 500, bins))
+    assert set(every.to_pylist()) == set(numbers.tolist())

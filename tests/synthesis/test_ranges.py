@@ -115,6 +115,16 @@ def test_ranges_are_sums_of_counts_and_end_where_bins_do() -> None:
     for wrong in ([(0.5, 4)], [(0, 7.5)], [(-3, 4)]):
         with pytest.raises(InvalidParameterError, match="begin and end where bins do"):
             made.between(wrong)
+    wrong_pairs: list[Any] = [
+        ((5, 3), "below its end"),
+        (5, "pairs"),
+        (("a", 3), "where bins do"),
+        ((0, "b"), "bins do"),
+    ]
+    for pair, said in wrong_pairs:
+        with pytest.raises(InvalidParameterError, match=said):
+            made.between([pair])
+    assert made.plan.edges == list(range(16))
     for shape in ([1.0] * 17, [[1.0] * 16], [[float("nan")] * 17]):
         with pytest.raises(InvalidParameterError, match=r"shape \(sums, 17\)"):
             made.linear(shape)

@@ -85,7 +85,7 @@ def test_rows_have_given_values_and_none_that_cannot_be() -> None:
     assert held == one.rows(3_000, never=[{"ward": ["a", "b"], "ill": True}, {"age": 3}])
     pairs = set(zip(held["ward"].to_pylist(), held["ill"].to_pylist(), strict=True))
     assert {("a", True), ("b", True)} & set(zip(free["ward"].to_pylist(), free["ill"].to_pylist(), strict=True))
-    assert pairs == {("a", False), ("b", False), ("c", True)}
+    assert {("a", False), ("b", False), ("c", True)} <= pairs <= {("a", False), ("b", False), ("c", True), ("c", False)}
     assert 3 not in held["age"].to_pylist()
     # The others are as likely as before: shares of wards among the rows that can be.
     known = [row for row in free.to_pylist() if row["age"] != 3 and not (row["ward"] in "ab" and row["ill"])]

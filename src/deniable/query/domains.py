@@ -29,7 +29,7 @@ def domain_of(table: DeclaredTable, columns: Sequence[str] | None, bins: int) ->
         raise InvalidParameterError(f'columns is a list of names, such as ["age", "ward"], got {shown(columns)}.')
     whose = table.unit.column
     if table.auto:
-        raise InvalidParameterError("rows='auto' is for SQL and frames; synthetic rows need rows=... of the table.")
+        raise InvalidParameterError("rows='auto' is for SQL and frames; tables and rows need rows=... of the table.")
     attributes, left_out = [], []
     for name in table.schema if columns is None else columns:
         known = columns is not None or table.schema[name] is not None
@@ -66,7 +66,7 @@ def named_tables(
 
     Raises: InvalidParameterError for other tables, or too many.
     """
-    if not isinstance(tables, list | tuple):
+    if not isinstance(tables, list | tuple | str):
         width = whole_number("tables", tables, lower=0)
         domain, left_out = domain_of(table, columns, bins)
         sizes = range(min(width, len(domain)) + 1)
@@ -78,7 +78,7 @@ def named_tables(
         return [each for size in sizes for each in combinations(domain.names, size)], domain, left_out
     if columns is not None:
         raise InvalidParameterError("columns goes with a number of tables: marginals(2, columns=[...]).")
-    if not tables or not all(isinstance(each, str | list | tuple) for each in tables):
+    if isinstance(tables, str) or not tables or not all(isinstance(each, str | list | tuple) for each in tables):
         raise InvalidParameterError(
             f'tables is a number, or a list of lists of names like [["ward"], ["ward", "age"]], got {shown(tables)}.'
         )

@@ -32,7 +32,7 @@ from deniable.synthesis.measurements import Measurements, Measuring
 from deniable.synthesis.plan import MarginalPlan
 from deniable.synthesis.ranges import RangeCounts, RangePlan
 
-VERSION = 1  # of the way to measure: another one is another question
+VERSION = 2  # of the way to measure: another one is another question
 BINS = 100
 
 
@@ -177,12 +177,8 @@ class TableMethods(ABC):
 
         Guarantee: the cost holds for one unit, of which at most rows * groups rows count, drawn at random from more.
         """
-        responder = self._responder
-        condition = condition_of(where, responder)
-        plan, left_out = self._synthesis(columns, Price.of(epsilon, delta, rho), target=target, bins=bins)
-        details = {} if target is None else {"target": target}
-        question = SyntheticQuestion(responder.table, condition, plan, "synthetic rows", details, left_out)
-        text, said, provenance = question.answer(responder, fresh=fresh)
+        plan, question = self._synthesis(columns, Price.of(epsilon, delta, rho), target=target, where=where, bins=bins)
+        text, said, provenance = question.answer(self._responder, fresh=fresh)
         return Synthesis(measured=Measurements.from_text(text, plan), paid=provenance.paid, **said)
 
     def explain_synthesis(
@@ -193,6 +189,7 @@ class TableMethods(ABC):
         delta: Real | None = None,
         rho: Real | None = None,
         target: str | None = None,
+        where: str | None = None,
         bins: int = BINS,
     ) -> Measuring:
         """Say what `synthesize` would measure, how exactly, and what it would cost.
@@ -200,21 +197,32 @@ class TableMethods(ABC):
         Charges nothing, and reads no private row.
 
         Args:
-            columns, target, bins: as `synthesize` takes them.
+            columns, target, where, bins: as `synthesize` takes them.
             epsilon, delta, rho: cost of all tables together.
 
         Raises: as `synthesize`, but for the budget.
         """
-        return self._synthesis(columns, Price.of(epsilon, delta, rho), target=target, bins=bins)[0]
+        return self._synthesis(columns, Price.of(epsilon, delta, rho), target=target, where=where, bins=bins)[0]
 
     def _synthesis(
-        self, columns: Sequence[str] | None, price: Price, *, target: str | None, bins: int
-    ) -> tuple[Measuring, tuple[str, ...]]:
-        """Return the plan for synthetic rows, and names of columns without a domain."""
-        table = self._responder.table
+        self, columns: Sequence[str] | None, price: Price, *, target: str | None, where: str | None, bins: int
+    ) -> tuple[Measuring, SyntheticQuestion]:
+        """Return the plan of the tables for synthetic rows, and the question that asks for them."""
+        table, condition = self._checked("synthetic rows", where)
         domain, left_out = domain_of(table, columns, bins)
         known: dict[str, Any] = {"price": price, "relation": table.relation, "rows": max_rows_of(table)}
-        return Measuring(domain=domain, target=target, **known), left_out
+        plan = Measuring(domain=domain, target=target, **known)
+        details = {} if target is None else {"target": target}
+        return plan, SyntheticQuestion(table, condition, plan, "synthetic rows", details, left_out)
+
+    def _checked(self, title: str, where: str | None) -> tuple[DeclaredTable, Expression | None]:
+        """Return the table that is asked about, and the condition on its rows.
+
+        Raises: UnprovedError where a unit owns several values of its column; InvalidParameterError.
+        """
+        responder = self._responder
+        responder.ledger.check_unit(f"{title} of {responder.table.name}", units=True)
+        return responder.table, condition_of(where, responder)
 
     def marginals(
         self,
@@ -262,6 +270,7 @@ class TableMethods(ABC):
         columns: Sequence[str] | None = None,
         weights: Sequence[Real] | None = None,
         objective: str = "tables",
+        where: str | None = None,
         bins: int = BINS,
     ) -> MarginalPlan:
         """Say how exact each table of `marginals` would be, and what they would cost.
@@ -269,14 +278,14 @@ class TableMethods(ABC):
         Charges nothing, and reads no private row.
 
         Args:
-            tables, columns, weights, objective, bins: as `marginals` takes them.
+            tables, columns, weights, objective, where, bins: as `marginals` takes them.
             epsilon, delta, rho: cost of all tables together.
 
         Raises: as `marginals`, but for the budget.
         """
         price = Price.of(epsilon, delta, rho)
         shared: dict[str, Any] = {"columns": columns, "weights": weights, "objective": objective}
-        return self._marginals(tables, price, where=None, bins=bins, **shared)[0]
+        return self._marginals(tables, price, where=where, bins=bins, **shared)[0]
 
     def ranges(
         self,
@@ -302,10 +311,7 @@ class TableMethods(ABC):
 
         Guarantee: the cost holds for one unit, of which at most rows * groups rows count, drawn at random from more.
         """
-        price = Price.of(epsilon, delta, rho)
-        plan = self._ranges(column, price, workload=workload, bins=bins)
-        condition = condition_of(where, self._responder)
-        question = SyntheticQuestion(self._responder.table, condition, plan, "ranges", {"workload": workload})
+        plan, question = self._ranges(column, Price.of(epsilon, delta, rho), workload=workload, where=where, bins=bins)
         text, said, provenance = question.answer(self._responder, fresh=fresh)
         return RangeCounts(plan=plan, counts=plan.counts_of(text), provenance=provenance, **said)
 
@@ -317,6 +323,7 @@ class TableMethods(ABC):
         delta: Real | None = None,
         rho: Real | None = None,
         workload: str = "ranges",
+        where: str | None = None,
         bins: int = BINS,
     ) -> RangePlan:
         """Say how exact `ranges` would be, and what they would cost.
@@ -324,19 +331,22 @@ class TableMethods(ABC):
         Charges nothing, and reads no private row.
 
         Args:
-            column, workload, bins: as `ranges` takes them.
+            column, workload, where, bins: as `ranges` takes them.
             epsilon, delta, rho: cost of all ranges together.
 
         Raises: as `ranges`, but for the budget.
         """
-        return self._ranges(column, Price.of(epsilon, delta, rho), workload=workload, bins=bins)
+        return self._ranges(column, Price.of(epsilon, delta, rho), workload=workload, where=where, bins=bins)[0]
 
-    def _ranges(self, column: str, price: Price, *, workload: str, bins: int) -> RangePlan:
-        """Return the plan of counts for ranges."""
-        table = self._responder.table
+    def _ranges(
+        self, column: str, price: Price, *, workload: str, where: str | None, bins: int
+    ) -> tuple[RangePlan, SyntheticQuestion]:
+        """Return the plan of counts for ranges, and the question that asks for them."""
+        table, condition = self._checked("ranges", where)
         domain, _ = domain_of(table, [column], bins)
-        known: Any = {"price": price, "relation": table.relation, "rows": max_rows_of(table)}
-        return RangePlan(domain=domain, workload=workload, **known)
+        known: dict[str, Any] = {"price": price, "relation": table.relation, "rows": max_rows_of(table)}
+        plan = RangePlan(domain=domain, workload=workload, **known)
+        return plan, SyntheticQuestion(table, condition, plan, "ranges", {"workload": workload})
 
     def _marginals(
         self,
@@ -350,8 +360,7 @@ class TableMethods(ABC):
         bins: int,
     ) -> tuple[MarginalPlan, SyntheticQuestion]:
         """Return the plan of noisy tables, and the question that asks for them."""
-        table = self._responder.table
-        condition = condition_of(where, self._responder)
+        table, condition = self._checked("noisy tables", where)
         names, domain, left_out = named_tables(table, tables, columns, bins)
         known: Any = {"price": price, "relation": table.relation, "rows": max_rows_of(table), "objective": objective}
         plan = MarginalPlan.of(domain, names, weights, **known)

@@ -6,9 +6,11 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
+from math import ceil
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.numbers.arrays import Floats, Integers, MachineIntegers
@@ -134,56 +136,71 @@ class Binned(Attribute):
 
     @property
     def edge(self) -> Literal["lower"] | None:
-        return None if self._whole and self._span == self.bins else "lower"
+        return None if self._counts and bool((np.diff(self.edges) == 1).all()) else "lower"
 
     @property
-    def _whole(self) -> bool:
+    def _counts(self) -> bool:
+        """Whether values are whole numbers or days, of which each fills one unit."""
         return self.kind in ("int64", "date32")
 
-    @property
-    def _span(self) -> float:
-        """Width of all bins; whole numbers fill one unit each."""
-        return float(self.upper - self.lower) + self._whole
+    @cached_property
+    def edges(self) -> NDArray[Any]:
+        """Lower ends of the bins, and the end of the last, in the column's own unit: days and microseconds since 1970.
+
+        Those of whole numbers are whole, so a bin holds the numbers from its end to the next, without that.
+        """
+        if self.kind == "float64":
+            width = (self.upper - self.lower) / self.bins
+            return np.array([float(self.lower + index * width) for index in range(self.bins + 1)])
+        lower, upper = self.lower, self.upper
+        if self.kind != "int64":
+            lower, upper = (bound - DAYS_TO_1970 for bound in (lower, upper))
+        if self.kind == "timestamp[us]":
+            lower, upper = (bound * MICROSECONDS_PER_DAY for bound in (lower, upper))
+        width = (upper - lower + self._counts) / self.bins
+        ends = [ceil(lower + index * width) for index in range(self.bins + 1)]
+        return np.array([min(max(end, -(2**63)), 2**63 - 1) for end in ends], dtype=np.int64)
 
     def encode(self, column: pa.ChunkedArray) -> Integers:
         import pyarrow as pa
         import pyarrow.compute as pc
 
         if self.kind == "date32":
-            column = pc.add(column.cast(pa.int32()).cast(pa.int64()), DAYS_TO_1970)
-        elif self.kind == "timestamp[us]":
-            microseconds = column.cast(pa.int64()).cast(pa.float64(), safe=False)  # any moment is a float, roughly
-            column = pc.add(pc.divide(microseconds, MICROSECONDS_PER_DAY), DAYS_TO_1970)
-        values = pc.fill_null(column.cast(pa.float64(), safe=False), np.nan).to_numpy()
-        values = np.clip(values, float(self.lower), float(self.upper))
-        share = (values - float(self.lower)) * self.bins / self._span  # in this order whole numbers stay whole
-        levels = np.where(np.isnan(share), self.bins, np.minimum(np.floor(share), self.bins - 1))
-        return levels.astype(np.int64)
+            column = column.cast(pa.int32())
+        if self.kind != "float64" and (self.kind != "int64" or pa.types.is_signed_integer(column.type)):
+            values = pc.fill_null(column.cast(pa.int64()), 0).to_numpy()
+            missing = np.asarray(column.is_null())
+        else:
+            values = pc.fill_null(column.cast(pa.float64(), safe=False), np.nan).to_numpy()
+            missing = np.isnan(values)
+        levels = np.searchsorted(self.edges, values, side="right") - 1
+        return np.where(missing, self.bins, np.clip(levels, 0, self.bins - 1)).astype(np.int64)
 
     def decode(self, levels: MachineIntegers, uniform: Floats) -> pa.Array:
         import pyarrow as pa
 
-        values = float(self.lower) + (np.minimum(levels, self.bins - 1) + uniform) * self._span / self.bins
-        missing = levels == self.bins
-        if self._whole:
-            values = np.floor(values)
-        values = np.clip(values, float(self.lower), float(self.upper))
+        inside = np.minimum(levels, self.bins - 1)
+        starts, missing = self.edges[inside], levels == self.bins
+        if self.kind == "float64":
+            values = starts + (self.edges[inside + 1] - starts) * uniform
+            return pa.array(np.clip(values, float(self.lower), float(self.upper)), mask=missing)
+        widths = self.edges[inside + 1] - starts
+        whole = starts + np.minimum(np.floor(widths * uniform).astype(np.int64), np.maximum(widths - 1, 0))
         if self.kind == "date32":
-            days = pa.array((values - DAYS_TO_1970).astype(np.int32), mask=missing)
-            return days.cast(pa.date32())
-        if self.kind == "timestamp[us]":
-            moments = ((values - DAYS_TO_1970) * MICROSECONDS_PER_DAY).astype(np.int64)
-            return pa.array(moments, mask=missing).cast(pa.timestamp("us"))
-        return pa.array(values.astype(np.int64) if self.kind == "int64" else values, mask=missing)
+            return pa.array(whole.astype(np.int32), mask=missing).cast(pa.date32())
+        drawn = pa.array(whole, mask=missing)
+        return drawn if self.kind == "int64" else drawn.cast(pa.timestamp("us"))
 
     def shown(self, level: int) -> str:
         if level == self.bins:
             return "missing"
-        width = self._span / self.bins
-        start, end = (float(self.lower) + each * width for each in (level, level + 1))
-        if self.kind in ("date32", "timestamp[us]"):
-            return str(np.datetime64(int(start) - DAYS_TO_1970, "D"))
-        return f"{start:g}" if self._whole and width == 1 else f"{start:g} to {end:g}"
+        start, end = self.edges[level], self.edges[level + 1]
+        if self.kind == "timestamp[us]":
+            return str(np.datetime64(int(start), "us").astype("datetime64[s]"))
+        if self.kind == "float64":
+            return f"{start:g} to {end:g}"
+        ends = [start] if end - start == 1 else [start, end - 1]
+        return " to ".join(str(np.datetime64(int(each), "D") if self.kind == "date32" else each) for each in ends)
 
 
 @dataclass(frozen=True)

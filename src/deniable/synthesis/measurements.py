@@ -38,6 +38,7 @@ TARGET_WEIGHT = 16  # of the pairs with a target beside the others; 8 and 40 pre
 WEIGHT_DIGITS = 16  # shares of the price are fractions with this power of two as denominator
 TABLES = ("counts", "bins", "pairs")  # as a ledger keeps them
 MISSING_DEVIATIONS = 3  # of noise, which a count of missing values must exceed to be drawn
+LEAST_DEVIATION = 0.1  # that a fit tells apart: noise of huge prices has none
 MAX_CELLS = 2**22  # of all tables of pairs together, about
 
 
@@ -182,7 +183,7 @@ class Measurements:
     @cached_property
     def deviations(self) -> Floats:
         """Standard deviation of the noise of each column's counts."""
-        return np.array([noise.standard_deviation() for noise in self.measuring.noises])
+        return np.array([deviation_of(noise) for noise in self.measuring.noises])
 
     @cached_property
     def columns(self) -> tuple[Floats, ...]:
@@ -210,7 +211,7 @@ class Measurements:
             return tuple(np.zeros(table.size, dtype=np.int64) for table in self.counts)
         number = len(self.pair_indices)
         noise = self.measuring.parts[1].split(*[1] * number)[0].noise(self.measuring.sensitivity)
-        across = max(1.0, math.sqrt(min(self.total / noise.standard_deviation(), MAX_CELLS / number)))
+        across = max(1.0, math.sqrt(min(self.total / deviation_of(noise), MAX_CELLS / number)))
         attributes = self.measuring.domain.attributes
         return tuple(
             merged(table, ordered=attribute.ordered, min_records=self.total / across)
@@ -245,3 +246,8 @@ class Measurements:
         data: dict[str, Any] = json.loads(text)
         tables = {name: tuple(np.array(table, dtype=np.int64) for table in data[name]) for name in TABLES}
         return cls(measuring=measuring, **tables)
+
+
+def deviation_of(noise: AdditiveNoise) -> float:
+    """Return the standard deviation of a noise; at least LEAST_DEVIATION, as counts are whole numbers."""
+    return max(noise.standard_deviation(), LEAST_DEVIATION)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from deniable.noise.bits import DeterministicBits
 from deniable.noise.simulation import normals
 from deniable.numbers.arrays import Floats
-from deniable.synthesis.measurements import Measurements
+from deniable.synthesis.measurements import Measurements, deviation_of
 
 Matrix = NDArray[np.float32]
 RECORDS_PER_BIN = 10
@@ -114,7 +114,7 @@ class _Target:
         ):
             where = (parts[one], parts[other])
             table[where] = counts / measured.total
-            weights[where] = (measured.total / noise.standard_deviation()) ** 2
+            weights[where] = (measured.total / deviation_of(noise)) ** 2
         table += table.T
         weights += weights.T
         binned = [

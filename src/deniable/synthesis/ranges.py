@@ -30,7 +30,7 @@ from deniable.release.display import price as price_text
 from deniable.statistics.units import bounded_rows
 from deniable.synthesis.domain import DeclaredDomain
 from deniable.synthesis.residuals import Spread, excess_kurtosis
-from deniable.synthesis.tables import PaidTables, counts_column
+from deniable.synthesis.tables import COUNT, PaidTables, counts_column, free_name
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -87,6 +87,11 @@ class RangePlan:
     def levels(self) -> int:
         """Number of levels, that of missing values included."""
         return self.domain.sizes[0]
+
+    @property
+    def edges(self) -> list[Any]:
+        """Lower ends of the bins, at which ranges begin and end."""
+        return list(self.domain.attributes[0].values[:-1])
 
     @cached_property
     def gram(self) -> Floats:
@@ -240,9 +245,15 @@ class RangeCounts(PaidTables):
         attribute = self.plan.domain.attributes[0]
         ends = attribute.values[:-1]
         weights = np.zeros((len(ranges), self.plan.levels))
-        for row, (start, stop) in enumerate(ranges):
-            first = _index(ends, start)
-            last = len(ends) if not ends or stop > ends[-1] else _index(ends, stop)
+        for row, pair in enumerate(ranges):
+            if not attribute.ordered or not isinstance(pair, tuple | list) or len(pair) != 2:
+                raise InvalidParameterError(
+                    "ranges of a column with bounds are pairs (from, below), [(0, 18), (18, 65)]; for one with keys, "
+                    "take linear."
+                )
+            first, last = _index(ends, pair[0]), _index(ends, pair[1], last=True)
+            if last < first:
+                raise InvalidParameterError(f"a range begins below its end, got {shown(pair)}.")
             weights[row, first:last] = 1
         keys = [Key(name=name, values=tuple(each[at] for each in ranges)) for at, name in enumerate(("from", "below"))]
         return self._sums(keys, weights, f"{attribute.name} in ranges")
@@ -270,7 +281,9 @@ class RangeCounts(PaidTables):
     def _sums(self, keys: Sequence[Key], weights: Floats, text: str) -> Release:
         """Return weighted sums of the counts with their intervals."""
         spread = self.plan.spread(weights)
-        column = counts_column(weights @ self.counts, spread.half_widths, counted=bool((weights >= 0).all()))
+        name = free_name(COUNT, [key.name for key in keys])
+        half, counted = spread.half_widths, bool((weights >= 0).all())
+        column = counts_column(weights @ self.counts, half, counted=counted, name=name)
         return self._release([*keys, column], text)
 
 
@@ -311,11 +324,18 @@ def _halves(known: int) -> Floats:
     return np.array(rows)
 
 
-def _index(ends: Sequence[Any], value: Any) -> int:
-    """Return the index of a lower end of a bin."""
+def _index(ends: Sequence[Any], value: Any, *, last: bool = False) -> int:
+    """Return the index of an end of a bin.
+
+    As the last end of a range, anything beyond the start of the last bin is beyond all bins.
+    """
     try:
+        if last and value > ends[-1]:
+            return len(ends)
         return ends.index(value)
-    except ValueError:
+    except (TypeError, ValueError):
+        near = ", ".join(map(str, ends[:4]))
+        kind = type(ends[0]).__name__
         raise InvalidParameterError(
-            f"ranges begin and end where bins do: {', '.join(map(str, ends[:4]))}, ..., got {shown(value)}."
+            f"ranges begin and end where bins do ({near}, ...; each a {kind}), got {shown(value)}. plan.edges has all."
         ) from None

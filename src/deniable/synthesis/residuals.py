@@ -28,6 +28,7 @@ Table: TypeAlias = tuple[int, ...]
 _Numbers = TypeVar("_Numbers", bound=NDArray[Any])
 _KURTOSIS_POINTS = 4096  # quantiles from which the fourth moment of a noise is computed,
 _KURTOSIS_TAIL = 30.0  # up to the one that is exceeded with probability exp(-30) / 2
+_LEAST_VARIANCE = 1e-12  # of noise at huge prices, so that weights are finite
 LAPLACE_EXCESS = 3.0  # excess kurtosis of the Laplace law; noise in few steps has more
 _NORMAL = 0.05  # excess kurtosis up to which noise counts as normal: its quantiles differ by less than 0.1%
 _MIXTURE_POINTS = 2000  # variances in a mixture of normal laws, for intervals
@@ -138,7 +139,7 @@ class ResidualSpace:
         """
         sources: dict[Table, list[tuple[int, float]]] = {}
         for index, measurement in enumerate(self.measurements):
-            variance = measurement.noise.standard_deviation() ** 2
+            variance = max(measurement.noise.standard_deviation() ** 2, _LEAST_VARIANCE)
             table = measurement.table
             if measurement.residual:
                 sources.setdefault(table, []).append((index, variance / self.cells(table) ** 2))

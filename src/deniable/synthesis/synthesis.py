@@ -20,10 +20,11 @@ from deniable.release import Release
 from deniable.release.columns import Key, Measure, Noisy
 from deniable.release.display import price as price_text
 from deniable.synthesis.domain import DeclaredDomain
-from deniable.synthesis.measurements import Measurements
+from deniable.synthesis.measurements import Measurements, deviation_of
 from deniable.synthesis.model import RecordMixture, fitted
 from deniable.synthesis.report import WARNING, page
 from deniable.synthesis.rows import levels_of_rows
+from deniable.synthesis.tables import free_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -206,7 +207,7 @@ class Synthesis:
         attribute, noise = self.domain.attributes[index], self.measured.measuring.noises[index]
         key = Key(name=attribute.name, values=tuple(attribute.values), kind=attribute.kind, edge=attribute.edge)
         return Release(
-            parts=(key, Measure(name="count", bases=("noisy",))),
+            parts=(key, Measure(name=free_name("count", [column]), bases=("noisy",))),
             noisy=(Noisy(name="noisy", values=self.measured.counts[index], law=noise.law()),),
             cost=self.cost,
             budget_left=self.budget_left,
@@ -266,7 +267,7 @@ class Synthesis:
             cells = measured.bins[one][levels[one]] * counts.shape[1] + measured.bins[other][levels[other]]
             table = np.bincount(cells, minlength=counts.size)
             columns = (names[one], names[other])
-            yield _distance(columns, table, counts.ravel(), noise.standard_deviation(), measured.total)
+            yield _distance(columns, table, counts.ravel(), deviation_of(noise), measured.total)
 
     def report(self) -> str:
         """Return a page of HTML: measurements, cost, distances of the rows, and pictures."""

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 COUNT = "count"
 NONNEGATIVE = "nonnegative"  # the column beside it
+MISSING = "missing"
 ALL = "all"  # of a column that a table does not have, where all tables are listed together
 
 
@@ -140,21 +141,26 @@ class Marginals(PaidTables):
             held = tuple(values[level] for level in levels)
             parts.append(Key(name=attribute.name, values=held, kind=attribute.kind, edge=attribute.edge))
         counts = self._counts(table, self._residuals).transpose(axes).ravel()
-        parts.append(counts_column(counts, half))
+        parts.append(counts_column(counts, half, name=free_name(COUNT, keys)))
         if nonnegative:
-            parts.append(_tidied(self.nonnegative_counts(table).transpose(axes).ravel()))
+            tidy = self.nonnegative_counts(table).transpose(axes).ravel()
+            parts.append(_tidied(tidy, free_name(NONNEGATIVE, keys)))
         return self._release(parts, f"rows by {', '.join(keys)}" if keys else "number of rows")
 
     def release(self, *, nonnegative: bool = False) -> Release:
         """Return all tables that were asked for, one below the other.
 
-        Keys are texts; a column that a table does not have says "all" there.
+        Keys are texts; a column that a table does not have says "all" there, and missing values "missing", or "(all)"
+        and "(missing)" where keys have these names.
 
         Args:
             nonnegative: as for `table`.
         """
         domain = self.plan.domain
         labels = [[attribute.shown(level) for level in range(attribute.size)] for attribute in domain.attributes]
+        taken = {label for names in labels for label in names[:-1]}
+        every, missing = (name if not taken & {ALL, MISSING} else f"({name})" for name in (ALL, MISSING))
+        labels = [[*names[:-1], missing] for names in labels]
         keys: list[list[str]] = [[] for _ in domain.names]
         counts, tidied = [], []
         for table in self.plan.tables:
@@ -163,7 +169,7 @@ class Marginals(PaidTables):
             levels_of = dict(zip(table, np.unravel_index(np.arange(cells), sizes) if sizes else (), strict=True))
             for column, names in enumerate(labels):
                 levels = levels_of.get(column)
-                keys[column] += [ALL] * cells if levels is None else [names[level] for level in levels]
+                keys[column] += [every] * cells if levels is None else [names[level] for level in levels]
             counts.append(self._counts(table, self._residuals).ravel())
             if nonnegative:
                 tidied.append(self.nonnegative_counts(table).ravel())
@@ -175,9 +181,9 @@ class Marginals(PaidTables):
         parts: list[Key | Estimate] = [
             Key(name=name, values=tuple(values), kind="string") for name, values in zip(domain.names, keys, strict=True)
         ]
-        parts.append(counts_column(np.concatenate(counts), half))
+        parts.append(counts_column(np.concatenate(counts), half, name=free_name(COUNT, domain.names)))
         if nonnegative:
-            parts.append(_tidied(np.concatenate(tidied)))
+            parts.append(_tidied(np.concatenate(tidied), free_name(NONNEGATIVE, domain.names)))
         return self._release(parts, f"{len(counts)} tables")
 
     def linear(self, columns: Sequence[str], coefficients: ArrayLike) -> Release:
@@ -253,5 +259,12 @@ def counts_column(values: Floats, half: Any, *, counted: bool = True, name: str 
     return Estimate(name=name, estimates=values, ends=ends, post_processing="made consistent")
 
 
-def _tidied(values: Floats) -> Estimate:
-    return Estimate(name=NONNEGATIVE, estimates=values, post_processing="made consistent and not negative, with a bias")
+def free_name(name: str, taken: Sequence[str]) -> str:
+    """Return a name for a column of numbers that differs from those of keys, its intervals included."""
+    while {name, f"{name}_lower", f"{name}_upper"} & set(taken):
+        name += "_"
+    return name
+
+
+def _tidied(values: Floats, name: str) -> Estimate:
+    return Estimate(name=name, estimates=values, post_processing="made consistent and not negative, with a bias")
