@@ -40,6 +40,12 @@ def test_lines_count_in_the_open_step_and_days_without_lines_are_steps() -> None
     assert waiting(counter) == [2]
 
 
+def test_lines_end_with_the_last_step_that_was_paid_for() -> None:
+    counter = run(plan(), "a\n1\n", days=99)
+    assert counter.step == 10
+    assert counter.history()["total"] == pytest.approx([0] * 10, abs=0.1)
+
+
 def test_odd_lines_raise_nothing() -> None:
     text = 'ward,cost,person\na,1e9,1\nb,nan,2\n"a,2\nc,3,3\n\n,,\na,2,1\na\0,1\na,-7,4,5,6\nb,3,\nb,4,5\n'
     counter = run(plan(keys=["a", "b"], bounds=(0, 10), unit=PERSON), text, value="cost", key="ward", unit="person")

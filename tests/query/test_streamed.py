@@ -1,6 +1,6 @@
 """Streams of a database: one charge, each step read once after it ended, and what is refused before."""
 
-from datetime import date, datetime
+from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,11 @@ def test_steps_that_have_ended_are_released_once_and_paid_once(tmp_path: Path) -
     assert later is not None
     assert later["total"] == pytest.approx([*range(90, 901, 90), 900], abs=3)
     assert later["total"][:3].tolist() == first["total"].tolist()
+    zoned = datetime(2026, 1, 12, 4, tzinfo=timezone(timedelta(hours=1)))
+    for same in (date(2026, 1, 12), zoned):
+        again = stream.advance(same)
+        assert again is not None
+        assert again["total"].tolist() == later["total"].tolist()
     back = stream.advance(datetime(2025, 1, 1))  # a clock that goes back
     assert back is not None
     assert back["total"].tolist() == later["total"].tolist()
@@ -117,6 +122,15 @@ def test_which_row_of_a_person_counts_is_left_to_chance(tmp_path: Path) -> None:
     assert released is not None
     assert released["total"].sum() == pytest.approx(400, abs=1)
     assert 150 < released["total"][0] < 250
+
+
+def test_other_moments_are_refused_before_anything_is_paid(tmp_path: Path) -> None:
+    db = database(rows())
+    wrong: Any = "2026-01-04"
+    with pytest.raises(InvalidParameterError, match="until must be a moment"):
+        db.stream(tmp_path / "x.stream", **FACTS).advance(wrong)
+    assert not db.history()
+    assert not (tmp_path / "x.stream").exists()
 
 
 def test_moments_count_by_the_hour(tmp_path: Path) -> None:

@@ -113,12 +113,12 @@ def test_ranges_are_sums_of_counts_and_end_where_bins_do() -> None:
     weights[0, 16] = 1
     assert made.linear(weights)["count"].item() == pytest.approx(counts["count"][16])
     for wrong in ([(0.5, 4)], [(0, 7.5)], [(-3, 4)]):
-        with pytest.raises(InvalidParameterError, match="begin and end where bins do"):
+        with pytest.raises(InvalidParameterError, match="begin and end as bins do"):
             made.between(wrong)
     wrong_pairs: list[Any] = [
         ((5, 3), "below its end"),
         (5, "pairs"),
-        (("a", 3), "where bins do"),
+        (("a", 3), "as bins do"),
         ((0, "b"), "bins do"),
     ]
     for pair, said in wrong_pairs:

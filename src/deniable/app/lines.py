@@ -89,11 +89,16 @@ def follow(
     from deniable.stream import Counter
 
     feed = LineFeed(plan, sys.stdin, value=value, key=key, unit=policy.unit.column)
+    clock = _clock if now is None else lambda: now
+    if plan.steps is not None and not state.exists() and clock() >= start + plan.steps * LENGTHS[every]:
+        raise InvalidParameterError(
+            f"all {plan.steps} steps of this stream have ended, so it would release empty ones. Give a later --start, "
+            "or more --steps."
+        )
     ledger = Ledger.open(
         policy.ledger, budget=policy.budget, relation=policy.relation, unit=policy.unit, dataset=policy.name
     )
     with Counter(state, ledger=ledger, plan=plan) as counter:
-        clock = _clock if now is None else lambda: now
         for step in feed.run(counter, clock=clock, start=start, length=LENGTHS[every]):
             hint(f"step {step} released")
         return counter.history() if counter.step else None
@@ -132,7 +137,8 @@ class LineFeed:
     ) -> Iterator[int]:
         """Add rows until the lines end; yield the number of each released step.
 
-        A row counts in the step in which it comes in. At the end of the lines the open step stays open.
+        A row counts in the step in which it comes in. At the end of the lines the open step stays open. After the last
+        step of the plan no line is read any more.
 
         Args:
             counter: of the plan, open.
@@ -144,12 +150,15 @@ class LineFeed:
         threading.Thread(target=self._read, args=(waiting,), daemon=True).start()
         batch: list[str] = []
         ended = False
+        horizon = sys.maxsize if counter.plan.steps is None else counter.plan.steps
         while not ended:
-            closed = int((clock() - start) / length)
+            closed = min(int((clock() - start) / length), horizon)
             if closed > counter.step:
                 self._add(counter, batch)
                 counter.release(closed)
                 yield closed
+            if counter.step >= horizon:
+                return
             line: str | None = ""
             with suppress(queue.Empty):
                 line = waiting.get(timeout=_WAIT)

@@ -89,17 +89,25 @@ class StreamedTable:
         """Return the counter of the stream, which is charged if it is new."""
         return Counter(self.path, ledger=self.responder.ledger, bits=self.responder.bits, plan=self.plan)
 
-    def advance(self, until: datetime | None = None) -> Release | None:
+    def advance(self, until: date | None = None) -> Release | None:
         """Release all steps that have ended, and return all so far; None if none has.
 
         Each step is read once, after it has ended: rows that come later do not count.
 
         Args:
-            until: the moment now, by a public clock; None for that of this machine, in UTC.
+            until: the moment now, by a public clock, or the day that begins; None for the clock of this machine. A time
+                zone is converted to UTC.
 
-        Raises: ExecutionError if rows cannot be read, and the step stays open; StreamError; what the ledger raises.
+        Raises: InvalidParameterError for another moment, before anything is paid; ExecutionError if rows cannot be
+            read, and the step stays open; StreamError; what the ledger raises.
         """
-        now = datetime.now(UTC).replace(tzinfo=None) if until is None else until
+        now = datetime.now(UTC) if until is None else until
+        if isinstance(now, datetime):
+            now = now if now.tzinfo is None else now.astimezone(UTC).replace(tzinfo=None)
+        elif isinstance(now, date):
+            now = datetime.combine(now, time())
+        else:
+            raise InvalidParameterError(f"until must be a moment, such as datetime(2026, 1, 31), got {shown(until)}")
         with self.open() as counter:
             return self._advanced(counter, now)
 

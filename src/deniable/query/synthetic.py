@@ -207,7 +207,7 @@ class TableMethods(ABC):
     def _synthesis(
         self, columns: Sequence[str] | None, price: Price, *, target: str | None, where: str | None, bins: int
     ) -> tuple[Measuring, SyntheticQuestion]:
-        """Return the plan of the tables for synthetic rows, and the question that asks for them."""
+        """Return the plan of the tables, and the question that asks for them."""
         table, condition = self._checked("synthetic rows", where)
         domain, left_out = domain_of(table, columns, bins)
         known: dict[str, Any] = {"price": price, "relation": table.relation, "rows": max_rows_of(table)}

@@ -145,9 +145,10 @@ class Binned(Attribute):
 
     @cached_property
     def edges(self) -> NDArray[Any]:
-        """Lower ends of the bins, and the end of the last, in the column's own unit: days and microseconds since 1970.
+        """Lower ends of the bins, and the end of the last, in the column's unit.
 
-        Those of whole numbers are whole, so a bin holds the numbers from its end to the next, without that.
+        Days and microseconds since 1970, for dates and moments. Those of whole numbers are whole, so a bin holds the
+        numbers from its end to the next one, without that.
         """
         if self.kind == "float64":
             width = (self.upper - self.lower) / self.bins

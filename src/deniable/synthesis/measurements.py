@@ -249,5 +249,5 @@ class Measurements:
 
 
 def deviation_of(noise: AdditiveNoise) -> float:
-    """Return the standard deviation of a noise; at least LEAST_DEVIATION, as counts are whole numbers."""
+    """Return the standard deviation of a noise, at least LEAST_DEVIATION."""
     return max(noise.standard_deviation(), LEAST_DEVIATION)

@@ -334,8 +334,8 @@ def _index(ends: Sequence[Any], value: Any, *, last: bool = False) -> int:
             return len(ends)
         return ends.index(value)
     except (TypeError, ValueError):
-        near = ", ".join(map(str, ends[:4]))
+        first_ends = ", ".join(map(str, ends[:4]))
         kind = type(ends[0]).__name__
         raise InvalidParameterError(
-            f"ranges begin and end where bins do ({near}, ...; each a {kind}), got {shown(value)}. plan.edges has all."
+            f"ranges begin and end as bins do ({first_ends}, ...; each a {kind}), got {shown(value)}; see plan.edges."
         ) from None

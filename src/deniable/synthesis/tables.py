@@ -260,7 +260,7 @@ def counts_column(values: Floats, half: Any, *, counted: bool = True, name: str 
 
 
 def free_name(name: str, taken: Sequence[str]) -> str:
-    """Return a name for a column of numbers that differs from those of keys, its intervals included."""
+    """Return a name for a column of numbers that differs from those of keys."""
     while {name, f"{name}_lower", f"{name}_upper"} & set(taken):
         name += "_"
     return name

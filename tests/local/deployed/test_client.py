@@ -86,6 +86,7 @@ def test_answers_survive_a_restart(protocol: Any) -> None:
         {"paid": 0},
         {"today": -1},
         {"day": "1"},
+        {"day": 2**70},
         {"settled": "zz"},
     ],
 )

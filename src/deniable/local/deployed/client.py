@@ -20,6 +20,8 @@ from deniable.numbers.rationals import positive_integer, read_json, shown, whole
 from deniable.privacy import PrivacyLoss, PrivacyUnit
 from deniable.rows import silence
 
+LAST_DAY = 2**31  # that a client counts
+
 
 class Client(metaclass=InWords):
     """Client on a device: permanent answers, donations of today, and their cost.
@@ -81,7 +83,7 @@ class Client(metaclass=InWords):
         Raises: BudgetExceededError, before anything is encoded, if the day's donations are made, or if this donation
             was charged and its message is lost, as after a crash: it is not drawn again.
         """
-        whole_number("day", day, upper=2**31)
+        whole_number("day", day, upper=LAST_DAY)
         if (self._ledger is None) != (name is None) or not isinstance(name, str | None):
             raise InvalidParameterError(f"name must be text with a ledger, and None without one, got {shown(name)}")
         if self._ledger is not None and name is not None:
@@ -202,7 +204,8 @@ class Client(metaclass=InWords):
         if not isinstance(state, dict) or {name: state.get(name) for name in named} != named:
             raise InvalidParameterError("the text is not a valid state of a client of this protocol and version")
         try:
-            day, today = whole_number("day", state["day"]), whole_number("today", state["today"], lower=0)
+            day = whole_number("day", state["day"], upper=LAST_DAY)  # on a later one nothing could be donated any more
+            today = whole_number("today", state["today"], lower=0)
             settled = bytes.fromhex(state["settled"])
             answers = {int(key): bytes.fromhex(answer) for key, answer in state["answers"].items()}
             paid = whole_number("paid", state["paid"], lower=len(answers))
