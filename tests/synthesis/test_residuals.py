@@ -29,9 +29,9 @@ SIZES = (3, 2, 4)
 TABLES: tuple[Table, ...] = ((0, 1), (1, 2), (2,), ())
 
 
-def mixed_space(*, residual: bool) -> ResidualSpace:
-    """Measurements with different noise: of residuals, or of whole tables that share residuals."""
-    tables = closure(TABLES) if residual else (*TABLES, (0, 1), (0,))
+def mixed_space(*, residual: bool, again: tuple[Table, ...] = ()) -> ResidualSpace:
+    """Measurements with different noise: of residuals, or of whole tables that share residuals, some of them again."""
+    tables = (*(closure(TABLES) if residual else (*TABLES, (0, 1), (0,))), *again)
     noises = [Gaussian(sigma_squared=Fraction(100 + 70 * at)) for at in range(len(tables))]
     pairs = zip(tables, noises, strict=True)
     return ResidualSpace(SIZES, tuple(Measurement(table, noise, residual) for table, noise in pairs))
@@ -87,7 +87,7 @@ def test_sensitivities_are_those_of_the_worst_rows(relation: Relation, sizes: tu
 
 @pytest.mark.parametrize("residual", [True, False])
 def test_estimates_and_deviations_are_those_of_dense_least_squares(residual: bool) -> None:
-    space = mixed_space(residual=residual)
+    space = mixed_space(residual=residual, again=((0, 1), ()))
     matrix, deviations = dense(space)
     values = np.random.default_rng(5).normal(size=len(matrix)) * 50
     scaled = matrix / deviations[:, None]

@@ -132,6 +132,16 @@ class ResidualSpace:
         return math.prod(self.sizes[column] for column in table)
 
     @cached_property
+    def deviations(self) -> list[float]:
+        """Standard deviation of the noise of each measurement."""
+        return [measurement.noise.standard_deviation() for measurement in self.measurements]
+
+    @cached_property
+    def excesses(self) -> list[float]:
+        """Excess kurtosis of the noise of each measurement."""
+        return [excess_kurtosis(measurement.noise) for measurement in self.measurements]
+
+    @cached_property
     def sources(self) -> Mapping[Table, list[tuple[int, float]]]:
         """Measurements that contain each residual, with their variances there.
 
@@ -139,7 +149,7 @@ class ResidualSpace:
         """
         sources: dict[Table, list[tuple[int, float]]] = {}
         for index, measurement in enumerate(self.measurements):
-            variance = max(measurement.noise.standard_deviation() ** 2, _LEAST_VARIANCE)
+            variance = max(self.deviations[index] ** 2, _LEAST_VARIANCE)
             table = measurement.table
             if measurement.residual:
                 sources.setdefault(table, []).append((index, variance / self.cells(table) ** 2))
@@ -214,10 +224,10 @@ class ResidualSpace:
             kept = centred(coefficients.mean(axis=others), first=1) / self.cells(subset)
             for index, variance in self.sources[subset]:
                 measurement = self.measurements[index]
-                if measurement.residual:
-                    kept = kept / self.cells(subset)
                 common = tuple(column for column in measurement.table if column in table)
                 load = self._spread(kept, subset, common, first=1) * (self.variances[subset] / variance)
+                if measurement.residual:
+                    load = load / self.cells(subset)
                 loads[index] = loads.get(index, 0.0) + load
         total = np.zeros(len(coefficients))
         fourth = np.zeros(len(coefficients))
@@ -229,13 +239,13 @@ class ResidualSpace:
             full = np.broadcast_to(load, (len(coefficients), *(self.sizes[column] for column in common)))
             axes = tuple(range(1, full.ndim))
             times = self.cells(measurement.table) // self.cells(common)
-            deviation = measurement.noise.standard_deviation()
+            deviation = self.deviations[index]
             largest = np.abs(full).max(axis=axes)
             coarser = largest * measurement.step > steps
             steps = np.where(coarser, largest * measurement.step, steps)
             of_one = np.where(coarser, (largest * deviation) ** 2, of_one)
             total += times * deviation**2 * (full**2).sum(axis=axes)
-            if excess := excess_kurtosis(measurement.noise):
+            if excess := self.excesses[index]:
                 fourth += times * excess * deviation**4 * (full**4).sum(axis=axes)
         return Spread.of(total, fourth, steps, of_one)
 
@@ -259,18 +269,17 @@ class ResidualSpace:
         values = dict(residuals)
         cut = {table: np.maximum(self.table(table, values), 0.0) for table in tables}
         dual = {table: np.zeros(cut[table].shape) for table in tables}
+        parts = [(table, subset) for table in tables for subset in subsets(table) if subset in residuals]
+        measured = {subset: residuals[subset] / self.variances[subset] for subset in residuals}
+        weights = {subset: 1 / self.variances[subset] for subset in residuals}
+        for table, subset in parts:
+            weights[subset] += force[table] * self.cells(subset) / self.cells(table)
         for _ in range(NONNEGATIVE_STEPS):
-            sums = {subset: residuals[subset] / self.variances[subset] for subset in residuals}
-            weights = {subset: 1 / self.variances[subset] for subset in residuals}
-            for table in tables:
-                for subset in subsets(table):
-                    if subset not in sums:
-                        continue
-                    others = tuple(axis for axis, column in enumerate(table) if column not in subset)
-                    cells, rest = self.cells(subset), self.cells(table) // self.cells(subset)
-                    pulled = centred((cut[table] - dual[table]).sum(axis=others)) / cells
-                    sums[subset] = sums[subset] + force[table] * pulled / rest
-                    weights[subset] += force[table] / rest
+            sums = dict(measured)
+            for table, subset in parts:
+                others = tuple(axis for axis, column in enumerate(table) if column not in subset)
+                pulled = centred((cut[table] - dual[table]).sum(axis=others)) / self.cells(table)
+                sums[subset] = sums[subset] + force[table] * pulled
             values = {subset: sums[subset] / weights[subset] for subset in sums}
             worst = 0.0
             for table in tables:
