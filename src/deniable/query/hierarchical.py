@@ -16,10 +16,10 @@ from deniable.errors import CatalogError, ExecutionError, InvalidParameterError,
 from deniable.ledger import Entry
 from deniable.mechanisms.price import Price
 from deniable.numbers.rationals import Real, nonnegative_rational, quotient_text, shown
-from deniable.privacy import Sensitivity, compose
+from deniable.privacy import Sensitivity
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.query.aggregates.aggregate import BoundedAggregate
-from deniable.query.answer import FREE, check_outcome, key_columns
+from deniable.query.answer import check_outcome, key_columns
 from deniable.query.effort import limited_time
 from deniable.query.plan import PricedPlan, Query, Question
 from deniable.query.responder import Responder
@@ -118,21 +118,12 @@ class HierarchyQuestion:
             responder: answers for the table.
             fresh: whether to charge again for new noise although an answer is stored.
         """
-        ledger, safe = responder.ledger, responder.bits.safe
-        entry = self.entry(safe)
-        text, was_stored = ledger.answer(entry, lambda: self._measured(responder), fresh=fresh)
-        record, _ = ledger.payment(entry.question, text, safe=safe, last=not was_stored)
+        entry, table = self.entry(responder.bits.safe), self.question.table
         notes = responder.notes(grouped=True, question=self.question)
-        return HierarchicalCounts(
-            measured=HierarchyMeasurements.from_text(text, self.plan),
-            constraints=self.constraints,
-            cost=compose([]) if was_stored else self.plan.loss,
-            paid=record.loss,
-            budget_left=ledger.left(),
-            safe=safe,
-            protects=self.question.table.protects,
-            notes=(*notes, *([FREE] if was_stored else [])),
-        )
+        text, said = responder.paid_text(entry, lambda: self._measured(responder), table, notes, fresh=fresh)
+        paid = said.pop("provenance").paid
+        measured = HierarchyMeasurements.from_text(text, self.plan)
+        return HierarchicalCounts(measured=measured, constraints=self.constraints, paid=paid, **said)
 
     def _measured(self, responder: Responder) -> str:
         """Return noisy tables of the private rows, as the ledger keeps them.

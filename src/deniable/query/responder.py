@@ -1,5 +1,6 @@
 """Answers to planned questions: charge, read rows, add noise, keep releases."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,8 +10,8 @@ from numpy.typing import NDArray
 from deniable.ledger import Entry, Ledger
 from deniable.ledger.entry import Json
 from deniable.noise.bits import Bits
-from deniable.privacy import PrivacyLoss
-from deniable.query.answer import answer_text, build_release, found_of, noisy_of
+from deniable.privacy import PrivacyLoss, compose
+from deniable.query.answer import FREE, answer_text, build_release, found_of, noisy_of
 from deniable.query.catalog import DeclaredTable
 from deniable.query.engines.base import Engine, Progress
 from deniable.query.naming import stored_name
@@ -124,6 +125,32 @@ class Responder:
         """
         known = self.provenance(question, answer, table, cost=release.cost, stored=stored)
         return replace(release, provenance=known)
+
+    def paid_text(
+        self, entry: Entry, measured: Callable[[], str], table: DeclaredTable, notes: Sequence[str], *, fresh: bool
+    ) -> tuple[str, dict[str, Any]]:
+        """Return a stored answer, or a new one that is charged, as the ledger keeps it.
+
+        Args:
+            entry: what the ledger keeps of the question.
+            measured: makes a new answer, after the charge.
+            table: whose unit is named to readers.
+            notes: what a reader must know, one sentence each.
+            fresh: whether to charge again for new noise although an answer is stored.
+
+        Returns: the text, and what a result says beside it, by name: cost, budget_left, safe, protects, notes,
+            provenance.
+        """
+        text, stored = self.ledger.answer(entry, measured, fresh=fresh)
+        cost = compose([]) if stored else entry.loss
+        return text, {
+            "cost": cost,
+            "budget_left": self.ledger.left(),
+            "safe": self.bits.safe,
+            "protects": table.protects,
+            "notes": (*notes, FREE) if stored else tuple(notes),
+            "provenance": self.provenance(entry.question, text, table, cost=cost, stored=stored),
+        }
 
     def provenance(
         self, question: str, answer: str, table: DeclaredTable, *, cost: PrivacyLoss, stored: bool

@@ -15,8 +15,7 @@ from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits, DeterministicBits
 from deniable.numbers.arrays import MachineIntegers
 from deniable.numbers.rationals import Real, quotient_text
-from deniable.privacy import PrivacyLoss, compose
-from deniable.query.answer import FREE
+from deniable.privacy import PrivacyLoss
 from deniable.query.catalog import DeclaredTable
 from deniable.query.chosen import scope_of
 from deniable.query.domains import domain_of, max_rows_of, named_tables
@@ -24,7 +23,6 @@ from deniable.query.expression import Expression
 from deniable.query.responder import Responder
 from deniable.query.statistics import condition_of
 from deniable.query.table_expression import Scan, filtered
-from deniable.release.provenance import Provenance
 from deniable.rows import silence
 from deniable.synthesis import Marginals, Synthesis
 from deniable.synthesis.domain import DeclaredDomain
@@ -98,31 +96,21 @@ class SyntheticQuestion:
         text = f"{self.title} of {self.table.name}: {', '.join(plan.domain.names)}; {plan.price}"
         return Entry(question=name, text=text, loss=plan.privacy_loss, mechanisms=self.title, safe=safe)
 
-    def answer(self, responder: Responder, *, fresh: bool) -> tuple[str, dict[str, Any], Provenance]:
+    def answer(self, responder: Responder, *, fresh: bool) -> tuple[str, dict[str, Any]]:
         """Return the stored tables as text, or charge the ledger and measure new ones.
 
         Args:
             responder: answers for the table.
             fresh: whether to charge again for new noise although an answer is stored.
 
-        Returns: the text; what every answer says beside it (cost, budget_left, safe, protects, notes), by name; and
-            the payment.
+        Returns: the text, and what every result says beside it, by name, as `Responder.paid_text` has it.
         """
-        ledger, safe = responder.ledger, responder.bits.safe
-        entry = self.entry(safe)
-        ledger.check_unit(entry.text, units=True)
-        text, was_stored = ledger.answer(entry, lambda: self._measured(responder), fresh=fresh)
-        notes = [*responder.notes(grouped=True), *([FREE] if was_stored else [])]
+        entry = self.entry(responder.bits.safe)
+        notes = responder.notes(grouped=True)
+        text, said = responder.paid_text(entry, lambda: self._measured(responder), self.table, notes, fresh=fresh)
         if self.left_out:
-            notes.append(f"Left out, as they have no declared domain: {', '.join(self.left_out)}.")
-        said = {
-            "cost": compose([]) if was_stored else self.plan.privacy_loss,
-            "budget_left": ledger.left(),
-            "safe": safe,
-            "protects": self.table.protects,
-            "notes": tuple(notes),
-        }
-        return text, said, responder.provenance(entry.question, text, self.table, cost=entry.loss, stored=was_stored)
+            said["notes"] += (f"Left out, as they have no declared domain: {', '.join(self.left_out)}.",)
+        return text, said
 
     def _measured(self, responder: Responder) -> str:
         """Return noisy tables of the private rows, as the ledger keeps them.
@@ -178,8 +166,9 @@ class TableMethods(ABC):
         Guarantee: the cost holds for one unit, of which at most rows * groups rows count, drawn at random from more.
         """
         plan, question = self._synthesis(columns, Price.of(epsilon, delta, rho), target=target, where=where, bins=bins)
-        text, said, provenance = question.answer(self._responder, fresh=fresh)
-        return Synthesis(measured=Measurements.from_text(text, plan), paid=provenance.paid, **said)
+        text, said = question.answer(self._responder, fresh=fresh)
+        paid = said.pop("provenance").paid
+        return Synthesis(measured=Measurements.from_text(text, plan), paid=paid, **said)
 
     def explain_synthesis(
         self,
@@ -208,21 +197,24 @@ class TableMethods(ABC):
         self, columns: Sequence[str] | None, price: Price, *, target: str | None, where: str | None, bins: int
     ) -> tuple[Measuring, SyntheticQuestion]:
         """Return the plan of the tables, and the question that asks for them."""
-        table, condition = self._checked("synthetic rows", where)
+        table, condition, facts = self._checked("synthetic rows", where, price)
         domain, left_out = domain_of(table, columns, bins)
-        known: dict[str, Any] = {"price": price, "relation": table.relation, "rows": max_rows_of(table)}
-        plan = Measuring(domain=domain, target=target, **known)
+        plan = Measuring(domain=domain, target=target, **facts)
         details = {} if target is None else {"target": target}
         return plan, SyntheticQuestion(table, condition, plan, "synthetic rows", details, left_out)
 
-    def _checked(self, title: str, where: str | None) -> tuple[DeclaredTable, Expression | None]:
-        """Return the table that is asked about, and the condition on its rows.
+    def _checked(
+        self, title: str, where: str | None, price: Price
+    ) -> tuple[DeclaredTable, Expression | None, dict[str, Any]]:
+        """Return the table, the condition on its rows, and the facts of every plan.
 
         Raises: UnprovedError where a unit owns several values of its column; InvalidParameterError.
         """
         responder = self._responder
-        responder.ledger.check_unit(f"{title} of {responder.table.name}", units=True)
-        return responder.table, condition_of(where, responder)
+        table = responder.table
+        responder.ledger.check_unit(f"{title} of {table.name}", units=True)
+        facts = {"price": price, "relation": table.relation, "rows": max_rows_of(table)}
+        return table, condition_of(where, responder), facts
 
     def marginals(
         self,
@@ -257,8 +249,8 @@ class TableMethods(ABC):
         price = Price.of(epsilon, delta, rho)
         shared: dict[str, Any] = {"columns": columns, "weights": weights, "objective": objective}
         plan, question = self._marginals(tables, price, where=where, bins=bins, **shared)
-        text, said, provenance = question.answer(self._responder, fresh=fresh)
-        return Marginals(plan=plan, arrays=plan.from_text(text), provenance=provenance, **said)
+        text, said = question.answer(self._responder, fresh=fresh)
+        return Marginals(plan=plan, arrays=plan.from_text(text), **said)
 
     def explain_marginals(
         self,
@@ -312,8 +304,8 @@ class TableMethods(ABC):
         Guarantee: the cost holds for one unit, of which at most rows * groups rows count, drawn at random from more.
         """
         plan, question = self._ranges(column, Price.of(epsilon, delta, rho), workload=workload, where=where, bins=bins)
-        text, said, provenance = question.answer(self._responder, fresh=fresh)
-        return RangeCounts(plan=plan, counts=plan.counts_of(text), provenance=provenance, **said)
+        text, said = question.answer(self._responder, fresh=fresh)
+        return RangeCounts(plan=plan, counts=plan.counts_of(text), **said)
 
     def explain_ranges(
         self,
@@ -342,10 +334,9 @@ class TableMethods(ABC):
         self, column: str, price: Price, *, workload: str, where: str | None, bins: int
     ) -> tuple[RangePlan, SyntheticQuestion]:
         """Return the plan of counts for ranges, and the question that asks for them."""
-        table, condition = self._checked("ranges", where)
+        table, condition, facts = self._checked("ranges", where, price)
         domain, _ = domain_of(table, [column], bins)
-        known: dict[str, Any] = {"price": price, "relation": table.relation, "rows": max_rows_of(table)}
-        plan = RangePlan(domain=domain, workload=workload, **known)
+        plan = RangePlan(domain=domain, workload=workload, **facts)
         return plan, SyntheticQuestion(table, condition, plan, "ranges", {"workload": workload})
 
     def _marginals(
@@ -360,10 +351,9 @@ class TableMethods(ABC):
         bins: int,
     ) -> tuple[MarginalPlan, SyntheticQuestion]:
         """Return the plan of noisy tables, and the question that asks for them."""
-        table, condition = self._checked("noisy tables", where)
+        table, condition, facts = self._checked("noisy tables", where, price)
         names, domain, left_out = named_tables(table, tables, columns, bins)
-        known: Any = {"price": price, "relation": table.relation, "rows": max_rows_of(table), "objective": objective}
-        plan = MarginalPlan.of(domain, names, weights, **known)
+        plan = MarginalPlan.of(domain, names, weights, objective=objective, **facts)
         details = {
             "tables": [list(each) for each in plan.tables],
             "weights": [quotient_text(weight) for weight in plan.weights],
