@@ -9,33 +9,15 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.price import Price
-from deniable.noise.bits import Bits, DeterministicBits
-from deniable.numbers.arrays import Integers
-from deniable.privacy import AddRemove, PrivacyLoss, Relation, Replace
+from deniable.noise.bits import DeterministicBits
+from deniable.privacy import AddRemove, Relation
 from deniable.synthesis.measurements import Measurements, Measuring
-from tests.mechanisms.drawn import drawn_share
-from tests.synthesis.tables import DOMAIN, measuring, rows
-
-Rows = tuple[Integers, Any]
-EXTREMES = ([0, 0, 0], [2, 19, 1], [3, 20, 2], [1, 5, 0])
+from tests.synthesis.tables import DOMAIN, EXTREMES, drawn_by, measuring, rows
 
 
-def share(plan: Measuring) -> float:
-    """The part of the stated loss that draws spend on the worst of some neighbours, with `plan.rows` rows a unit."""
-
-    def run(given: Rows, bits: Bits) -> PrivacyLoss:
-        plan.measure(*given, bits)
-        return plan.privacy_loss
-
-    def with_unit(row: list[int]) -> Rows:
-        some, more = rows(90), np.repeat(np.array([row]).T, plan.rows, axis=1)
-        return np.hstack([some, more]), np.hstack([np.arange(90), np.full(plan.rows, 99)])
-
-    pairs = [((rows(90), np.arange(90)), with_unit(row)) for row in EXTREMES]
-    if plan.relation is Replace:
-        pairs = [(with_unit(one), with_unit(other)) for one in EXTREMES for other in EXTREMES[:2] if one != other]
-    assert plan.privacy_loss.relations == {plan.relation}
-    return drawn_share(run, pairs, relation=plan.relation, stated=plan.privacy_loss)
+def share(made: Measuring) -> float:
+    """The part of the stated loss that draws spend on the worst of some neighbours."""
+    return drawn_by(made, rows(90), EXTREMES)
 
 
 @pytest.mark.parametrize("relation", Relation)

@@ -9,16 +9,10 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.price import Price
-from deniable.noise.bits import Bits
-from deniable.numbers.arrays import Integers
-from deniable.privacy import AddRemove, PrivacyLoss, Relation, Replace
+from deniable.privacy import AddRemove, Relation
 from deniable.synthesis.domain import DeclaredDomain, Listed
 from deniable.synthesis.plan import MarginalPlan
-from tests.mechanisms.drawn import drawn_share
-from tests.synthesis.tables import DOMAIN, rows
-
-Rows = tuple[Integers, Any]
-EXTREMES = ([0, 0, 0], [2, 19, 1], [3, 20, 2], [1, 5, 0])
+from tests.synthesis.tables import DOMAIN, EXTREMES, drawn_by, rows
 
 
 def of_sizes(sizes: list[int], most: int, **known: Any) -> MarginalPlan:
@@ -36,21 +30,8 @@ def plan(tables: list[list[str]] | None = None, weights: list[int] | None = None
 
 
 def share(made: MarginalPlan) -> float:
-    """The part of the stated loss that draws spend on the worst of some neighbours, with `rows` rows a unit."""
-
-    def run(given: Rows, bits: Bits) -> PrivacyLoss:
-        made.measure(*given, bits)
-        return made.privacy_loss
-
-    def with_unit(row: list[int]) -> Rows:
-        some, more = rows(90), np.repeat(np.array([row]).T, made.rows, axis=1)
-        return np.hstack([some, more]), np.hstack([np.arange(90), np.full(made.rows, 99)])
-
-    pairs = [((rows(90), np.arange(90)), with_unit(row)) for row in EXTREMES]
-    if made.relation is Replace:
-        pairs = [(with_unit(one), with_unit(other)) for one in EXTREMES for other in EXTREMES if one != other]
-    assert made.privacy_loss.relations == {made.relation}
-    return drawn_share(run, pairs, relation=made.relation, stated=made.privacy_loss)
+    """The part of the stated loss that draws spend on the worst of some neighbours."""
+    return drawn_by(made, rows(90), EXTREMES)
 
 
 @pytest.mark.parametrize("relation", Relation)

@@ -9,14 +9,12 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.price import Price
-from deniable.noise.bits import Bits, DeterministicBits
+from deniable.noise.bits import DeterministicBits
 from deniable.numbers.arrays import Integers
-from deniable.privacy import AddRemove, PrivacyLoss, Relation
+from deniable.privacy import AddRemove, Relation
 from deniable.synthesis.domain import Binned, DeclaredDomain, Listed
 from deniable.synthesis.ranges import RangeCounts, RangePlan, strategy_sensitivity
-from tests.mechanisms.drawn import drawn_share
-
-Rows = tuple[Integers, Any]
+from tests.synthesis.tables import drawn_by
 
 
 def plan(levels: int = 16, workload: str = "ranges", **known: Any) -> RangePlan:
@@ -59,20 +57,8 @@ def test_errors_are_those_of_all_ranges_one_by_one() -> None:
 @pytest.mark.parametrize("limit", [1, 3])
 def test_answers_draw_what_proves_their_loss(relation: Relation, price: dict[str, Any], limit: int) -> None:
     made = plan(relation=relation, rows=limit, **price)
-
-    def run(given: Rows, bits: Bits) -> PrivacyLoss:
-        made.measured_text(*given, bits)
-        return made.privacy_loss
-
-    def with_unit(level: int) -> Rows:
-        return np.hstack([rows(90), np.full((1, limit), level)]), np.hstack([np.arange(90), np.full(limit, 99)])
-
-    pairs = [((rows(90), np.arange(90)), with_unit(level)) for level in range(17)]
-    if relation is Relation.REPLACE:
-        pairs = [(with_unit(one), with_unit(other)) for one in range(17) for other in range(one)]
-    assert made.privacy_loss.relations == {relation}
     least = 0.95 if relation is AddRemove else 0.5
-    assert least <= drawn_share(run, pairs, relation=relation, stated=made.privacy_loss) <= 1 + 1e-12
+    assert least <= drawn_by(made, rows(90), [[level] for level in range(17)]) <= 1 + 1e-12
 
 
 @pytest.mark.parametrize("relation", Relation)
