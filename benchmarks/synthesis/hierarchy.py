@@ -56,9 +56,7 @@ def lines(plan: HierarchyPlan, truth: Integers) -> Iterator[str]:
     """Lines of the table: seconds so far, memory and errors after each step."""
     start = time.process_time()
     measured = plan.measure(truth.ravel(), SECURE)
-    made = HierarchicalCounts(
-        measured=measured, constraints=Constraints(plan.geography, plan.cells), cost=plan.loss, paid=plan.loss
-    )
+    made = HierarchicalCounts(measured=measured, constraints=Constraints(plan.geography, plan.cells), cost=plan.loss)
     yield line("measured", start, measured.noisy[-1][1], measured.noisy[-1][0], truth)
     leaves = made.estimates.values[-1]
     yield line("least squares", start, leaves, leaves.sum(axis=1, keepdims=True), truth)

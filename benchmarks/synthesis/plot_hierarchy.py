@@ -53,7 +53,7 @@ def made(tree: Geography, truth: Integers, rho: str, seed: int = 1) -> Hierarchi
         lattice=Lattice(exponent=0),
     )
     measured = plan.measure(truth.ravel(), DeterministicBits(seed))
-    return HierarchicalCounts(measured=measured, constraints=Constraints(tree, cells), cost=plan.loss, paid=plan.loss)
+    return HierarchicalCounts(measured=measured, constraints=Constraints(tree, cells), cost=plan.loss)
 
 
 def draw() -> plt.Figure:

@@ -12,6 +12,7 @@ import pytest
 from deniable.errors import InvalidParameterError, UnsafeReleaseError
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import compose
+from deniable.release import Provenance
 from deniable.synthesis import Synthesis
 from tests.synthesis.tables import measuring, rows
 
@@ -19,7 +20,8 @@ from tests.synthesis.tables import measuring, rows
 def made(seed: int = 1, count: int = 3_000, *, safe: bool = True, rho: float = 1.0) -> Synthesis:
     plan = measuring(rho=rho)
     measured = plan.measure(rows(count), None, DeterministicBits(seed))
-    return Synthesis(measured=measured, cost=compose([]), paid=plan.privacy_loss, safe=safe, protects="one person")
+    origin = Provenance(paid=plan.privacy_loss)
+    return Synthesis(measured=measured, cost=compose([]), provenance=origin, safe=safe, protects="one person")
 
 
 def test_rows_are_a_table_with_the_declared_types() -> None:

@@ -121,9 +121,8 @@ class HierarchyQuestion:
         entry, table = self.entry(responder.bits.safe), self.question.table
         notes = responder.notes(grouped=True, question=self.question)
         text, said = responder.paid_text(entry, lambda: self._measured(responder), table, notes, fresh=fresh)
-        paid = said.pop("provenance").paid
         measured = HierarchyMeasurements.from_text(text, self.plan)
-        return HierarchicalCounts(measured=measured, constraints=self.constraints, paid=paid, **said)
+        return HierarchicalCounts(measured=measured, constraints=self.constraints, **said)
 
     def _measured(self, responder: Responder) -> str:
         """Return noisy tables of the private rows, as the ledger keeps them.

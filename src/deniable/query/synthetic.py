@@ -167,8 +167,7 @@ class TableMethods(ABC):
         """
         plan, question = self._synthesis(columns, Price.of(epsilon, delta, rho), target=target, where=where, bins=bins)
         text, said = question.answer(self._responder, fresh=fresh)
-        paid = said.pop("provenance").paid
-        return Synthesis(measured=Measurements.from_text(text, plan), paid=paid, **said)
+        return Synthesis(measured=Measurements.from_text(text, plan), **said)
 
     def explain_synthesis(
         self,

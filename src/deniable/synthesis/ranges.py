@@ -29,8 +29,9 @@ from deniable.release.columns import Key
 from deniable.release.display import price as price_text
 from deniable.statistics.units import bounded_rows
 from deniable.synthesis.domain import DeclaredDomain
+from deniable.synthesis.paid import Paid
 from deniable.synthesis.residuals import Spread, excess_kurtosis
-from deniable.synthesis.tables import COUNT, PaidTables, counts_column, free_name
+from deniable.synthesis.tables import COUNT, counts_column, free_name
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -206,7 +207,7 @@ class RangePlan:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class RangeCounts(PaidTables):
+class RangeCounts(Paid):
     """Noisy counts of one column's levels, from which any range follows.
 
     All of it is public.
@@ -285,6 +286,10 @@ class RangeCounts(PaidTables):
         half, counted = spread.half_widths, bool((weights >= 0).all())
         column = counts_column(weights @ self.counts, half, counted=counted, name=name)
         return self._release([*keys, column], text)
+
+    def __str__(self) -> str:
+        """The plan, what is left, and what a reader must know."""
+        return self._with_payment(self.plan)
 
 
 def strategy_sensitivity(strategy: Integers, rows: int, relation: Relation) -> Sensitivity:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,14 +13,13 @@ from deniable.errors import InvalidParameterError, UnsafeReleaseError
 from deniable.noise.bits import DeterministicBits
 from deniable.noise.simulation import uniforms
 from deniable.numbers.rationals import shown, whole_number
-from deniable.privacy import PrivacyLoss
-from deniable.privacy.budget.rule import Remaining
 from deniable.release import Release
 from deniable.release.columns import Key, Measure, Noisy
 from deniable.release.display import price as price_text
 from deniable.synthesis.domain import DeclaredDomain
 from deniable.synthesis.measurements import Measurements, deviation_of
 from deniable.synthesis.model import RecordMixture, fitted
+from deniable.synthesis.paid import Paid
 from deniable.synthesis.report import WARNING, page
 from deniable.synthesis.rows import levels_of_rows
 from deniable.synthesis.tables import free_name
@@ -57,17 +55,17 @@ class Distance:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Synthesis:
+class Synthesis(Paid):
     """Synthetic rows, made from noisy tables of private ones. All of it is public.
 
     Args:
         measured: the noisy tables.
         cost: the privacy loss of this answer; of a stored one, nothing.
-        paid: what the tables cost when they were measured.
         budget_left: what the ledger had left after it; None without a ledger.
         safe: False if the noise came from a test stream.
         protects: whose data the cost is about.
         notes: what a reader must know, one sentence each.
+        provenance: the payment in the ledger; None without one.
 
     >>> import deniable as dn
     >>> columns = {"department": dn.Keys(["sales", "support"]), "leaving": dn.Boolean()}
@@ -79,12 +77,6 @@ class Synthesis:
     """
 
     measured: Measurements
-    cost: PrivacyLoss
-    paid: PrivacyLoss
-    budget_left: Remaining | None = None
-    safe: bool = True
-    protects: str = ""
-    notes: tuple[str, ...] = ()
 
     @property
     def domain(self) -> DeclaredDomain:
@@ -206,16 +198,9 @@ class Synthesis:
         index = self.domain.names.index(column)
         attribute, noise = self.domain.attributes[index], self.measured.measuring.noises[index]
         key = Key(name=attribute.name, values=tuple(attribute.values), kind=attribute.kind, edge=attribute.edge)
-        return Release(
-            parts=(key, Measure(name=free_name("count", [column]), bases=("noisy",))),
-            noisy=(Noisy(name="noisy", values=self.measured.counts[index], law=noise.law()),),
-            cost=self.cost,
-            budget_left=self.budget_left,
-            text=f"rows by {column}",
-            safe=self.safe,
-            notes=self.notes,
-            protects=self.protects,
-        )
+        measure = Measure(name=free_name("count", [column]), bases=("noisy",))
+        noisy = Noisy(name="noisy", values=self.measured.counts[index], law=noise.law())
+        return self._release([key, measure], f"rows by {column}", [noisy])
 
     def to_bytes(self, ending: str, *, size: int | None = None, seed: int = 0) -> bytes:
         """Return rows as a file.
@@ -287,9 +272,6 @@ class Synthesis:
         lines += [f"protects {self.protects}"] if self.protects else []
         lines += [*self.notes, WARNING]
         return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
 
 
 def _in_any(levels: MachineIntegers, never: Sequence[Mapping[int, list[int]]]) -> Mask:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,10 +15,9 @@ import numpy as np
 from deniable.errors import InvalidParameterError
 from deniable.numbers.arrays import Floats
 from deniable.numbers.rationals import shown
-from deniable.privacy import PrivacyLoss
-from deniable.privacy.budget.rule import Remaining
 from deniable.release import Release
 from deniable.release.columns import Bounds, Estimate, Key
+from deniable.synthesis.paid import Paid
 from deniable.synthesis.plan import MarginalPlan
 from deniable.synthesis.residuals import NONNEGATIVE_TOLERANCE, Table
 
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from deniable.numbers.arrays import Integers
-    from deniable.release.provenance import Provenance
 
 COUNT = "count"
 NONNEGATIVE = "nonnegative"  # the column beside it
@@ -36,51 +33,7 @@ ALL = "all"  # of a column that a table does not have, where all tables are list
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PaidTables:
-    """Base of noisy tables with what was paid for them.
-
-    Args:
-        plan: what was measured, by what noise; printed, it says how exact that is and what it cost.
-        cost: the privacy loss of this answer; of a stored one, nothing.
-        budget_left: what the ledger had left after it; None without a ledger.
-        safe: False if the noise came from a test stream.
-        protects: whose data the cost is about.
-        notes: what a reader must know, one sentence each.
-        provenance: the payment in the ledger; None without one.
-    """
-
-    plan: object
-    cost: PrivacyLoss
-    budget_left: Remaining | None = None
-    safe: bool = True
-    protects: str = ""
-    notes: tuple[str, ...] = ()
-    provenance: Provenance | None = None
-
-    def _release(self, parts: Sequence[Key | Estimate], text: str) -> Release:
-        """Return some of the tables as a release with the payment of all."""
-        return Release(
-            parts=tuple(parts),
-            cost=self.cost,
-            budget_left=self.budget_left,
-            text=text,
-            safe=self.safe,
-            notes=self.notes,
-            protects=self.protects,
-            provenance=self.provenance,
-        )
-
-    def __str__(self) -> str:
-        """The plan, what is left, and what a reader must know."""
-        left = "" if self.budget_left is None else f"; left {self.budget_left}"
-        return "\n".join([f"{self.plan}{left}", *([f"protects {self.protects}"] if self.protects else []), *self.notes])
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Marginals(PaidTables):
+class Marginals(Paid):
     """Noisy tables of a private one: unbiased, and in agreement with each other.
 
     All of it is public.
@@ -243,6 +196,10 @@ class Marginals(PaidTables):
             asked = ", ".join(" x ".join(each) or "()" for each in self.tables[:9])
             raise InvalidParameterError(f"no table holds the columns {shown(columns)} together. Tables: {asked}.")
         return table
+
+    def __str__(self) -> str:
+        """The plan, what is left, and what a reader must know."""
+        return self._with_payment(self.plan)
 
 
 def counts_column(values: Floats, half: Any, *, counted: bool = True, name: str = COUNT) -> Estimate:

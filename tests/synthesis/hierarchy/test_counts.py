@@ -13,6 +13,7 @@ import pytest
 from deniable.errors import InvalidParameterError, UnsafeReleaseError
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import compose
+from deniable.release import Provenance
 from deniable.synthesis.hierarchy import HierarchicalCounts
 from deniable.synthesis.hierarchy.constraints import Constraints
 from tests.synthesis.hierarchy.trees import CELLS, TREE, plan_of
@@ -26,7 +27,7 @@ def made(seed: int = 1, *, held: bool = False, safe: bool = True, rho: object = 
         measured=plan.measure(EXACT, DeterministicBits(seed)),
         constraints=Constraints(TREE, CELLS, totals={1: np.array([170, 265])} if held else {}),
         cost=compose([]),
-        paid=plan.loss,
+        provenance=Provenance(paid=plan.loss),
         safe=safe,
         protects="one person",
     )
@@ -110,7 +111,7 @@ def test_what_nothing_measured_determines_is_missing() -> None:
     """Levels below the only measured one, and noise so small that its variance is no number."""
     plan = plan_of(levels={"state": 1}, rho=10**15)
     measured = plan.measure(EXACT, DeterministicBits(1))
-    one = HierarchicalCounts(measured=measured, constraints=Constraints(TREE, CELLS), cost=plan.loss, paid=plan.loss)
+    one = HierarchicalCounts(measured=measured, constraints=Constraints(TREE, CELLS), cost=plan.loss)
     counties, states = one.counts("county"), one.counts("state", "total")
     assert counties["estimate"].null_count == counties["standard_deviation"].null_count == 30
     assert counties["count"].null_count == 0

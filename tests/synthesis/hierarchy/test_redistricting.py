@@ -29,7 +29,7 @@ def made(keys: dict[str, tuple[Any, ...]]) -> tuple[HierarchicalCounts, Any]:
     exact = np.random.default_rng(0).poisson(1, size=(5, cells.size))
     plan = plan_of(TREE, cells, rho=10**6, queries={"cells": 1})
     measured = plan.measure(exact.ravel(), DeterministicBits(1))
-    counts = HierarchicalCounts(measured=measured, constraints=Constraints(TREE, cells), cost=plan.loss, paid=plan.loss)
+    counts = HierarchicalCounts(measured=measured, constraints=Constraints(TREE, cells), cost=plan.loss)
     named = list(zip(*cells.keys_of(cells.whole).values(), strict=True))
     return counts, [
         (path, dict(zip(keys, cell, strict=True)), count)

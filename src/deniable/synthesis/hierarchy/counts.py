@@ -8,14 +8,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from deniable.errors import InvalidParameterError, UnsafeReleaseError
-from deniable.privacy import PrivacyLoss
-from deniable.privacy.budget.rule import Remaining
 from deniable.release.display import price as price_text
 from deniable.synthesis.hierarchy.cells import CELLS
 from deniable.synthesis.hierarchy.constraints import Constraints
@@ -23,6 +20,7 @@ from deniable.synthesis.hierarchy.geography import Geography
 from deniable.synthesis.hierarchy.least_squares import Estimates
 from deniable.synthesis.hierarchy.plan import HierarchyMeasurements, HierarchyPlan, chain_of
 from deniable.synthesis.hierarchy.whole import whole_numbers
+from deniable.synthesis.paid import Paid
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,18 +40,18 @@ BIASED = (
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class HierarchicalCounts:
+class HierarchicalCounts(Paid):
     """Whole counts of every unit of a hierarchy that add up. All of it is public.
 
     Args:
         measured: the noisy tables.
         constraints: that the counts meet.
         cost: the privacy loss of this answer; of a stored one, nothing.
-        paid: what the tables cost when they were measured.
         budget_left: what the ledger had left after it; None without a ledger.
         safe: False if the noise came from a test stream.
         protects: whose data the cost is about.
         notes: what a reader must know, one sentence each.
+        provenance: the payment in the ledger; None without one.
 
     >>> import deniable as dn
     >>> columns = {"department": dn.Keys(["care", "kitchen", "office"]), "leaving": dn.Boolean()}
@@ -66,12 +64,6 @@ class HierarchicalCounts:
 
     measured: HierarchyMeasurements
     constraints: Constraints
-    cost: PrivacyLoss
-    paid: PrivacyLoss
-    budget_left: Remaining | None = None
-    safe: bool = True
-    protects: str = ""
-    notes: tuple[str, ...] = ()
 
     @property
     def plan(self) -> HierarchyPlan:
@@ -235,6 +227,3 @@ class HierarchicalCounts:
         lines = [*self.plan.lines()]
         lines.append(f"cost {price_text(self.cost)}" + (f"; left {self.budget_left}" if self.budget_left else ""))
         return "\n".join([*lines, self.guarantee, *self.notes, BIASED])
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
