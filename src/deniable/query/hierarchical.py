@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -22,7 +21,7 @@ from deniable.query.aggregates.aggregate import BoundedAggregate
 from deniable.query.answer import check_outcome, key_columns
 from deniable.query.effort import limited_time
 from deniable.query.plan import PricedPlan, Query, Question
-from deniable.query.responder import Responder
+from deniable.query.responder import Responder, Responding
 from deniable.query.rules import price as priced
 from deniable.query.sql import parse
 from deniable.query.statistics import condition_of
@@ -138,13 +137,8 @@ class HierarchyQuestion:
         return text
 
 
-class HierarchyMethods(ABC):
+class HierarchyMethods(Responding):
     """Methods of a database that count rows in a hierarchy."""
-
-    @property
-    @abstractmethod
-    def _responder(self) -> Responder:
-        """Answers questions about the table of the database."""
 
     def hierarchy(
         self,

@@ -1,5 +1,6 @@
 """Answers to planned questions: charge, read rows, add noise, keep releases."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -167,3 +168,12 @@ class Responder:
             policy={"data set": self.ledger.dataset, **table.promise},
             version=record.version,
         )
+
+
+class Responding(ABC):
+    """Base of the methods of a database that ask about one of its tables."""
+
+    @property
+    @abstractmethod
+    def _responder(self) -> Responder:
+        """Answers on the engine and ledger of the database, about one table."""

@@ -1,6 +1,5 @@
 """Streams of a table: rows of each step that has ended go into a counter."""
 
-from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -13,7 +12,7 @@ import numpy as np
 from deniable.errors import CatalogError, ExecutionError, InvalidParameterError
 from deniable.numbers.rationals import shown
 from deniable.query.expression import Expression, Kind
-from deniable.query.responder import Responder
+from deniable.query.responder import Responder, Responding
 from deniable.query.statistics import condition_of
 from deniable.query.table_expression import Scan, filtered
 from deniable.release import Release
@@ -167,13 +166,8 @@ class StreamedTable:
         return by_name.get(self.value or ""), by_name.get(self.key or ""), units
 
 
-class StreamMethods(ABC):
+class StreamMethods(Responding):
     """Methods of a database that release what its table adds over time."""
-
-    @property
-    @abstractmethod
-    def _responder(self) -> Responder:
-        """Answers questions about the table of the database."""
 
     def stream(
         self,

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -20,7 +19,7 @@ from deniable.query.catalog import DeclaredTable
 from deniable.query.chosen import scope_of
 from deniable.query.domains import domain_of, max_rows_of, named_tables
 from deniable.query.expression import Expression
-from deniable.query.responder import Responder
+from deniable.query.responder import Responder, Responding
 from deniable.query.statistics import condition_of
 from deniable.query.table_expression import Scan, filtered
 from deniable.rows import silence
@@ -133,13 +132,8 @@ class SyntheticQuestion:
         return text
 
 
-class TableMethods(ABC):
+class TableMethods(Responding):
     """Methods of a database that measure tables of its rows and make synthetic rows."""
-
-    @property
-    @abstractmethod
-    def _responder(self) -> Responder:
-        """Answers on the database's engine and ledger, about one table."""
 
     def synthesize(
         self,
